@@ -16,6 +16,7 @@ pub mod findings;
 pub mod interim;
 pub mod jump;
 pub mod marked;
+pub mod measures;
 pub mod noise;
 pub mod not_alone;
 pub mod parts;

@@ -12,6 +12,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub enum SpanRole {
     /// A figure that answers what was asked, with its unit.
     Figure,
+    /// A verdict that is good news: PASS, faster.
+    Better,
+    /// A verdict that is bad news: FAIL, slower.
+    Worse,
+    /// A verdict that leaves doubt: UNDECIDED, a noisy machine.
+    Doubtful,
+    /// A figure that was not measured at full speed.
+    NotAtFullSpeed,
+    /// A figure by CPU time.
+    ByCpuTime,
+    /// A figure at full speed in few rounds.
+    FewRounds,
 }
 
 /// A marked part of a text.
@@ -37,6 +49,27 @@ impl MarkedText {
         let text = text.into();
         let spans = vec![Span { range: 0..text.len(), role }];
         Self { text, spans }
+    }
+
+    /// Marks these parts of a text; each ends before the next begins.
+    pub fn with_spans(
+        text: String,
+        parts: impl IntoIterator<Item = (Range<usize>, SpanRole)>,
+    ) -> Self {
+        let mut spans = Vec::new();
+        for (range, role) in parts {
+            spans.push(Span { range, role });
+        }
+        Self { text, spans }
+    }
+
+    /// Marks which way a cost went: `slower` is bad news, `faster` good.
+    pub fn direction(is_slower: bool) -> Self {
+        if is_slower {
+            Self::new(SpanRole::Worse, "slower")
+        } else {
+            Self::new(SpanRole::Better, "faster")
+        }
     }
 
     /// Marks a figure with its unit.

@@ -3,6 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::marked;
+use crate::marked::{MarkedText, SpanRole};
 use crate::speed::{CleanCounts, LEAST_SHARE, SpeedLevel, SpeedLevels};
 use crate::table::Table;
 use rundata::experiment::{Takes, named};
@@ -442,8 +444,19 @@ impl NoiseVerdict {
         worst
     }
 
-    /// Returns the level and the reasons in one sentence.
-    pub fn in_words(&self) -> String {
+    /// Returns the verdict with its reasons: `noisy (60 % of the time at full speed ...)`; a level
+    /// that leaves doubt is marked so.
+    pub fn in_words(&self) -> MarkedText {
+        let level = self.level.in_words();
+        let level = match self.level {
+            NoiseLevel::Unknown | NoiseLevel::Quiet => level.into(),
+            NoiseLevel::Noisy | NoiseLevel::Unusable => MarkedText::new(SpanRole::Doubtful, level),
+        };
+        marked![level, format!(" ({})", self.facts().join("; "))]
+    }
+
+    /// Returns what the verdict rests on.
+    fn facts(&self) -> Vec<String> {
         let mut facts = Vec::new();
         if let Some(share) = self.clean_share {
             facts.push(format!("{:.0} % of the time at full speed and undisturbed", share * 100.0));
@@ -452,7 +465,7 @@ impl NoiseVerdict {
         }
         facts.extend(self.clock_range.map(clocks_in_words));
         facts.extend(self.reasons.iter().cloned());
-        format!("{} ({})", self.level.in_words(), facts.join("; "))
+        facts
     }
 }
 
@@ -515,16 +528,12 @@ mod tests {
         let sample = |case: usize, round: u32| Sample {
             case,
             round,
-            sample: 0,
             laps: 1000,
             hops: 1000,
             elapsed_ns: 10_000_000,
             counters: Counters { cpu_ns: 10_200_000, ..Counters::default() },
             steal_ns: Some(0),
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
         let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
@@ -546,16 +555,11 @@ mod tests {
         let one = |round| Sample {
             case: 0,
             round,
-            sample: 0,
             laps: 1000,
             hops: 1000,
             elapsed_ns: 10_000_000,
             counters: Counters::default(),
-            steal_ns: None,
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         };
         let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
         let unusable = judge(&Table::of(&plan, &samples, []));
@@ -572,16 +576,12 @@ mod tests {
             Sample {
                 case,
                 round,
-                sample: 0,
                 laps: 1000,
                 hops: 1000,
                 elapsed_ns,
                 counters: Counters { cpu_ns, ..Counters::default() },
                 steal_ns: Some(0),
-                setup_ns: 0,
-                slices: None,
-                triples: None,
-                huge_page_bytes: None,
+                ..Sample::default()
             }
         };
         let samples: Vec<Sample> =
@@ -616,16 +616,12 @@ mod tests {
             let sample = Sample {
                 case: 0,
                 round,
-                sample: 0,
                 laps: 1000,
                 hops: 2000,
                 elapsed_ns: 10_000_000,
                 counters,
                 steal_ns: Some(0),
-                setup_ns: 0,
-                slices: None,
-                triples: None,
-                huge_page_bytes: None,
+                ..Sample::default()
             };
             let mut sample = cut(sample, 20, |_| true);
             sample.elapsed_ns += stood_ns;

@@ -80,6 +80,21 @@ pub struct Counted {
     pub per_switch_above_solo: Option<Estimate>,
 }
 
+/// Why a case has no cost of a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoCost {
+    /// It is a ring of one, which costs are above.
+    Solo,
+    /// The kernel counted hardly a switch in it.
+    DoesNotSwitch,
+    /// It was not measured.
+    NotMeasured,
+    /// The kernel counted no switch at all.
+    NoSwitchCounted,
+    /// No ring of one was measured beside it.
+    NoSoloRing,
+}
+
 /// One case and what was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
@@ -157,6 +172,26 @@ impl CaseSummary {
     /// Whether a hop stands for it, not a switch: of a solo ring and of one that does not switch.
     pub(crate) fn is_told_by_hop(&self) -> bool {
         self.case.members == 1 || self.does_not_switch
+    }
+
+    /// Returns the cost of a switch, or why the case has none.
+    pub fn cost_of_switch(&self) -> Result<Estimate, NoCost> {
+        if self.case.members == 1 {
+            return Err(NoCost::Solo);
+        }
+        if self.does_not_switch {
+            return Err(NoCost::DoesNotSwitch);
+        }
+        self.ns_per_switch_above_solo.ok_or_else(|| self.why_no_cost())
+    }
+
+    /// Returns why a ring of several has no cost of a switch, though it may switch.
+    fn why_no_cost(&self) -> NoCost {
+        let Some(totals) = self.totals else { return NoCost::NotMeasured };
+        if totals.voluntary.saturating_add(totals.involuntary) == 0 {
+            return NoCost::NoSwitchCounted;
+        }
+        NoCost::NoSoloRing
     }
 
     /// The estimate that stands for the case: cost per switch, or per hop for a solo ring and one
@@ -243,7 +278,6 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &Case) -> 
     let several = switches_per_hop.filter(|_| case.members > 1).map(|estimate| estimate.value);
     let does_not_switch = several.is_some_and(|per_hop| per_hop < HARDLY_SWITCHES_PER_HOP);
     let switching = (!does_not_switch).then_some(());
-    let of_all = |of: fn(&Sample) -> f64| switching.map(|()| table.above_solo_of_all(index, of));
     let slices = table.slices(index).filter(|slices| slices.is_judged());
     let judged_middle = |figures: Figures| {
         Spread::of(&figures.into_values().collect::<Vec<f64>>()).filter(|_| slices.is_some())
@@ -262,8 +296,11 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &Case) -> 
         contended_ns_per_hop: judged_middle(table.as_found_by_round(index, Sample::ns_per_hop)),
         switches_per_hop,
         ns_per_switch_above_solo: switching.and_then(|()| table.above_solo(index, stream(2))),
-        contended_ns_per_switch_above_solo: of_all(Sample::ns_per_hop).and_then(judged_middle),
-        cpu_ns_per_switch_above_solo: of_all(Sample::cpu_ns_per_hop)
+        contended_ns_per_switch_above_solo: switching
+            .map(|()| table.above_solo_of_all(index, Sample::ns_per_hop))
+            .and_then(judged_middle),
+        cpu_ns_per_switch_above_solo: switching
+            .map(|()| table.cpu_above_solo_by_round(index))
             .filter(|_| case.placement.is_one_cpu() && plan.batching.ring.triples.is_none())
             .and_then(|figures| table.over_rounds(&figures, stream(3))),
         clock_ghz: None,

@@ -1,64 +1,69 @@
-//! What a worker gets, and what it reports when it fails.
+//! The work order of a worker, its limits of time and memory, and its report when it fails.
 
 use std::time::Duration;
 
-use model::case::{Case, Sample};
-use model::plan::Batching;
-use model::ring::Work;
-use model::trial::Trial;
+use rundata::case::{Case, Sample};
+use rundata::plan::Batching;
+use rundata::ring::Work;
+use rundata::trial::Trial;
 use rustix::process::{Resource, getrlimit};
 use rustix::system::sysinfo;
 use serde::{Deserialize, Serialize};
 
 use crate::{ring, trial};
 
-/// What a worker gets: one case of any kind, one round.
+/// Work order of a worker: one case of any kind in one round.
 pub type Assignment = ring::Assignment<Case, Batching>;
 
-/// Why a case gave no (further) samples.
+/// Reason why a case gave no (further) samples.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct CaseFailure {
-    /// What happened: the value, the limit or errno, the next step.
+    /// Description: the value, the limit or errno, the next step.
     pub message: String,
-    /// The machine has run out of something: a case that needs as much would fail too.
+    /// Whether the machine has run out of a resource: then a case that needs as much fails too.
     pub exhausted: bool,
 }
 
-/// Most bytes that are kept of one trial beside its block: both times, what is timed for
-/// comparison, a place.
+/// Upper bound of the bytes kept of one trial beside its block: both times, the time of the empty
+/// trial, a slot.
 const BYTES_OF_TRIAL: u64 = 128;
 
-/// `count` things of so many bytes each fit into the memory that there is, or that this process may
-/// have.
-fn fits(what: &str, count: u64, bytes: u64) -> Result<(), String> {
-    let of = sysinfo();
-    let all = (of.totalram + of.totalswap) * u64::from(of.mem_unit.max(1));
-    let memory = getrlimit(Resource::As).current.map_or(all, |limit| limit.min(all));
+/// Checks that `count` items of `bytes` each fit into the machine's memory and into this process's
+/// limit.
+fn check_fits(what: &str, count: u64, bytes: u64) -> Result<(), String> {
+    let system = sysinfo();
+    let total = (system.totalram + system.totalswap) * u64::from(system.mem_unit.max(1));
+    let limit = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+    let memory = total.min(limit);
     let needed = u128::from(count) * u128::from(bytes);
-    let fits = needed <= u128::from(memory);
-    fits.then_some(())
-        .ok_or_else(|| format!("{what}: {needed} bytes do not fit into {memory} bytes of memory"))
+    if needed > u128::from(memory) {
+        return Err(format!("{what}: {needed} bytes do not fit into {memory} bytes of memory"));
+    }
+    Ok(())
 }
 
-/// The working sets of so many members.
-fn fits_in_members(work: &Work, members: u64) -> Result<(), String> {
-    fits("working sets of all members", members, work.bytes)
+/// Checks that the working sets of all members fit into memory.
+fn check_work(work: &Work, members: u64) -> Result<(), String> {
+    check_fits("working sets of all members", members, work.bytes)
 }
 
-fn fits_in_trial(trial: &Trial, trials: u64) -> Result<(), String> {
-    fits("trials", trials, BYTES_OF_TRIAL)?;
+/// Checks that everything which a trial keeps fits into memory.
+fn check_trial(trial: &Trial, trials: u64) -> Result<(), String> {
+    check_fits("trials", trials, BYTES_OF_TRIAL)?;
     match trial {
-        Trial::Malloc { bytes, .. } => fits("blocks", trials, *bytes),
-        Trial::Primes { primes } => fits("primes", (*primes).into(), 4),
-        Trial::Wakeup(wakeup) => fits("wakes", wakeup.wakes.into(), BYTES_OF_TRIAL),
-        Trial::Execution(execution) => fits_in_members(&execution.work, 2),
+        Trial::Malloc { bytes, .. } => check_fits("blocks", trials, *bytes),
+        Trial::Primes { primes } => check_fits("primes", (*primes).into(), 4),
+        Trial::Wakeup(wakeup) => check_fits("wakes", wakeup.wakes.into(), BYTES_OF_TRIAL),
+        Trial::Execution(execution) => check_work(&execution.work, 2),
         Trial::Sampling { .. }
         | Trial::Gaps { .. }
         | Trial::Call { .. }
         | Trial::Loop { .. }
         | Trial::TwoProcesses => Ok(()),
-        Trial::Command(of) => fits("the neighbour", of.cpus.len() as u64, of.bytes),
+        Trial::Command(command) => {
+            check_fits("the neighbour", command.cpus.len() as u64, command.bytes)
+        }
     }
 }
 
@@ -94,10 +99,10 @@ const GRACE: Duration = Duration::from_secs(4);
 const GRACE_PER_WAITING_TASK: Duration = Duration::from_secs(1);
 
 /// Longest grace, however loaded the machine is.
-const LONGEST_GRACE: Duration = Duration::from_secs(60);
+const MAX_GRACE: Duration = Duration::from_secs(60);
 
 /// Longest part of a run's remaining time that one worker is given: the other cases need some, too.
-const LONGEST_SHARE: Duration = Duration::from_secs(20);
+const MAX_SHARE: Duration = Duration::from_secs(20);
 
 /// Upper bound of the time that starting, calibrating and ending takes for each member of a ring.
 const SLOW_MEMBER: Duration = Duration::from_millis(20);
@@ -106,18 +111,18 @@ const SLOW_MEMBER: Duration = Duration::from_millis(20);
 fn grace() -> Duration {
     let load = sysinfo().loads[0] as f64 / f64::from(1 << libc::SI_LOAD_SHIFT);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    (GRACE + GRACE_PER_WAITING_TASK.mul_f64(load / cpus as f64)).min(LONGEST_GRACE)
+    (GRACE + GRACE_PER_WAITING_TASK.mul_f64(load / cpus as f64)).min(MAX_GRACE)
 }
 
 impl Assignment {
-    /// Takes the samples in the calling process, which is single-threaded and for this alone; each
-    /// goes to `sink` as soon as it is proven.
+    /// Takes the samples in the calling process, which must be single-threaded and serve no other
+    /// purpose. Each sample goes to `sink` as soon as it is proven.
     pub fn measure(&self, sink: &mut dyn FnMut(Sample)) -> Result<(), CaseFailure> {
         let Self { case_number, round, .. } = *self;
         self.check().map_err(|message| CaseFailure { message, exhausted: false })?;
         match &self.case {
             Case::Ring(case) => {
-                let assignment = self.of_ring(case);
+                let assignment = self.ring_assignment(case);
                 ring::run(&assignment, &mut |sample| sink(Sample::Ring(sample))).map_err(|error| {
                     CaseFailure { message: error.to_string(), exhausted: error.is_exhaustion() }
                 })
@@ -133,15 +138,15 @@ impl Assignment {
         }
     }
 
-    /// Whether what it says can be allocated and counted, before any of it is: a run file that was
-    /// changed may say anything.
+    /// Checks, before anything is done, that all numbers are in range and all memory can be
+    /// allocated: a run file that was changed may have any numbers.
     fn check(&self) -> Result<(), String> {
         self.batching.check(&self.case)?;
         match &self.case {
             Case::Ring(case) => {
-                case.work.map_or(Ok(()), |work| fits_in_members(&work, case.members.into()))
+                case.work.map_or(Ok(()), |work| check_work(&work, case.members.into()))
             }
-            Case::Trial(case) => fits_in_trial(&case.trial, self.batching.trial.trials.into()),
+            Case::Trial(case) => check_trial(&case.trial, self.batching.trial.trials.into()),
         }
     }
 
@@ -149,7 +154,7 @@ impl Assignment {
     /// until its budget is spent. No worker that makes progress takes as long.
     pub fn patience(&self, left: Duration) -> Duration {
         let needed = self.longest_known();
-        needed.map_or(TIMEOUT, |needed| needed.saturating_add(left.min(LONGEST_SHARE) + grace()))
+        needed.map_or(TIMEOUT, |needed| needed.saturating_add(left.min(MAX_SHARE) + grace()))
     }
 
     /// Returns an upper bound of what the case takes by itself, beside the time that its samples
@@ -159,22 +164,23 @@ impl Assignment {
             Case::Ring(case) => case,
             Case::Trial(case) => return longest_trial(&case.trial, self.batching.trial.trials),
         };
-        let prescribed = ring::slowest(&self.of_ring(case));
-        let member = SLOW_MEMBER.saturating_add(ring::slowest_walk(case));
+        let prescribed = ring::max_prescribed_time(&self.ring_assignment(case));
+        let member = SLOW_MEMBER.saturating_add(ring::max_walk_time(case));
         Some(prescribed.saturating_add(member.saturating_mul(case.members)))
     }
 
-    /// What the worker's environment must hold for the case, or must not, beside what this process
-    /// was given.
+    /// Returns the variables that the worker's environment must have for the case, or must not have
+    /// (`None`); the others are those of this process.
     pub fn environment(&self) -> Vec<(&'static str, Option<String>)> {
         match self.case.trial().map(|case| &case.trial) {
-            // Also without one: a measurement of the C library's must not be of another.
+            // Also removes one: the allocator of the C library must not be replaced by another.
             Some(Trial::Malloc { preload, .. }) => vec![("LD_PRELOAD", preload.clone())],
             _ => Vec::new(),
         }
     }
 
-    fn of_ring(&self, case: &model::ring::Case) -> ring::Assignment {
+    /// Builds the work order of the case's ring.
+    fn ring_assignment(&self, case: &rundata::ring::Case) -> ring::Assignment {
         ring::Assignment {
             case_number: self.case_number,
             case: case.clone(),
@@ -220,9 +226,9 @@ mod tests {
             assignment.patience(Duration::from_secs(left_s))
         };
         let none_left = patience(ring(2, 4096), 0);
-        assert!(none_left >= GRACE && none_left < LONGEST_GRACE + GRACE, "{none_left:?}");
+        assert!(none_left >= GRACE && none_left < MAX_GRACE + GRACE, "{none_left:?}");
         assert!(patience(ring(2, 4096), 10) > none_left);
-        assert!(patience(ring(2, 4096), 10_000) <= LONGEST_SHARE + LONGEST_GRACE + GRACE);
+        assert!(patience(ring(2, 4096), 10_000) <= MAX_SHARE + MAX_GRACE + GRACE);
         assert!(patience(ring(20_000, 8), 0) >= SLOW_MEMBER * 20_000);
         assert!(patience(ring(2, 1 << 30), 0) > Duration::from_secs(100));
         let gaps = json!({"trial": {"trial": {"of": "gaps", "duration_ns": 60_000_000_000_u64},

@@ -1,5 +1,5 @@
-//! What the kernel counts for each member, read from outside while the ring is idle, so that
-//! no member runs an instruction for it.
+//! The kernel's counters of each member, read from outside while the ring stands still, so that no
+//! member runs an instruction for it.
 
 use std::array::from_fn;
 use std::fs;
@@ -7,29 +7,30 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use model::ring::Counters;
+use rundata::ring::Counters;
 
 use crate::procfs::{self, FileText, UnreadableFile};
 use crate::sys::{TaskId, cpu_clocks_ns};
 
 /// Voluntary and involuntary switches, and migrations.
-type Switches = ([u64; 2], Option<u64>);
+type SwitchesAndMigrations = ([u64; 2], Option<u64>);
 /// Minor and major faults.
 type Faults = [u64; 2];
 
 /// Counters since the start of a task, or their sum over tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CounterSnapshot {
-    /// Both kinds of switches, both kinds of faults, CPU time, its ticks in user mode, all its
-    /// ticks. Times are in nanoseconds.
+    /// Voluntary and involuntary switches, minor and major faults, CPU time, its ticks in user
+    /// mode, all its ticks. Times are in nanoseconds.
     counts: [u64; 7],
     migrations: Option<u64>,
     run_delay_ns: Option<u64>,
 }
 
 impl CounterSnapshot {
+    /// Builds a snapshot of one task.
     fn new(
-        switches: Switches,
+        switches: SwitchesAndMigrations,
         [minor, major]: Faults,
         run_delay_ns: Option<u64>,
         clocks: [u64; 3],
@@ -40,96 +41,110 @@ impl CounterSnapshot {
         Self { counts, migrations, run_delay_ns }
     }
 
-    /// The sum over tasks that are all at rest: each is waited for if it is still on its way there.
+    /// Sums the counters of tasks that sleep; waits for each that does not sleep yet.
     pub fn of_resting(tasks: &[TaskId]) -> Result<Self, UnreadableFile> {
         let mut sum = Self { migrations: Some(0), run_delay_ns: Some(0), ..Self::default() };
         for task in tasks {
-            let faults = rest(*task)?;
+            let faults = wait_for_sleep(*task)?;
             let clocks = clocks_ns(*task)?;
             sum = sum.plus(&Self::new(switches_of(*task)?, faults, run_delay_ns(*task), clocks));
         }
         Ok(sum)
     }
 
-    /// The calling thread's own, with the clocks read last: for the moment before a batch.
+    /// Reads the calling thread's counters, the clocks last, before a batch.
     pub fn of_self_before(task: TaskId) -> Result<Self, UnreadableFile> {
         let ((_, faults), switches) = (stat(&text(task, "stat")?)?, switches_of(task)?);
         Ok(Self::new(switches, faults, run_delay_ns(task), clocks_ns(task)?))
     }
 
-    /// The calling thread's own, with the clocks read first: for the moment after a batch.
+    /// Reads the calling thread's counters, the clocks first, after a batch.
     pub fn of_self_after(task: TaskId) -> Result<Self, UnreadableFile> {
         let (clocks, (_, faults)) = (clocks_ns(task)?, stat(&text(task, "stat")?)?);
         Ok(Self::new(switches_of(task)?, faults, run_delay_ns(task), clocks))
     }
 
-    /// The sum. Migrations and run delay of a sum are known only where those of every part are.
+    /// Adds two snapshots. Migrations and run delay are known only if they are in both.
     pub fn plus(&self, other: &Self) -> Self {
-        let sum = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
         Self {
-            counts: from_fn(|which| self.counts[which] + other.counts[which]),
-            migrations: sum(self.migrations, other.migrations),
-            run_delay_ns: sum(self.run_delay_ns, other.run_delay_ns),
+            counts: from_fn(|index| self.counts[index] + other.counts[index]),
+            migrations: sum_known(self.migrations, other.migrations),
+            run_delay_ns: sum_known(self.run_delay_ns, other.run_delay_ns),
         }
     }
 
-    /// What was counted from `before` to `self`, of the same tasks.
+    /// Returns what was counted from `before` to `self`, of the same tasks.
     pub fn since(&self, before: &Self) -> Counters {
-        let grown = from_fn(|which| self.counts[which].saturating_sub(before.counts[which]));
-        let [voluntary, involuntary, minor_faults, major_faults, cpu_ns, user, both] = grown;
-        // The kernel splits each task's precise sum by that task's own ticks (cputime_adjust), and
-        // calls a task without ticks all user. Over the whole ring there are ticks enough.
-        let user_ns = (both > 0)
-            .then(|| (u128::from(cpu_ns) * u128::from(user.min(both)) / u128::from(both)) as u64);
-        let difference = |after: Option<u64>, before| Some(after?.saturating_sub(before?));
+        let counted: [u64; 7] =
+            from_fn(|index| self.counts[index].saturating_sub(before.counts[index]));
+        let [voluntary, involuntary, minor_faults, major_faults, cpu_ns, user, both] = counted;
+        // The kernel splits each task's precise sum by that task's ticks (cputime_adjust), and
+        // counts all time of a task without ticks as user time. The whole ring has enough ticks.
+        let mut user_ns = None;
+        if both > 0 {
+            let share_ns = u128::from(cpu_ns) * u128::from(user.min(both)) / u128::from(both);
+            user_ns = Some(share_ns as u64);
+        }
         Counters {
             voluntary,
             involuntary,
-            migrations: difference(self.migrations, before.migrations),
+            migrations: known_difference(self.migrations, before.migrations),
             minor_faults,
             major_faults,
             cpu_ns,
             user_ns,
             system_ns: user_ns.map(|user| cpu_ns - user),
-            run_delay_ns: difference(self.run_delay_ns, before.run_delay_ns),
+            run_delay_ns: known_difference(self.run_delay_ns, before.run_delay_ns),
             halts: None,
         }
     }
 }
 
-/// The scheduler's sum, the ticks in user mode, all ticks.
+/// Adds two counts if both are known.
+fn sum_known(a: Option<u64>, b: Option<u64>) -> Option<u64> {
+    Some(a? + b?)
+}
+
+/// Subtracts two counts if both are known.
+fn known_difference(after: Option<u64>, before: Option<u64>) -> Option<u64> {
+    Some(after?.saturating_sub(before?))
+}
+
+/// Reads a task's CPU time in nanoseconds: the scheduler's sum, ticks in user mode, all ticks.
 fn clocks_ns(task: TaskId) -> Result<[u64; 3], UnreadableFile> {
     cpu_clocks_ns(task.tid, task.pid == std::process::id() as i32).map_err(|errno| {
         UnreadableFile(format!("cannot read the CPU clock of task {}: {errno}", task.tid))
     })
 }
 
-/// Time that a task could have run but waited for a CPU: the second number of `schedstat`
-/// (Documentation/scheduler/sched-stats.rst). None where the kernel does not count it.
+/// Reads the time for which a task was runnable but waited for a CPU: the second number of
+/// `schedstat` (Documentation/scheduler/sched-stats.rst). `None` if the kernel does not count it.
 fn run_delay_ns(task: TaskId) -> Option<u64> {
     text(task, "schedstat").ok()?.text.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// More than any of the files has: about two kilobytes, far fewer than a page.
-const MOST_BYTES: u64 = 1 << 16;
+/// Upper bound of the size of these files, which have about two kilobytes.
+const MAX_BYTES: u64 = 1 << 16;
 
+/// Reads a file of a task in /proc.
 fn text(task: TaskId, file: &str) -> Result<FileText, UnreadableFile> {
     let TaskId { pid, tid } = task;
-    // Of a process of one thread its own file says the same, and the kernel makes two entries fewer
-    // for it.
-    let path = match pid == tid && pid != std::process::id() as i32 {
-        true => format!("/proc/{pid}/{file}"),
-        false => format!("/proc/{pid}/task/{tid}/{file}"),
+    // A process with one thread has the same values in its own file, for which the kernel creates
+    // two directory entries less.
+    let path = if pid == tid && pid != std::process::id() as i32 {
+        format!("/proc/{pid}/{file}")
+    } else {
+        format!("/proc/{pid}/task/{tid}/{file}")
     };
-    match procfs::read_at_most(Path::new(&path), MOST_BYTES) {
+    match procfs::read_at_most(Path::new(&path), MAX_BYTES) {
         Ok(text) => Ok(FileText { path, text }),
         Err(error) => Err(UnreadableFile(format!("cannot read {path}: {error}"))),
     }
 }
 
-/// Switches and migrations: from `sched`, which has both, or where the kernel was built without it
-/// from `status`, which has the switches alone.
-fn switches_of(task: TaskId) -> Result<Switches, UnreadableFile> {
+/// Reads switches and migrations from `sched`, or, if the kernel was built without that file, the
+/// switches alone from `status`.
+fn switches_of(task: TaskId) -> Result<SwitchesAndMigrations, UnreadableFile> {
     let in_sched = text(task, "sched").and_then(|text| switches(&text, IN_SCHED));
     in_sched.or_else(|_| switches(&text(task, "status")?, IN_STATUS))
 }
@@ -140,21 +155,22 @@ const IN_STATUS: [&str; 2] = ["voluntary_ctxt_switches", "nonvoluntary_ctxt_swit
 fn switches(
     text: &FileText,
     [voluntary, involuntary]: [&str; 2],
-) -> Result<Switches, UnreadableFile> {
+) -> Result<SwitchesAndMigrations, UnreadableFile> {
     let counts = [text.number(voluntary)?, text.number(involuntary)?];
     Ok((counts, text.number("se.nr_migrations").ok()))
 }
 
-/// State and page faults: fields 3, 10 and 12 of proc_pid_stat(5).
+/// Reads state and page faults: fields 3, 10 and 12 of proc_pid_stat(5).
 fn stat(text: &FileText) -> Result<(char, Faults), UnreadableFile> {
-    let faults = |item, field| text.of_stat(item, |stat| stat.number(field));
-    let state = text.of_stat("state", |stat| stat.number(3))?;
-    Ok((state, [faults("minflt", 10)?, faults("majflt", 12)?]))
+    let state = text.stat_field("state", |stat| stat.number(3))?;
+    let minor = text.stat_field("minflt", |stat| stat.number(10))?;
+    let major = text.stat_field("majflt", |stat| stat.number(12))?;
+    Ok((state, [minor, major]))
 }
 
-/// Waits until a task sleeps, then gives its faults. A member that has just sent the token may not
-/// have come to its next wait yet; its switch on the way there belongs to the batch.
-fn rest(task: TaskId) -> Result<Faults, UnreadableFile> {
+/// Waits until a task sleeps; returns its faults. A member that has just sent the token may not
+/// have reached its next wait, and its switch there belongs to the batch.
+fn wait_for_sleep(task: TaskId) -> Result<Faults, UnreadableFile> {
     const ATTEMPTS: u32 = 2000;
     let mut attempt = 0;
     loop {
@@ -173,8 +189,8 @@ fn rest(task: TaskId) -> Result<Faults, UnreadableFile> {
     }
 }
 
-/// Time stolen from `cpus` since boot in nanoseconds, in steps of the kernel's USER_HZ
-/// (proc_stat(5)); absent where /proc/stat has no steal column or lacks one of the CPUs.
+/// Reads the time stolen from `cpus` since boot in nanoseconds, in steps of the kernel's USER_HZ
+/// (proc_stat(5)). `None` if /proc/stat has no steal column or lacks one of the CPUs.
 pub fn steal_ns(cpus: &[u32]) -> Option<u64> {
     procfs::cpu_times_ns(&fs::read_to_string("/proc/stat").ok()?, cpus)[3]
 }

@@ -1,31 +1,31 @@
-//! One end of what carries the token, and what can go wrong with it.
+//! One end of a channel that carries the token, and how it can fail.
 
 use rustix::io::Errno;
 
-/// One end of a channel between two members: one uses it to send, or to receive.
+/// One end of a channel between two members, used either to send or to receive.
 pub trait LinkEnd {
-    /// A member waits for the token awake. Such members sleep at a gate between the laps, or their
-    /// counters could not be read (`SharedArea::wait_at_gate`).
+    /// Whether a member waits for the token awake. Such members sleep at a gate between batches
+    /// (`SharedArea::wait_at_gate`): the counters of a running member cannot be read.
     const POLLS: bool = false;
 
-    /// A signal ends the wait. Where none does, only the end of the worker does when the token is
-    /// lost (`sys::wait_uninterruptible`).
+    /// Whether a signal ends the wait. If not, only the end of the worker ends it after a loss of
+    /// the token (`sys::wait_uninterruptible`).
     const INTERRUPTIBLE: bool = true;
 
-    /// Passes the token on. In the timed loop: nothing that the link does not need.
+    /// Passes the token on. Runs in the timed loop: it does only what the link needs.
     fn send(&mut self, token: u8) -> Result<(), LinkError>;
 
-    /// Waits for the token. In the timed loop: nothing that the link does not need.
+    /// Waits for the token. Runs in the timed loop: it does only what the link needs.
     fn receive(&mut self) -> Result<u8, LinkError>;
 
-    /// Called in every control lap before the send, when all members have been made: for what can
-    /// only be known then. Not in the timed loop.
+    /// Prepares the end for a batch. Called before the send of every control lap, when all members
+    /// exist; never in the timed loop.
     fn settle(&mut self) -> Result<(), LinkError> {
         Ok(())
     }
 }
 
-/// Why a token did not arrive.
+/// Reason why a token did not arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LinkError {
     /// The other side is gone.
@@ -36,12 +36,12 @@ pub enum LinkError {
     Kernel(#[from] Errno),
 }
 
-/// A call that failed while a ring was made, and its errno.
+/// Name of a call that failed while a ring was built, and its errno.
 pub type CallError = (&'static str, Errno);
 
-/// Says of a failure which call it was.
+/// Adds the name of the failed call to an errno.
 pub trait CallContext<T> {
-    /// As a failure of `call`.
+    /// Turns an errno into a [`CallError`] of `call`.
     fn in_call(self, call: &'static str) -> Result<T, CallError>;
 }
 

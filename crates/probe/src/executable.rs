@@ -1,44 +1,46 @@
-//! The file that a program runs: where it is, and the identity that its linker gave it.
+//! The file that a program runs: its path, and the build id that its linker gave it.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use model::trial::command::Executable;
 use object::read::{Object, ReadCache};
+use rundata::trial::command::Executable;
 
-/// Where that of a running process or thread is.
+/// Reads the path of the file that a process or thread runs.
 pub fn read_path(id: i32) -> Option<String> {
     Some(fs::read_link(format!("/proc/{id}/exe")).ok()?.to_string_lossy().into_owned())
 }
 
-/// The words that a running process was started with, as far as they are UTF-8.
+/// Reads the words that a process was started with, if all of them are UTF-8.
 pub fn read_words(pid: i32) -> Option<Vec<String>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
     let words = line.strip_suffix(&[0])?.split(|byte| *byte == 0);
     words.map(|word| String::from_utf8(word.to_vec()).ok()).collect()
 }
 
-/// Of a running process.
+/// Finds the executable of a running process.
 pub fn find_for_process(pid: i32) -> Option<Executable> {
     let link = PathBuf::from(format!("/proc/{pid}/exe"));
     let path = fs::read_link(&link).ok()?;
     // The link leads to the file itself, whatever is at its path by now.
-    Some(of_file(&path, &link))
+    Some(executable(&path, &link))
 }
 
-/// Of a command's first word: a path, or a name that is looked for in `path`, as PATH has it.
+/// Finds the executable of a command's first word: a path, or a name that is searched in `path`,
+/// which is a list like PATH.
 pub fn find_for_command(program: &str, path: &str) -> Option<Executable> {
-    let found = match program.contains('/') {
-        true => Some(PathBuf::from(program)),
-        false => {
-            path.split(':').map(|folder| Path::new(folder).join(program)).find(|at| at.is_file())
-        }
-    };
-    let whole = found?.canonicalize().ok()?;
-    Some(of_file(&whole, &whole))
+    let found = if program.contains('/') { PathBuf::from(program) } else { search(program, path)? };
+    let absolute = found.canonicalize().ok()?;
+    Some(executable(&absolute, &absolute))
 }
 
-fn of_file(path: &Path, readable: &Path) -> Executable {
+/// Searches a program in a list of folders.
+fn search(program: &str, path: &str) -> Option<PathBuf> {
+    path.split(':').map(|folder| Path::new(folder).join(program)).find(|file| file.is_file())
+}
+
+/// Builds the executable at `path`, whose file can be opened at `readable`.
+fn executable(path: &Path, readable: &Path) -> Executable {
     Executable { path: path.to_string_lossy().into_owned(), build_id: build_id(readable) }
 }
 

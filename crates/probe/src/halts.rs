@@ -1,26 +1,25 @@
-//! Whether a ring was kept from running, and by what, as far as the kernel tells: read around
-//! samples only.
+//! Times for which a ring was kept from running, as far as the kernel counts them: throttled,
+//! frozen, suspended or stopped. Read around samples only.
 
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use model::ring::Halts;
+use rundata::ring::Halts;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::machine::{self, HaltCounter};
+use crate::machine::{self, HaltCounter, HaltCounters};
 use crate::sys;
 
-/// Shorter differences of the two clocks are those of two readings.
-const LEAST_SUSPENDED: Duration = Duration::from_millis(1);
+/// Smallest time taken for a suspension: the two clocks are read one after the other.
+const MIN_SUSPENDED: Duration = Duration::from_millis(1);
 
-/// Where the kernel counts it for this process.
+/// Reads what the kernel counts for this process.
 pub struct HaltWatch {
-    quotas: Vec<HaltCounter>,
-    frozen: Option<HaltCounter>,
+    counters: HaltCounters,
 }
 
-/// What was counted up to a moment.
+/// Times counted up to a moment.
 pub struct HaltReading {
     throttled_ns: u64,
     frozen_ns: u64,
@@ -28,49 +27,62 @@ pub struct HaltReading {
 }
 
 impl HaltWatch {
-    /// Looks where; from here on the signal that ends a stop is noted in this thread and all that
-    /// it forks or starts.
+    /// Finds the counters. From here on, this thread and all that it forks or starts note the
+    /// signal that ends a stop.
     pub fn start() -> Self {
         sys::note_continue();
-        let (quotas, frozen) = machine::halts(Path::new("/"));
-        Self { quotas, frozen }
+        Self { counters: machine::halt_counters(Path::new("/")) }
     }
 
-    /// What was counted so far. Signals up to here are forgotten.
+    /// Reads the counters. Signals that were noted before are forgotten.
     pub fn before(&self) -> HaltReading {
         sys::was_continued();
-        self.now()
+        self.read()
     }
 
-    /// What kept members from running since; none where nothing did.
+    /// Returns what kept members from running since `before`, if anything did.
     pub fn since(&self, before: &HaltReading) -> Option<Halts> {
-        let now = self.now();
-        let suspended = now.suspended.saturating_sub(before.suspended);
-        let suspended =
-            suspended.checked_sub(LEAST_SUSPENDED).map_or(Duration::ZERO, |_| suspended);
+        let now = self.read();
+        let mut suspended = now.suspended.saturating_sub(before.suspended);
+        if suspended < MIN_SUSPENDED {
+            suspended = Duration::ZERO;
+        }
         let halts = Halts {
             throttled_ns: now.throttled_ns.saturating_sub(before.throttled_ns),
             frozen_ns: now.frozen_ns.saturating_sub(before.frozen_ns),
             suspended_ns: u64::try_from(suspended.as_nanos()).unwrap_or(u64::MAX),
             continued: sys::was_continued(),
         };
-        (halts != Halts::default()).then_some(halts)
+        if halts == Halts::default() { None } else { Some(halts) }
     }
 
-    fn now(&self) -> HaltReading {
-        let ns = |of: &HaltCounter| {
-            let text = fs::read_to_string(&of.path).ok()?;
-            let line =
-                text.lines().find_map(|line| line.strip_prefix(of.item)?.strip_prefix(' '))?;
-            line.trim().parse::<u64>().ok()?.checked_mul(of.unit_ns)
-        };
-        let clock = |id| Duration::try_from(clock_gettime(id)).unwrap_or_default();
+    fn read(&self) -> HaltReading {
+        let HaltCounters { throttled, frozen } = &self.counters;
         HaltReading {
-            throttled_ns: self.quotas.iter().filter_map(ns).sum(),
-            frozen_ns: self.frozen.iter().filter_map(ns).sum(),
-            suspended: clock(ClockId::Boottime).saturating_sub(clock(ClockId::Monotonic)),
+            throttled_ns: throttled.iter().filter_map(read_counter_ns).sum(),
+            frozen_ns: frozen.as_ref().and_then(read_counter_ns).unwrap_or(0),
+            // The boot-time clock runs while the machine is suspended, the monotonic one does not.
+            suspended: now_by(ClockId::Boottime).saturating_sub(now_by(ClockId::Monotonic)),
         }
     }
+}
+
+/// Reads a counter in nanoseconds, if its file still has it.
+fn read_counter_ns(counter: &HaltCounter) -> Option<u64> {
+    let text = fs::read_to_string(&counter.path).ok()?;
+    for line in text.lines() {
+        match line.split_once(' ') {
+            Some((item, value)) if item == counter.item => {
+                return value.trim().parse::<u64>().ok()?.checked_mul(counter.unit_ns);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+fn now_by(clock: ClockId) -> Duration {
+    Duration::try_from(clock_gettime(clock)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -89,11 +101,12 @@ mod tests {
         };
         let count =
             |path: &str, item, unit_ns| HaltCounter { path: path.to_string(), item, unit_ns };
-        let quotas =
+        let throttled =
             vec![count(&first, "throttled_usec", 1000), count(&second, "throttled_time", 1)];
-        let watch = HaltWatch { quotas, frozen: Some(count(&frozen, "frozen_usec", 1000)) };
+        let frozen_counter = Some(count(&frozen, "frozen_usec", 1000));
+        let watch = HaltWatch { counters: HaltCounters { throttled, frozen: frozen_counter } };
         put(5, 7, 1);
-        let before = watch.now();
+        let before = watch.read();
         assert_eq!(watch.since(&before), None);
         put(8, 107, 3);
         let halts = Halts { throttled_ns: 3_100, frozen_ns: 2_000, ..Halts::default() };

@@ -1,18 +1,18 @@
-//! Keeping CPUs out of idle states (Documentation/power/pm_qos_interface.rst).
+//! Bounds that keep CPUs out of idle states (Documentation/power/pm_qos_interface.rst).
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-/// What is written to a descriptor of it holds for all CPUs until the descriptor is closed. By
-/// default it is root's.
+/// Device for the bound: what is written to a descriptor of it applies to all CPUs until the
+/// descriptor is closed. By default only root may open it.
 pub const LATENCY_DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// A bound on the time that leaving an idle state takes, as long as it lives.
+/// A bound on the time that CPUs take to leave an idle state, in force until this is dropped.
 pub struct LatencyBound(File);
 
 impl LatencyBound {
-    /// Bounds it to so many microseconds; 0 allows no idle state. Refused where the device cannot
+    /// Bounds the time to `us` microseconds; 0 allows no idle state. An error if the device cannot
     /// be opened.
     pub fn hold(us: u32) -> io::Result<Self> {
         let mut device = OpenOptions::new().read(true).write(true).open(LATENCY_DEVICE)?;
@@ -20,8 +20,8 @@ impl LatencyBound {
         Ok(Self(device))
     }
 
-    /// The least bound that anybody holds now, in microseconds; absent where the kernel does not
-    /// tell.
+    /// Returns the smallest bound that any process holds now, in microseconds, if the kernel shows
+    /// it.
     pub fn in_force_us(&self) -> Option<i32> {
         let mut bytes = [0; 4];
         self.0.read_exact_at(&mut bytes, 0).ok()?;

@@ -1,4 +1,14 @@
-//! All of switchcost that touches the kernel. A case comes in, samples go out.
+//! All of switchcost that touches the kernel: a case comes in, samples go out.
+//!
+//! - [`assignment`]: what a worker is told to measure; it calls [`ring`] or [`trial`].
+//! - [`ring`]: members that pass a token round. `ring/links/` has a file for each family of links.
+//! - [`trial`]: what is measured without a ring: calls, wake-ups, gaps, malloc, whole commands.
+//! - `sys`: the only unsafe code. `sys/quanta.rs` has the reference quanta, `sys/walk.rs` the
+//!   working sets.
+//! - [`machine`]: facts about this host, read from /proc and /sys.
+//! - [`placement`], [`policy`], [`idle`]: CPUs, scheduling policies, idle states.
+//! - [`program`], [`processes`], [`accesses`]: programs that run already, watched from outside.
+//! - [`competing`], `counters`, `halts`: who else ran, and what the kernel counted meanwhile.
 
 pub mod accesses;
 pub mod assignment;
@@ -31,8 +41,8 @@ pub use sys::{
     ignore_file_limit, in_own_session, set_own_name, set_parent_death_signal, spawn_watched,
 };
 
-/// What the programs of Sloan (1992), VenturCom (1984) and Hines et al. (2000) ask of the kernel,
-/// without a worker.
+/// Kernel calls of the programs of Sloan (1992), VenturCom (1984) and Hines et al. (2000), which
+/// run without a worker.
 pub mod classic {
     pub use crate::sys::{
         ChildEnd, ChildTicks, ForkSide, HangupSignal, HeapBlock, OwnSignal, PeerSignal,
@@ -42,7 +52,7 @@ pub mod classic {
     pub use crate::trial::first_primes;
 }
 
-/// What the launcher of commands asks of the kernel.
+/// Kernel calls of the launcher of commands.
 pub mod command {
     pub use crate::sys::{
         BeforeExec, BlockedStopSignals, ChildEnd, CommandFile, CommandStarter, CommandTexts,
@@ -53,8 +63,8 @@ pub mod command {
     };
 }
 
-/// Whether standard output was closed when this program began. What has its number since then takes
-/// everything, and keeps nothing.
+/// Returns whether standard output was closed when this program began. Its number belongs to
+/// /dev/null since then.
 pub fn output_was_closed() -> bool {
     sys::InheritedState::own().had_closed(1)
 }

@@ -1,31 +1,32 @@
-//! When the machine runs out: which limit it was, its value, and how to raise it.
+//! Limits that a failed call has reached: their values, and how to raise them.
 
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use model::machine::{CgroupLimit, Machine};
+use rundata::machine::{CgroupLimit, Machine};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use crate::machine;
 use crate::procfs::ids_in;
 
-/// A resource limit.
+/// A limit of the kernel.
 #[derive(Clone, Debug)]
 struct KernelLimit {
-    /// As the manuals call it.
+    /// Name in the manuals.
     name: &'static str,
     value: u64,
-    /// How much of it is in use, where that is known.
+    /// How much of it is in use, if that is known.
     in_use: Option<u64>,
     /// How to raise it.
     raise: String,
 }
 
 impl KernelLimit {
-    /// Within two per cent of the limit: others of the same user come and go meanwhile.
+    /// Returns whether the use is within two per cent of the limit: other tasks come and go
+    /// meanwhile.
     fn is_reached(&self) -> bool {
         self.in_use.is_some_and(|used| used.saturating_add(self.value / 50) >= self.value)
     }
@@ -41,8 +42,8 @@ impl fmt::Display for KernelLimit {
     }
 }
 
-/// The limits behind `errno` of `call`, in words, as the machine is now: to be asked before
-/// anything that was made is given back.
+/// Describes the limits behind `errno` of `call` in the present state of the machine. To be called
+/// before anything that was created is released.
 pub fn behind(call: &str, errno: Errno) -> String {
     let (suspects, certain) = suspects(call, errno);
     let words: Vec<String> = suspects.iter().map(KernelLimit::to_string).collect();
@@ -53,11 +54,11 @@ pub fn behind(call: &str, errno: Errno) -> String {
     }
 }
 
-/// The limits that are reached, and that they are; or all that could be behind it where none is
-/// reached.
+/// Returns the limits that are reached, and true; or, if none is, all that may be behind it, and
+/// false.
 fn suspects(call: &str, errno: Errno) -> (Vec<KernelLimit>, bool) {
-    // Without a free descriptor nothing else can be read, and nothing else can be behind it.
-    // A queue refused for its bytes gives the same errno.
+    // Without a free descriptor no file can be read, and there is no other cause, except that a
+    // queue refused for its bytes fails with the same errno.
     if errno == Errno::MFILE && call != "mq_open" {
         return (vec![open_files()], true);
     }
@@ -67,10 +68,11 @@ fn suspects(call: &str, errno: Errno) -> (Vec<KernelLimit>, bool) {
     if reached.is_empty() { (all, false) } else { (reached, true) }
 }
 
+/// Returns all limits that may be behind an errno of a call.
 fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<KernelLimit> {
     let found = match errno {
         Errno::MFILE => vec![Some(open_files()), queue_bytes()],
-        Errno::NOSPC => vec![of_kind(root, call)],
+        Errno::NOSPC => vec![ipc_objects(root, call)],
         Errno::ADDRINUSE | Errno::ADDRNOTAVAIL => vec![ports(root)],
         Errno::NFILE => {
             let pages = sysctl(root, "fs.pipe-user-pages-hard", None);
@@ -81,24 +83,28 @@ fn candidates(root: &Path, call: &str, errno: Errno) -> Vec<KernelLimit> {
             ]
         }
         Errno::NOMEM => memory(root, &machine::read(root)),
-        // Of any call: one that is made in a helper process takes a process too.
+        // Whatever the call: some run in a helper process, which needs a process too.
         Errno::AGAIN => {
             let machine = machine::read(root);
-            // A thread without memory for its stack fails with EAGAIN too.
-            let of_memory = memory(root, &machine).into_iter().flatten();
-            let of_memory = of_memory.filter(KernelLimit::is_reached).map(Some);
-            tasks(root, &machine).into_iter().chain(of_memory).collect()
+            let mut limits = tasks(root, &machine);
+            // A thread without memory for its stack fails with EAGAIN, too.
+            for limit in memory(root, &machine).into_iter().flatten() {
+                if limit.is_reached() {
+                    limits.push(Some(limit));
+                }
+            }
+            limits
         }
         _ => Vec::new(),
     };
     found.into_iter().flatten().collect()
 }
 
-/// What the kernel has for a process at least: its stack, page tables and descriptors.
+/// Smallest memory of the kernel for a process: its stack, page tables and descriptors.
 const TASK_BYTES: u64 = 32 << 10;
 
-/// Checks that there may be so many processes or threads more, and that others still have room for
-/// some; or returns the limit that forbids it, in words.
+/// Checks that `count` more processes or threads are possible, and leave room for some others. The
+/// error describes the limit that forbids it.
 pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
     if let Some(free) = machine.memory.available_bytes.known()
         && count.saturating_mul(TASK_BYTES) > free / 10 * 9
@@ -118,8 +124,9 @@ pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
     Ok(())
 }
 
+/// Returns the limits of tasks.
 fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
-    let all = machine.load.tasks.known().copied();
+    let all_tasks = machine.load.tasks.known().copied();
     let group = machine.cgroup.pids_max.known().and_then(Option::as_ref);
     let raise_pids = "sysctl kernel.pid_max=4194304 (root)".to_string();
     vec![
@@ -132,11 +139,13 @@ fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
             let raise = format!("ulimit -u {twice} (root, or the hard limit in limits.conf(5))");
             KernelLimit { name: "RLIMIT_NPROC", value, in_use: own_tasks(root), raise }
         }),
-        sysctl(root, "kernel.pid_max", all).map(|limit| KernelLimit { raise: raise_pids, ..limit }),
-        sysctl(root, "kernel.threads-max", all),
+        sysctl(root, "kernel.pid_max", all_tasks)
+            .map(|limit| KernelLimit { raise: raise_pids, ..limit }),
+        sysctl(root, "kernel.threads-max", all_tasks),
     ]
 }
 
+/// Returns the limits of memory.
 fn memory(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     let group = machine.cgroup.memory_max_bytes.known().and_then(Option::as_ref);
     let (total, free) = (&machine.memory.total_bytes, &machine.memory.available_bytes);
@@ -155,31 +164,35 @@ fn memory(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     ]
 }
 
+/// Builds the limit of a control group.
 fn of_group(name: &'static str, limit: &CgroupLimit, raise: String) -> KernelLimit {
     KernelLimit { name, value: limit.max, in_use: limit.current.known().copied(), raise }
 }
 
-/// Stacks of threads and of coroutines are mappings, two each, and so is what neighbours share.
+/// Returns the limit of mappings: stacks of threads and coroutines take two each, and memory that
+/// neighbours share takes one.
 fn mappings(root: &Path) -> Option<KernelLimit> {
     let maps = fs::read_to_string(root.join("proc/self/maps")).unwrap_or_default();
     let in_use = Some(maps.lines().count() as u64).filter(|count| *count > 0);
     sysctl(root, "vm.max_map_count", in_use)
 }
 
-/// Tasks of the calling user, as RLIMIT_NPROC counts them. In a user namespace without mapped users
-/// all users look alike (user_namespaces(7)): then it is not known.
+/// Counts the tasks of the calling user like RLIMIT_NPROC. Not known in a user namespace without
+/// mapped users, where all users look alike (user_namespaces(7)).
 fn own_tasks(root: &Path) -> Option<u64> {
     let mapped = fs::read_to_string(root.join("proc/self/uid_map"));
     if mapped.is_ok_and(|map| map.trim().is_empty()) {
         return None;
     }
     let uid = rustix::process::getuid().as_raw();
-    let folder = |pid: i32| root.join(format!("proc/{pid}"));
-    let own = ids_in(&root.join("proc"))
-        .into_iter()
-        .filter(|pid| fs::metadata(folder(*pid)).is_ok_and(|folder| folder.uid() == uid));
-    let count = own.map(|pid| ids_in(&folder(pid).join("task")).len() as u64).sum();
-    Some(count).filter(|count| *count > 0)
+    let mut count = 0;
+    for pid in ids_in(&root.join("proc")) {
+        let folder = root.join(format!("proc/{pid}"));
+        if fs::metadata(&folder).is_ok_and(|metadata| metadata.uid() == uid) {
+            count += ids_in(&folder.join("task")).len() as u64;
+        }
+    }
+    if count > 0 { Some(count) } else { None }
 }
 
 fn open_files() -> KernelLimit {
@@ -189,14 +202,15 @@ fn open_files() -> KernelLimit {
     KernelLimit { name: "RLIMIT_NOFILE", value, in_use: None, raise }
 }
 
-/// Bytes of all queues of the user (mq_overview(7)).
+/// Returns the limit of the bytes of all the user's queues (mq_overview(7)).
 fn queue_bytes() -> Option<KernelLimit> {
     let value = getrlimit(Resource::Msgqueue).current?;
     let raise = "ulimit -q unlimited (root, or the hard limit in limits.conf(5))".to_string();
     Some(KernelLimit { name: "RLIMIT_MSGQUEUE", value, in_use: None, raise })
 }
 
-/// Ports that the kernel gives to sockets without one (ip(7)): each end of a connection has one.
+/// Returns the number of ports that the kernel gives to sockets without one (ip(7)). Each end of a
+/// connection takes one.
 fn ports(root: &Path) -> Option<KernelLimit> {
     const FILE: &str = "proc/sys/net/ipv4/ip_local_port_range";
     let (first, last) = (number_in(root, FILE, 0)?, number_in(root, FILE, 1)?);
@@ -205,8 +219,8 @@ fn ports(root: &Path) -> Option<KernelLimit> {
     Some(KernelLimit { name, value: (last + 1).saturating_sub(first), in_use: None, raise })
 }
 
-/// How many objects of a kind of IPC there may be (mq_overview(7), proc_sys_kernel(5)).
-fn of_kind(root: &Path, call: &str) -> Option<KernelLimit> {
+/// Returns the limit of objects of a kind of IPC (mq_overview(7), proc_sys_kernel(5)).
+fn ipc_objects(root: &Path, call: &str) -> Option<KernelLimit> {
     let limit = match call {
         "mq_open" => return sysctl(root, "fs.mqueue.queues_max", None),
         "msgget" => sysctl(root, "kernel.msgmni", None)?,
@@ -218,13 +232,13 @@ fn of_kind(root: &Path, call: &str) -> Option<KernelLimit> {
         }
         _ => return None,
     };
-    // With the kernel's own values, whatever the machine's are.
+    // A new namespace has the kernel's default values, whatever the machine's are.
     let raise = "ask for fewer members: the ring has an IPC namespace of its own, with the \
         kernel's default limits";
     Some(KernelLimit { raise: raise.to_string(), ..limit })
 }
 
-/// A limit that /proc/sys has a file for.
+/// Reads a limit that has a file in /proc/sys.
 fn sysctl(root: &Path, name: &'static str, in_use: Option<u64>) -> Option<KernelLimit> {
     let value = number_in(root, &format!("proc/sys/{}", name.replace('.', "/")), 0)?;
     let raise = format!("sysctl {name}={} (root)", value.saturating_mul(2));
@@ -238,7 +252,7 @@ fn number_in(root: &Path, file: &str, field: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use model::reading::Reading;
+    use rundata::reading::Reading;
 
     use super::*;
 
@@ -255,7 +269,7 @@ mod tests {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
-        let value = |call| of_kind(root.path(), call).map(|limit| limit.value);
+        let value = |call| ipc_objects(root.path(), call).map(|limit| limit.value);
         assert_eq!(value("mq_open"), Some(256));
         assert_eq!(value("msgget"), Some(11));
         assert_eq!(value("semget"), Some(44));
@@ -283,7 +297,7 @@ mod tests {
         let why = check_tasks(&machine, 1 << 23).unwrap_err();
         assert!(why.contains(" in use); to raise it: "), "{why}");
         let available_bytes = Reading::Known(10 << 20);
-        let memory = model::machine::Memory { available_bytes, ..machine.memory.clone() };
+        let memory = rundata::machine::Memory { available_bytes, ..machine.memory.clone() };
         let machine = Machine { memory, ..machine };
         let why = check_tasks(&machine, 1000).unwrap_err();
         assert_eq!(why, "they need 31 MiB at least, and 10 MiB are free");

@@ -1,23 +1,23 @@
-//! Which CPUs there are for a ring, and how to get onto them.
+//! The choice of CPUs for a ring and its controller, and moving tasks to them.
 
 use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use model::machine::Machine;
+use rundata::machine::Machine;
 use rustix::io::Errno;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::procfs::{cpu_times_ns, ids_in};
 
-/// CPUs that the calling thread may run on, sorted.
+/// Returns the CPUs that the calling thread may run on, sorted.
 pub fn allowed_cpus() -> Result<Vec<u32>, Errno> {
     allowed(None)
 }
 
-/// CPUs that a process's first thread may run on, sorted.
+/// Returns the CPUs that a process's first thread may run on, sorted.
 pub fn allowed_cpus_of(pid: i32) -> Result<Vec<u32>, Errno> {
     allowed(Some(Pid::from_raw(pid).ok_or(Errno::SRCH)?))
 }
@@ -27,18 +27,18 @@ fn allowed(process: Option<Pid>) -> Result<Vec<u32>, Errno> {
     Ok((0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).map(|cpu| cpu as u32).collect())
 }
 
-/// Puts the calling thread, and what it starts from now on, onto `cpus`.
+/// Moves the calling thread, and all that it starts from now on, to `cpus`.
 pub fn pin(cpus: &[u32]) -> Result<(), Errno> {
     sched_setaffinity(None, &set_of(cpus)?)
 }
 
-/// Puts all threads of this process there, and what the calling one starts from now on.
+/// Moves all threads of this process to `cpus`, and all that the calling one starts from now on.
 pub fn pin_process(cpus: &[u32]) -> Result<(), Errno> {
     let set = set_of(cpus)?;
-    // Where its threads cannot be listed there is still the one that does the work.
+    // If the threads cannot be listed, the calling one is moved all the same.
     for id in ids_in(Path::new("/proc/self/task")) {
         match sched_setaffinity(Pid::from_raw(id), &set) {
-            // It has just ended.
+            // The thread has just ended.
             Ok(()) | Err(Errno::SRCH) => {}
             Err(errno) => return Err(errno),
         }
@@ -46,10 +46,11 @@ pub fn pin_process(cpus: &[u32]) -> Result<(), Errno> {
     sched_setaffinity(None, &set)
 }
 
+/// Builds the kernel's set of these CPUs.
 fn set_of(cpus: &[u32]) -> Result<CpuSet, Errno> {
     let mut set = CpuSet::new();
     for cpu in cpus {
-        // One beyond the set's size cannot exist: the kernel's own answer for that.
+        // No CPU beyond the set's size exists: the kernel would return the same errno.
         if *cpu as usize >= CpuSet::MAX_CPU {
             return Err(Errno::INVAL);
         }
@@ -62,29 +63,29 @@ fn is_isolated(cpu: u32, machine: &Machine) -> bool {
     machine.cpu.isolated.known().is_some_and(|isolated| isolated.contains(cpu))
 }
 
-/// For so long CPUs are looked at before one is chosen: ten of the ticks by which the kernel tells
-/// their time.
-const LOOK: Duration = Duration::from_millis(100);
-/// Shares of that time that differ by no more are alike: one tick.
-const ALIKE: f64 = 0.11;
+/// Time for which CPUs are observed before one is chosen: ten of the ticks in which the kernel
+/// counts their time.
+const OBSERVATION: Duration = Duration::from_millis(100);
+/// Largest difference of two shares that count as equal: one tick.
+const SHARE_TOLERANCE: f64 = 0.11;
 
-/// How much of each CPU tasks used while the CPUs were looked at.
+/// Share of each CPU that tasks used while the CPUs were observed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CpuShares {
-    /// CPU and share, from 0 to 1; empty where nothing is known.
+    /// CPUs and their shares, from 0 to 1; empty if nothing is known.
     shares: Vec<(u32, f64)>,
 }
 
 impl CpuShares {
-    /// Looks at these CPUs for a tenth of a second. A single one is not looked at.
+    /// Observes these CPUs for a tenth of a second. A single one is not observed.
     pub fn measure(allowed: &[u32]) -> Self {
         if allowed.len() < 2 {
             return Self::default();
         }
-        let read = || fs::read_to_string("/proc/stat").unwrap_or_default();
-        let before = read();
-        thread::sleep(LOOK);
-        Self::between(allowed, &before, &read())
+        let before = fs::read_to_string("/proc/stat").unwrap_or_default();
+        thread::sleep(OBSERVATION);
+        let after = fs::read_to_string("/proc/stat").unwrap_or_default();
+        Self::between(allowed, &before, &after)
     }
 
     /// Builds shares that are known from elsewhere.
@@ -94,13 +95,12 @@ impl CpuShares {
 
     /// Computes the shares from two readings of /proc/stat; none if a CPU is missing in one.
     fn between(allowed: &[u32], before: &str, after: &str) -> Self {
-        let busy_ns = |text, cpu| cpu_times_ns(text, &[cpu])[0];
-        let share = |cpu: &u32| {
-            let used_ns = busy_ns(after, *cpu)?.checked_sub(busy_ns(before, *cpu)?)?;
-            Some((*cpu, used_ns as f64 / LOOK.as_nanos() as f64))
-        };
-        let shares = allowed.iter().map(share).collect::<Option<Vec<(u32, f64)>>>();
-        Self { shares: shares.unwrap_or_default() }
+        let mut shares = Vec::new();
+        for cpu in allowed {
+            let Some(share) = used_share(*cpu, before, after) else { return Self::default() };
+            shares.push((*cpu, share));
+        }
+        Self { shares }
     }
 
     /// Returns the share of one CPU, if it is known.
@@ -110,57 +110,82 @@ impl CpuShares {
 
     /// Returns those of `allowed` that others use least; all of them where a share is not known.
     pub fn least_used(&self, allowed: &[u32]) -> Vec<u32> {
-        let share = |cpu: &u32| Some((*cpu, self.of_cpu(*cpu)?));
-        let Some(shares) = allowed.iter().map(share).collect::<Option<Vec<(u32, f64)>>>() else {
-            return allowed.to_vec();
-        };
-        let least = shares.iter().map(|(_, share)| *share).fold(f64::INFINITY, f64::min);
-        let free = shares.into_iter().filter(|(_, share)| *share <= least + ALIKE);
-        free.map(|(cpu, _)| cpu).collect()
+        let mut shares = Vec::new();
+        let mut least = f64::INFINITY;
+        for cpu in allowed {
+            let Some(share) = self.of_cpu(*cpu) else { return allowed.to_vec() };
+            shares.push((*cpu, share));
+            least = least.min(share);
+        }
+        shares.retain(|(_, share)| *share <= least + SHARE_TOLERANCE);
+        shares.into_iter().map(|(cpu, _)| cpu).collect()
     }
 }
 
-/// The CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0, which
-/// serves most of the kernel's own business; 0 only when there is no other.
+/// Returns the share of a CPU that tasks used between two readings of /proc/stat.
+fn used_share(cpu: u32, before: &str, after: &str) -> Option<f64> {
+    let [before_ns, ..] = cpu_times_ns(before, &[cpu]);
+    let [after_ns, ..] = cpu_times_ns(after, &[cpu]);
+    let used_ns = after_ns?.checked_sub(before_ns?)?;
+    Some(used_ns as f64 / OBSERVATION.as_nanos() as f64)
+}
+
+/// Chooses the CPU for a ring on one CPU: an isolated one if there is one, else the highest but 0,
+/// on which most of the kernel's work runs; 0 only if there is no other.
 pub fn choose_one(allowed: &[u32], machine: &Machine) -> Option<u32> {
-    let rank = |cpu: &u32| (is_isolated(*cpu, machine), *cpu != 0, *cpu);
-    allowed.iter().copied().max_by_key(rank)
+    allowed.iter().copied().max_by_key(|cpu| (is_isolated(*cpu, machine), *cpu != 0, *cpu))
 }
 
-/// The CPU for a ring that is to be disturbed as little as the machine allows: an isolated one if
+/// Chooses the CPU for a ring that is to be disturbed as little as possible: an isolated one if
 /// there is one, else the one that served the fewest interrupts of devices so far. Without their
-/// counts as [`choose_one`].
+/// counts it chooses like [`choose_one`].
 pub fn choose_quiet(allowed: &[u32], machine: &Machine) -> Option<u32> {
-    let served = |cpu: u32| {
-        let all = machine.interrupts.known()?;
-        all.iter().find(|of| of.cpu == cpu).map(|of| of.devices)
-    };
-    let counted: Option<Vec<(u32, u64)>> =
-        allowed.iter().map(|cpu| served(*cpu).map(|devices| (*cpu, devices))).collect();
-    let Some(counted) = counted else { return choose_one(allowed, machine) };
-    // Of equals the highest: the kernel's own business is mostly on the lowest.
-    let rank =
-        |(cpu, devices): &(u32, u64)| (!is_isolated(*cpu, machine), *devices, u32::MAX - cpu);
-    counted.into_iter().min_by_key(rank).map(|(cpu, _)| cpu)
+    let mut quietest = None;
+    for cpu in allowed {
+        let Some(served) = device_interrupts(*cpu, machine) else {
+            return choose_one(allowed, machine);
+        };
+        // Of equals the highest: most of the kernel's work runs on the lowest.
+        let rank = (!is_isolated(*cpu, machine), served, u32::MAX - cpu);
+        if quietest.is_none_or(|(least, _)| rank < least) {
+            quietest = Some((rank, *cpu));
+        }
+    }
+    quietest.map(|(_, cpu)| cpu)
 }
 
-/// CPUs for the controller: away from those of the ring, and from their SMT siblings where enough
-/// are left; all that are allowed when the ring needs every one.
+/// Returns how many interrupts of devices a CPU has served, if that is known.
+fn device_interrupts(cpu: u32, machine: &Machine) -> Option<u64> {
+    let by_cpu = machine.interrupts.known()?;
+    Some(by_cpu.iter().find(|interrupts| interrupts.cpu == cpu)?.devices)
+}
+
+/// Chooses the CPUs for the controller: none of the ring's, and none of their SMT siblings if
+/// others are left; all allowed ones if the ring needs every CPU.
 pub fn choose_for_controller(allowed: &[u32], ring: &[u32], machine: &Machine) -> Vec<u32> {
     let away: Vec<u32> = allowed.iter().copied().filter(|cpu| !ring.contains(cpu)).collect();
-    let is_sibling = |cpu: &u32| {
-        let siblings = machine.smt_siblings_of(*cpu);
-        siblings.is_ok_and(|list| list.iter().any(|sibling| ring.contains(&sibling)))
-    };
-    let apart: Vec<u32> = away.iter().copied().filter(|cpu| !is_sibling(cpu)).collect();
-    [apart, away].into_iter().find(|cpus| !cpus.is_empty()).unwrap_or_else(|| allowed.to_vec())
+    let mut apart = away.clone();
+    apart.retain(|cpu| !is_sibling_of(*cpu, ring, machine));
+    if !apart.is_empty() {
+        apart
+    } else if !away.is_empty() {
+        away
+    } else {
+        allowed.to_vec()
+    }
+}
+
+/// Returns whether a CPU shares its core with one of the ring's.
+fn is_sibling_of(cpu: u32, ring: &[u32], machine: &Machine) -> bool {
+    let siblings = machine.smt_siblings_of(cpu);
+    siblings.is_ok_and(|list| list.iter().any(|sibling| ring.contains(&sibling)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::machine::CpuInterrupts;
-    use model::reading::Reading;
+    use rundata::machine::CpuInterrupts;
+    use rundata::reading::Reading;
 
     fn machine(devices: &[u64], isolated: &str) -> Machine {
         let of =

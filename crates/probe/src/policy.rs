@@ -1,8 +1,8 @@
-//! Scheduling: policies, taking one and what that needs; as what a process was started.
+//! Scheduling policies: taking one, what that needs, and the scheduling that a process inherited.
 
 use std::io;
 
-use model::ring::Policy;
+use rundata::ring::Policy;
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use serde::{Deserialize, Serialize};
@@ -20,26 +20,27 @@ const NUMBERS: [(Policy, i32); 4] = [
     (Policy::Rr, libc::SCHED_RR),
 ];
 
-/// Gives the calling thread, and all that it forks or starts from now on, a policy at the priority
-/// that the policy has here.
+/// Sets the policy of the calling thread, and of all that it forks or starts from now on, at the
+/// priority that this program uses.
 pub fn take(policy: Policy) -> Result<(), Errno> {
     take_at(policy, policy.priority())
 }
 
-/// As [`take`], at a priority of the caller's choice.
+/// Sets the policy like [`take`], at the given priority.
 pub fn take_at(policy: Policy, priority: i32) -> Result<(), Errno> {
-    let number = NUMBERS.into_iter().find(|(of, _)| *of == policy).map(|(_, number)| number);
-    // SCHED_OTHER is set, too: the program may have been started under another.
-    sys::set_policy(number.ok_or(Errno::INVAL)?, priority)
+    let found = NUMBERS.into_iter().find(|(known, _)| *known == policy);
+    let (_, number) = found.ok_or(Errno::INVAL)?;
+    // Also for SCHED_OTHER: the program may have been started under another policy.
+    sys::set_policy(number, priority)
 }
 
-/// That a policy was refused, what it needs, and what there is of that.
+/// Describes that a policy was refused, what it needs, and what is granted.
 pub fn describe_refusal(policy: Policy, errno: Errno) -> String {
     format!("policy {policy} was refused ({errno}): {}", describe_needs(policy, errno))
 }
 
-/// What a policy that was refused needs, and what there is of it. It is tried on a thread: with
-/// EAGAIN or ENOMEM there was none.
+/// Describes what a refused policy needs, and what is granted. Policies are tried on a thread: with
+/// EAGAIN or ENOMEM it could not be started.
 pub fn describe_needs(policy: Policy, errno: Errno) -> String {
     if errno == Errno::NOMEM {
         return "no thread could be started to try it: there is not enough memory (ulimit -v)"
@@ -60,27 +61,32 @@ pub fn describe_needs(policy: Policy, errno: Errno) -> String {
     )
 }
 
-/// The highest priority at which the calling process may use a real-time policy (sched(7)): the
-/// kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tried on a thread of its
-/// own.
+/// Returns the highest priority at which the calling process may use a real-time policy (sched(7)):
+/// the kernel's highest, or what RLIMIT_RTPRIO allows without the privilege. Tries it on a thread
+/// of its own.
 pub fn highest_priority(policy: Policy) -> Result<u32, Errno> {
-    let may =
-        |priority: u32| on_own_thread(move || take_at(policy, priority as i32)).map(|()| priority);
-    let granted = getrlimit(Resource::Rtprio).current.unwrap_or(0).min(HIGHEST_PRIORITY.into());
-    match (may(HIGHEST_PRIORITY), granted as u32) {
-        (Err(errno), granted) if granted > 0 => may(granted).map_err(|_| errno),
-        (highest, _) => highest,
+    let Err(errno) = try_priority(policy, HIGHEST_PRIORITY) else { return Ok(HIGHEST_PRIORITY) };
+    let limit = getrlimit(Resource::Rtprio).current.unwrap_or(0);
+    let granted = limit.min(HIGHEST_PRIORITY.into()) as u32;
+    if granted == 0 || try_priority(policy, granted).is_err() {
+        return Err(errno);
     }
+    Ok(granted)
 }
 
-/// The highest real-time priority that a program may ask for (sched(7)).
+fn try_priority(policy: Policy, priority: u32) -> Result<(), Errno> {
+    on_own_thread(move || take_at(policy, priority as i32))
+}
+
+/// Highest real-time priority of the kernel (sched(7)).
 const HIGHEST_PRIORITY: u32 = 99;
 
-/// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
+/// Checks that the calling process may use `policy`. Tries it on a thread of its own.
 pub fn check(policy: Policy) -> Result<(), Errno> {
     on_own_thread(move || take(policy))
 }
 
+/// Runs `attempt` on a thread of its own and waits for its end.
 fn on_own_thread(
     attempt: impl FnOnce() -> Result<(), Errno> + Send + 'static,
 ) -> Result<(), Errno> {
@@ -90,23 +96,23 @@ fn on_own_thread(
     attempt.join().unwrap_or(Err(Errno::INVAL))
 }
 
-/// What a process has from the process that started it.
+/// Scheduling that a process inherited from the process that started it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulingState {
-    /// Its id.
+    /// Process id.
     pub pid: u32,
-    /// The CPUs that it may run on, sorted.
+    /// CPUs that it may run on, sorted.
     pub cpus: Vec<u32>,
-    /// Its policy, by the kernel's number (sched(7)).
+    /// Policy, by the kernel's number (sched(7)).
     pub policy: i32,
-    /// Its real-time priority; 0 under a normal policy.
+    /// Real-time priority; 0 under a normal policy.
     pub priority: u32,
-    /// Its nice value.
+    /// Nice value.
     pub nice: i32,
 }
 
 impl SchedulingState {
-    /// That of the calling process.
+    /// Reads the scheduling of the calling process.
     pub fn own() -> io::Result<Self> {
         let stat = std::fs::read_to_string("/proc/self/stat")?;
         let [nice, priority, policy] = fields(&stat).ok_or_else(|| {
@@ -121,13 +127,14 @@ impl SchedulingState {
         })
     }
 
-    /// Its policy, where members of a ring can have it.
+    /// Returns the policy, if members of a ring can have it.
     pub fn policy(&self) -> Option<Policy> {
-        NUMBERS.into_iter().find(|(_, number)| *number == self.policy).map(|(policy, _)| policy)
+        let found = NUMBERS.into_iter().find(|(_, number)| *number == self.policy);
+        found.map(|(policy, _)| policy)
     }
 }
 
-/// Fields 19, 40 and 41 of proc_pid_stat(5): nice value, real-time priority, policy.
+/// Reads fields 19, 40 and 41 of proc_pid_stat(5): nice value, real-time priority, policy.
 fn fields(stat: &str) -> Option<[i32; 3]> {
     let stat = StatFile::parse(stat)?;
     Some([stat.number(19)?, stat.number(40)?, stat.number(41)?])

@@ -1,4 +1,4 @@
-//! Which processes there are: descendants, processes of a name, processes of a control group.
+//! Lists of processes: descendants, processes of a name, processes of a control group.
 //!
 //! Readers take a root folder (`/` for this machine).
 
@@ -8,26 +8,26 @@ use std::path::{Path, PathBuf};
 
 use crate::procfs::{StatFile, ids_in};
 
-/// Where the hierarchies of control groups are that hold every process: version 2, and what systemd
-/// keeps beside version 1.
+/// Folders of the hierarchies of control groups that have every process: version 2, and those of
+/// systemd beside version 1.
 const HIERARCHIES: [&str; 3] = ["sys/fs/cgroup", "sys/fs/cgroup/unified", "sys/fs/cgroup/systemd"];
 
 /// Bytes of the longest name that the kernel keeps of a process (TASK_COMM_LEN without its end).
-const LONGEST_COMM: usize = 15;
+const MAX_COMM_BYTES: usize = 15;
 
-/// Why a control group has no processes that could be watched.
+/// Reason why a control group has no processes to watch.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CgroupError {
-    /// None is called so.
+    /// No group has this name.
     #[error("there is no such control group below /sys/fs/cgroup")]
     Unknown,
-    /// It has no process, nor has any below it.
+    /// Neither the group nor any below it has a process.
     #[error("there is no process in it, nor in any group below it")]
     Empty,
 }
 
-/// The descendants of these processes that live now, in ascending order, without the processes
-/// themselves.
+/// Lists the descendants of these processes that live now, in ascending order, without the
+/// processes themselves.
 pub fn descendants(root: &Path, ancestors: &[i32]) -> Vec<i32> {
     let mut children: BTreeMap<i32, Vec<i32>> = BTreeMap::new();
     for pid in ids_in(&root.join("proc")) {
@@ -51,14 +51,14 @@ fn parent_of(root: &Path, pid: i32) -> Option<i32> {
     stat_of(root, pid)?.number(4)
 }
 
-/// The name of a process may be any bytes.
+/// Reads the `stat` file of a process, whose name may have any bytes.
 fn stat_of(root: &Path, pid: i32) -> Option<StatFile> {
     let bytes = fs::read(root.join(format!("proc/{pid}/stat"))).ok()?;
     StatFile::parse(String::from_utf8_lossy(&bytes))
 }
 
-/// The processes that call themselves `name` or whose program's file is called so, as `pgrep -x`
-/// finds them, in ascending order.
+/// Lists the processes whose name or whose program's file name is `name`, as `pgrep -x` does, in
+/// ascending order.
 pub fn processes_named(root: &Path, name: &str) -> Vec<i32> {
     let mut found = ids_in(&root.join("proc"));
     found.retain(|pid| is_named(root, *pid, name));
@@ -66,24 +66,26 @@ pub fn processes_named(root: &Path, name: &str) -> Vec<i32> {
     found
 }
 
+/// Returns whether a process, or its program's file, has this name.
 fn is_named(root: &Path, pid: i32, name: &str) -> bool {
     let Some(stat) = stat_of(root, pid) else { return false };
     if stat.name() == name {
         return true;
     }
-    // The kernel has cut a longer name; whoever may not read the link has that alone.
+    // The kernel cuts longer names, and the link cannot always be read.
     let link = fs::read_link(root.join(format!("proc/{pid}/exe")));
     match link.ok().as_deref().and_then(Path::file_name) {
         Some(file) => file.to_string_lossy().trim_end_matches(" (deleted)") == name,
-        None => name.len() > LONGEST_COMM && name.get(..LONGEST_COMM) == Some(stat.name()),
+        None => name.len() > MAX_COMM_BYTES && name.get(..MAX_COMM_BYTES) == Some(stat.name()),
     }
 }
 
-/// The processes of a control group and of all groups below it, in ascending order. `group` is a
-/// path, as in /sys/fs/cgroup or below it, or the name of a unit: `nginx.service`, or `nginx`.
+/// Lists the processes of a control group and of all groups below it, in ascending order. `group`
+/// is a path, in the file system or below /sys/fs/cgroup, or the name of a unit: `nginx.service`,
+/// or `nginx`.
 ///
 /// # Errors
-/// [`CgroupError`] where no group is called so, or none of them has a process.
+/// [`CgroupError`] if no group has this name, or none of them has a process.
 pub fn processes_in_cgroup(root: &Path, group: &str) -> Result<Vec<i32>, CgroupError> {
     let folders = cgroup_folders(root, group);
     if folders.is_empty() {
@@ -93,15 +95,19 @@ pub fn processes_in_cgroup(root: &Path, group: &str) -> Result<Vec<i32>, CgroupE
     for folder in folders {
         for below in folders_below(&folder) {
             let text = fs::read_to_string(below.join("cgroup.procs")).unwrap_or_default();
-            // Processes of another pid namespace are 0 here.
-            let pids = text.lines().filter_map(|line| line.parse::<i32>().ok());
-            found.extend(pids.filter(|pid| *pid > 0));
+            for line in text.lines() {
+                // Processes of another pid namespace are 0 here.
+                match line.parse::<i32>() {
+                    Ok(pid) if pid > 0 => found.insert(pid),
+                    _ => continue,
+                };
+            }
         }
     }
     if found.is_empty() { Err(CgroupError::Empty) } else { Ok(found.into_iter().collect()) }
 }
 
-/// The folders of the control groups that are called so, of the first hierarchy that has any.
+/// Finds the folders of the control groups of this name, in the first hierarchy that has any.
 fn cgroup_folders(root: &Path, group: &str) -> Vec<PathBuf> {
     let is_path = group.contains('/');
     for hierarchy in HIERARCHIES.map(|path| root.join(path)) {
@@ -114,29 +120,31 @@ fn cgroup_folders(root: &Path, group: &str) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// The group at a path of the file system, or at a path within the hierarchy.
+/// Finds the group at a path of the file system, or at a path within the hierarchy.
 fn at_path(root: &Path, hierarchy: &Path, path: &str) -> Vec<PathBuf> {
     let relative = path.trim_start_matches('/');
-    let candidates = [root.join(relative), hierarchy.join(relative)];
-    let is_group =
-        |folder: &PathBuf| folder.starts_with(hierarchy) && folder.join("cgroup.procs").exists();
-    candidates.into_iter().find(is_group).into_iter().collect()
+    for folder in [root.join(relative), hierarchy.join(relative)] {
+        if folder.starts_with(hierarchy) && folder.join("cgroup.procs").exists() {
+            return vec![folder];
+        }
+    }
+    Vec::new()
 }
 
-/// All groups of this name, or of that of a service; none below one that is found already.
+/// Finds all groups of a unit's name, or of the service of that name.
 fn units(hierarchy: &Path, name: &str) -> Vec<PathBuf> {
     let service = format!("{name}.service");
-    let mut all = folders_below(hierarchy);
-    all.retain(|folder| {
+    let mut folders = folders_below(hierarchy);
+    folders.retain(|folder| {
         let last = folder.file_name().unwrap_or_default();
         (last == name || last == service.as_str()) && folder.join("cgroup.procs").exists()
     });
-    all
+    folders
 }
 
-/// A folder and all folders below it, those above first.
+/// Lists a folder and all folders below it, each before those below it.
 fn folders_below(folder: &Path) -> Vec<PathBuf> {
-    let mut all = Vec::new();
+    let mut folders = Vec::new();
     let mut open = VecDeque::from([folder.to_path_buf()]);
     while let Some(folder) = open.pop_front() {
         for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -144,9 +152,9 @@ fn folders_below(folder: &Path) -> Vec<PathBuf> {
                 open.push_back(entry.path());
             }
         }
-        all.push(folder);
+        folders.push(folder);
     }
-    all
+    folders
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Pieces of the files of /proc, in the forms that proc(5) gives.
+//! Parts of the files of /proc, in the formats of proc(5).
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::str::FromStr;
@@ -13,14 +14,15 @@ const TICK_NS: u64 = 10_000_000;
 /// PF_KTHREAD of `include/linux/sched.h`, in field 9 of `stat`: a thread of the kernel.
 const KERNEL_THREAD: u64 = 0x0020_0000;
 
-/// A task's `stat` file (proc_pid_stat(5)).
+/// Text of a task's `stat` file (proc_pid_stat(5)).
 pub(crate) struct StatFile {
     text: String,
     name_end: usize,
 }
 
 impl StatFile {
-    /// The name in parentheses may itself hold blanks and parentheses: it ends with the last one.
+    /// Finds the name, which is in parentheses and may itself have blanks and parentheses: it ends
+    /// at the last one.
     pub(crate) fn parse(text: impl Into<String>) -> Option<Self> {
         let text = text.into();
         let name_end = text.rfind(')').filter(|end| text[..*end].contains('('))?;
@@ -32,12 +34,12 @@ impl StatFile {
         name.map_or("", |(_, name)| name)
     }
 
-    /// A field from 3 on, numbered as in the manual; 3 is the state, one letter.
+    /// Parses a field from 3 on, numbered as in the manual. Field 3 is the state, a letter.
     pub(crate) fn number<T: FromStr>(&self, field: usize) -> Option<T> {
         self.text[self.name_end + 1..].split_whitespace().nth(field - 3)?.parse().ok()
     }
 
-    /// Field 3.
+    /// Returns field 3, the state.
     pub(crate) fn state(&self) -> Option<char> {
         self.text[self.name_end + 1..].trim_start().chars().next()
     }
@@ -46,36 +48,43 @@ impl StatFile {
         Some(self.number::<u64>(9)? & KERNEL_THREAD != 0)
     }
 
-    /// The sum of two fields that count ticks, in nanoseconds. In old kernels children's ticks may
-    /// be negative.
+    /// Sums two fields that count ticks, in nanoseconds. In old kernels children's ticks may be
+    /// negative.
     pub(crate) fn cpu_ns(&self, [user, system]: [usize; 2]) -> Option<u64> {
-        let ticks = |field| Some(self.number::<i64>(field)?.max(0) as u64);
-        Some(ticks(user)?.saturating_add(ticks(system)?).saturating_mul(TICK_NS))
+        let ticks = self.ticks(user)?.saturating_add(self.ticks(system)?);
+        Some(ticks.saturating_mul(TICK_NS))
+    }
+
+    fn ticks(&self, field: usize) -> Option<u64> {
+        Some(self.number::<i64>(field)?.max(0) as u64)
     }
 }
 
-/// A name may be any bytes (PR_SET_NAME of prctl(2)), also ends of lines, which would make two lines
-/// of one wherever it is printed: these become blanks, other control characters nothing.
+/// Returns a task's name in one line. It may have any bytes (PR_SET_NAME of prctl(2)): ends of
+/// lines and tabs become blanks, other control characters are removed.
 pub fn one_line(name: &str) -> String {
-    name.chars()
-        .filter_map(|c| match c {
-            '\n' | '\t' | '\r' => Some(' '),
-            _ => (!c.is_control()).then_some(c),
-        })
-        .collect()
+    let mut line = String::with_capacity(name.len());
+    for c in name.chars() {
+        match c {
+            '\n' | '\t' | '\r' => line.push(' '),
+            _ if c.is_control() => {}
+            _ => line.push(c),
+        }
+    }
+    line
 }
 
-/// The state of a process, one letter.
+/// Reads the state of a process, a letter.
 pub(crate) fn state_of(pid: i32) -> Option<char> {
     StatFile::parse(fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?.state()
 }
 
-/// A file or clock of the kernel that could not be read: which, and why.
+/// Error of a file or clock of the kernel that could not be read: which one, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct UnreadableFile(pub(crate) String);
 
-/// The text of a file, and where it is from.
+/// Text of a file, and the file's path.
 pub(crate) struct FileText {
     pub(crate) path: String,
     pub(crate) text: String,
@@ -98,58 +107,67 @@ impl FileText {
         kilobytes(self.value(item)?).ok_or_else(|| self.lacks(item))
     }
 
-    /// What a `stat` file says of `item`.
-    pub(crate) fn of_stat<T>(
+    /// Reads a field of a `stat` file; `item` is its name in the error.
+    pub(crate) fn stat_field<T>(
         &self,
         item: &str,
-        of: impl Fn(StatFile) -> Option<T>,
+        read: impl Fn(StatFile) -> Option<T>,
     ) -> Result<T, UnreadableFile> {
-        StatFile::parse(self.text.as_str()).and_then(of).ok_or_else(|| self.lacks(item))
+        StatFile::parse(self.text.as_str()).and_then(read).ok_or_else(|| self.lacks(item))
     }
 }
 
-/// The value of the first line `key: value`.
+/// Returns the value of the first line `key: value`.
 pub(crate) fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(found, _)| found.trim() == key).map(|(_, value)| value.trim())
 }
 
-/// Bytes of a value like `123 kB`.
+/// Parses a value like `123 kB`; returns bytes.
 pub(crate) fn kilobytes(value: &str) -> Option<u64> {
     value.strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Time of all `cpus` together since boot by /proc/stat (proc_stat(5)), in nanoseconds: of tasks,
-/// in interrupts, in soft interrupts, stolen. Absent where the file lacks one of the CPUs or the
+/// Sums the times of some CPUs since boot by the text of /proc/stat (proc_stat(5)), in nanoseconds:
+/// in tasks, in interrupts, in soft interrupts, stolen. `None` if the file lacks a CPU or the
 /// column.
 pub(crate) fn cpu_times_ns(text: &str, cpus: &[u32]) -> [Option<u64>; 4] {
-    // Behind the name user, nice, system; then idle and iowait.
-    [1..4, 6..7, 7..8, 8..9].map(|columns| {
-        let mut ticks = 0_u64;
-        for cpu in cpus {
-            let name = format!("cpu{cpu}");
-            let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
-            for field in line.split_whitespace().collect::<Vec<_>>().get(columns.clone())? {
-                ticks = ticks.saturating_add(field.parse().ok()?);
-            }
+    // Column 0 is the name; 1 to 3 are user, nice and system; 4 and 5 are idle and iowait.
+    [1..4, 6..7, 7..8, 8..9].map(|columns| sum_columns_ns(text, cpus, columns))
+}
+
+/// Sums some columns of /proc/stat over some CPUs, in nanoseconds.
+fn sum_columns_ns(text: &str, cpus: &[u32], columns: Range<usize>) -> Option<u64> {
+    let mut ticks = 0_u64;
+    for cpu in cpus {
+        let name = format!("cpu{cpu}");
+        let line = text.lines().find(|line| line.split_whitespace().next() == Some(&name))?;
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        for field in fields.get(columns.clone())? {
+            ticks = ticks.saturating_add(field.parse().ok()?);
         }
-        Some(ticks.saturating_mul(TICK_NS))
-    })
+    }
+    Some(ticks.saturating_mul(TICK_NS))
 }
 
-/// The entries of a folder that are ids of tasks. There may be thousands.
+/// Lists the entries of a folder that are ids of tasks. There may be thousands.
 pub(crate) fn ids_in(folder: &Path) -> Vec<i32> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    ids.filter(|id| *id > 0).collect()
+    let mut ids = Vec::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        match entry.file_name().to_str().map(str::parse) {
+            Some(Ok(id)) if id > 0 => ids.push(id),
+            _ => {}
+        }
+    }
+    ids
 }
 
-/// The text of a file, with what is not UTF-8 replaced: a task may call itself anything.
+/// Reads the text of a file, with bytes replaced that are not UTF-8: a task may have any name.
 pub(crate) fn read_at_most(path: &Path, most_bytes: u64) -> io::Result<String> {
-    // In a captured tree a FIFO would be waited for.
+    // Without O_NONBLOCK a FIFO in a captured tree would be waited for.
     let flags = libc::O_NONBLOCK | libc::O_NOFOLLOW;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    // With room for most files, which are then read at once.
+    // Most files fit, and are then read at once.
     let mut bytes = Vec::with_capacity(4096);
     file.take(most_bytes).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())

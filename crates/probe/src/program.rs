@@ -1,7 +1,7 @@
-//! A program that is watched from outside: its threads' switches, its CPU time, its memory.
+//! A running process that is watched from outside: its threads' switches, its CPU time, its memory.
 //!
-//! Readers take a root folder (`/` for this machine); what has no file (CPU time, the end of a
-//! child) is asked of this kernel.
+//! Readers take a root folder (`/` for this machine). CPU time, which has no file, is read from
+//! this kernel.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -16,21 +16,21 @@ use rustix::io::Errno;
 use crate::procfs::{self, FileText, UnreadableFile, one_line};
 use crate::sys::{CpuClock, cpu_clock_ns};
 
-/// Why a program cannot be watched.
+/// Reason why a program cannot be watched.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// There is none.
+    /// No process has this id.
     #[error(
         "no process has this id: it has ended, or is hidden from this user (hidepid); see ps -e"
     )]
     Gone,
-    /// It has ended and its parent has not waited for it. With its name.
+    /// It has ended and its parent has not waited for it; has its name.
     #[error("'{0}' has ended and waits to be reaped (zombie): there is nothing to watch")]
     Ended(String),
-    /// The kernel refused it: the file, why, and what to do.
+    /// The kernel refused to show it: the file, why, and what to do.
     #[error("{0}")]
     Refused(String),
-    /// Anything else: the file or call, why, and what to do.
+    /// Another error: the file or call, why, and what to do.
     #[error("{0}")]
     Other(String),
 }
@@ -42,47 +42,48 @@ impl From<UnreadableFile> for WatchError {
 }
 
 impl WatchError {
-    /// Whether the program is simply not there any more.
+    /// Returns whether the program has ended.
     pub fn is_end(&self) -> bool {
         matches!(self, Self::Gone | Self::Ended(_))
     }
 
-    /// Whether a privilege is missing.
+    /// Returns whether a privilege is missing.
     pub fn is_refusal(&self) -> bool {
         matches!(self, Self::Refused(_))
     }
 
-    fn of(path: &str, error: impl Into<io::Error>) -> Self {
+    /// Builds the error of a file that cannot be read.
+    fn from_io(path: &str, error: impl Into<io::Error>) -> Self {
         let error = error.into();
-        let words = || format!("cannot read {path}: {error}: run as root or as the program's user");
+        let text = format!("cannot read {path}: {error}: run as root or as the program's user");
         match error.raw_os_error().map(Errno::from_raw_os_error) {
             // ESRCH: it ended while its file was open.
             Some(Errno::NOENT | Errno::SRCH) => Self::Gone,
-            Some(Errno::ACCESS | Errno::PERM) => Self::Refused(words()),
-            _ => Self::Other(words()),
+            Some(Errno::ACCESS | Errno::PERM) => Self::Refused(text),
+            _ => Self::Other(text),
         }
     }
 }
 
-/// Huge pages in a process's page tables, of each kind of memory that may have them.
-const HUGE: [&str; 3] = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"];
+/// Items of huge pages in a process's page tables, one for each kind of memory that may have them.
+const HUGE_PAGE_ITEMS: [&str; 3] = ["AnonHugePages", "ShmemPmdMapped", "FilePmdMapped"];
 
-/// Pages that were touched, as far as the page tables show.
+/// Pages that were touched, as the page tables show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReferencedPages {
-    /// Bytes of the pages touched: of a huge one all, however little of it was.
+    /// Bytes of the pages touched. A huge page counts as a whole, however little of it was touched.
     pub bytes: u64,
-    /// Bytes of all huge pages there are; how many of them were touched is not known.
+    /// Bytes of all huge pages; how many of them were touched is not known.
     pub huge_bytes: u64,
 }
 
-/// A program by its id. Its folder in /proc is held open: after its end the files of no other
-/// process with the same id are read or written.
+/// A running process. Its folder in /proc is held open: after its end, files of another process
+/// with the same id are never read or written.
 #[derive(Clone, Debug)]
 pub struct WatchedProcess {
     folder: Arc<OwnedFd>,
     pid: i32,
-    /// Its name (comm).
+    /// Name of the process (comm).
     pub name: String,
 }
 
@@ -91,7 +92,7 @@ impl WatchedProcess {
     pub fn find(root: &Path, pid: i32) -> Result<Self, WatchError> {
         let how = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let folder = open(root.join(format!("proc/{pid}")), how, Mode::empty())
-            .map_err(|errno| WatchError::of(&format!("/proc/{pid}"), errno))?;
+            .map_err(|errno| WatchError::from_io(&format!("/proc/{pid}"), errno))?;
         let mut watched = Self { folder: Arc::new(folder), pid, name: String::new() };
         let status = watched.text("status")?;
         watched.name = one_line(status.value("Name")?);
@@ -101,7 +102,7 @@ impl WatchedProcess {
                 "it is a thread of process {process}: watch that (all its threads are)"
             )));
         }
-        if watched.text("stat")?.of_stat("flags", |stat| stat.is_kernel_thread())? {
+        if watched.text("stat")?.stat_field("flags", |stat| stat.is_kernel_thread())? {
             return Err(WatchError::Other(format!(
                 "'{}' is a thread of the kernel: it has no memory of its own and no program; \
                  name a program's process",
@@ -112,7 +113,7 @@ impl WatchedProcess {
         Ok(watched)
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> i32 {
         self.pid
     }
@@ -123,40 +124,44 @@ impl WatchedProcess {
 
     fn file(&self, name: &str, how: OFlags) -> Result<OwnedFd, WatchError> {
         openat(&self.folder, name, how | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|errno| WatchError::of(&self.path(name), errno))
+            .map_err(|errno| WatchError::from_io(&self.path(name), errno))
     }
 
     fn text(&self, name: &str) -> Result<FileText, WatchError> {
         let (path, mut bytes) = (self.path(name), Vec::new());
-        let read = File::from(self.file(name, OFlags::RDONLY)?).read_to_end(&mut bytes);
-        read.map_err(|error| WatchError::of(&path, error))?;
+        let mut file = File::from(self.file(name, OFlags::RDONLY)?);
+        file.read_to_end(&mut bytes).map_err(|error| WatchError::from_io(&path, error))?;
         // A name may be any bytes.
         Ok(FileText { path, text: String::from_utf8_lossy(&bytes).into_owned() })
     }
 
-    /// Its threads.
+    /// Lists the ids of its threads.
     pub(crate) fn tasks(&self) -> Result<Vec<i32>, WatchError> {
         let folder = self.file("task", OFlags::RDONLY | OFlags::DIRECTORY)?;
-        let refused = |errno: Errno| WatchError::of(&self.path("task"), errno);
+        let path = self.path("task");
+        let entries = Dir::new(folder).map_err(|errno| WatchError::from_io(&path, errno))?;
         let mut tasks = Vec::new();
-        for entry in Dir::new(folder).map_err(refused)? {
-            let entry = entry.map_err(refused)?;
-            tasks.extend(entry.file_name().to_str().ok().and_then(|name| name.parse::<i32>().ok()));
+        for entry in entries {
+            let entry = entry.map_err(|errno| WatchError::from_io(&path, errno))?;
+            if let Ok(Ok(tid)) = entry.file_name().to_str().map(str::parse) {
+                tasks.push(tid);
+            }
         }
         Ok(tasks)
     }
 
+    /// Checks that the process has not ended.
     fn check_alive(&self) -> Result<(), WatchError> {
-        let state = self.text("stat")?.of_stat("state", |stat| stat.number(3))?;
-        let others = || self.tasks().map_or(0, |tasks| tasks.len()) > 1;
-        match state {
-            // The first thread may end before the others do.
-            'Z' | 'X' if !others() => Err(WatchError::Ended(self.name.clone())),
-            _ => Ok(()),
+        let state = self.text("stat")?.stat_field("state", |stat| stat.number(3))?;
+        if !matches!(state, 'Z' | 'X') {
+            return Ok(());
         }
+        // The first thread may end before the others do.
+        let threads = self.tasks().map_or(0, |tasks| tasks.len());
+        if threads > 1 { Ok(()) } else { Err(WatchError::Ended(self.name.clone())) }
     }
 
-    /// Looks at all threads again.
+    /// Reads the switches of all threads again.
     pub fn look(&self, count: &mut SwitchCounter) -> Result<(), WatchError> {
         self.check_alive()?;
         let mut now = BTreeMap::new();
@@ -165,22 +170,21 @@ impl WatchedProcess {
                 Ok((start, seen)) => {
                     now.insert((tid, start), seen);
                 }
-                // It ended while it was looked at.
+                // The thread ended meanwhile.
                 Err(WatchError::Gone) => {}
                 Err(error) => return Err(error),
             }
         }
-        count.see(now);
+        count.add_reading(now);
         Ok(())
     }
 
+    /// Reads the start and the counts of a thread.
     fn thread(&self, tid: i32) -> Result<(u64, ThreadReading), WatchError> {
         let start = self.text(&format!("task/{tid}/stat"))?;
-        let start = start.of_stat("starttime", |stat| stat.number(22))?;
+        let start = start.stat_field("starttime", |stat| stat.number(22))?;
         let status = self.text(&format!("task/{tid}/status"))?;
-        // Not every kernel has it (CONFIG_SCHED_INFO).
-        let cpu_ns = self.text(&format!("task/{tid}/schedstat")).ok();
-        let cpu_ns = cpu_ns.and_then(|file| file.text.split_whitespace().next()?.parse().ok());
+        let cpu_ns = self.thread_cpu_ns(tid);
         let switches = SwitchCounts {
             voluntary: status.number("voluntary_ctxt_switches")?,
             involuntary: status.number("nonvoluntary_ctxt_switches")?,
@@ -188,18 +192,24 @@ impl WatchedProcess {
         Ok((start, ThreadReading { switches, cpu_ns }))
     }
 
-    /// CPU time of all its threads so far, those that have ended among them, in nanoseconds, by the
-    /// scheduler's sum.
+    /// Reads the CPU time of a thread in nanoseconds, if the kernel has it (CONFIG_SCHED_INFO).
+    fn thread_cpu_ns(&self, tid: i32) -> Option<u64> {
+        let file = self.text(&format!("task/{tid}/schedstat")).ok()?;
+        file.text.split_whitespace().next()?.parse().ok()
+    }
+
+    /// Reads the CPU time of all its threads so far in nanoseconds, including threads that have
+    /// ended, by the scheduler's sum.
     pub fn cpu_ns(&self) -> Result<u64, WatchError> {
-        let read = cpu_clock_ns(self.pid, false, CpuClock::Precise);
-        // The clock goes by the number alone: still alive, it was this process's.
+        let cpu_ns = cpu_clock_ns(self.pid, false, CpuClock::Precise);
+        // The clock is found by the id alone. As the process is still alive, it was its clock.
         self.check_alive()?;
-        read.map_err(|errno| {
+        cpu_ns.map_err(|errno| {
             WatchError::Other(format!("cannot read its CPU clock (clock_getcpuclockid): {errno}"))
         })
     }
 
-    /// Resident memory in bytes (VmRSS).
+    /// Reads the resident memory in bytes (VmRSS).
     pub fn resident_bytes(&self) -> Result<u64, WatchError> {
         Ok(self.text("status")?.bytes("VmRSS")?)
     }
@@ -208,26 +218,37 @@ impl WatchedProcess {
     /// memory map. The kernel flushes no TLB for it: a page whose translation is still cached may
     /// be touched again without a trace.
     pub fn clear_referenced(&self) -> Result<(), WatchError> {
-        let write = || {
-            let mut file = File::from(self.file("clear_refs", OFlags::WRONLY)?);
-            file.write_all(b"1").map_err(|error| WatchError::of(&self.path("clear_refs"), error))
-        };
-        self.or_not_in_kernel("clear_refs", write())
+        self.explain_missing("clear_refs", self.write_clear_refs())
     }
 
-    /// The pages touched since (proc_pid_smaps(5)).
+    fn write_clear_refs(&self) -> Result<(), WatchError> {
+        let mut file = File::from(self.file("clear_refs", OFlags::WRONLY)?);
+        let written = file.write_all(b"1");
+        written.map_err(|error| WatchError::from_io(&self.path("clear_refs"), error))
+    }
+
+    /// Reads which pages were touched since (proc_pid_smaps(5)).
     pub fn referenced(&self) -> Result<ReferencedPages, WatchError> {
-        let file = self.or_not_in_kernel("smaps_rollup", self.text("smaps_rollup"))?;
-        // A kernel that does not name a kind of huge pages has none of it.
-        let huge = HUGE.into_iter().filter(|item| file.value(item).is_ok());
-        let huge_bytes = huge.map(|item| file.bytes(item)).sum::<Result<u64, _>>()?;
-        Ok(ReferencedPages { bytes: file.bytes("ReferencedPages")?, huge_bytes })
+        let file = self.explain_missing("smaps_rollup", self.text("smaps_rollup"))?;
+        let mut huge_bytes = 0;
+        for item in HUGE_PAGE_ITEMS {
+            // A kernel that does not have the item has no huge pages of that kind.
+            if file.value(item).is_ok() {
+                huge_bytes += file.bytes(item)?;
+            }
+        }
+        Ok(ReferencedPages { bytes: file.bytes("Referenced")?, huge_bytes })
     }
 
-    /// A file that is not there, of a process that is.
-    fn or_not_in_kernel<T>(&self, file: &str, had: Result<T, WatchError>) -> Result<T, WatchError> {
-        if !matches!(had, Err(WatchError::Gone)) {
-            return had;
+    /// Replaces the error of a missing file, if the process is alive: then the kernel has no such
+    /// file.
+    fn explain_missing<T>(
+        &self,
+        file: &str,
+        result: Result<T, WatchError>,
+    ) -> Result<T, WatchError> {
+        if !matches!(result, Err(WatchError::Gone)) {
+            return result;
         }
         self.check_alive()?;
         let path = self.path(file);
@@ -237,96 +258,100 @@ impl WatchedProcess {
     }
 }
 
-/// Bytes of transparent huge pages that a process has in its own memory; absent where the kernel
-/// does not report it.
+/// Reads the bytes of transparent huge pages in a process's own memory, if the kernel reports them.
 pub fn huge_page_bytes_of_process(pid: i32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     procfs::kilobytes(procfs::value(&text, "AnonHugePages")?)
 }
 
-/// Bytes of a transparent huge page below `root`; absent where the kernel has none, or does not
-/// report it.
+/// Reads the bytes of a transparent huge page below `root`, if the kernel has them and reports it.
 pub fn huge_page_bytes(root: &Path) -> Option<u64> {
     let file = root.join("sys/kernel/mm/transparent_hugepage/hpage_pmd_size");
     fs::read_to_string(file).ok()?.trim().parse().ok().filter(|bytes| *bytes > 0)
 }
 
-/// A thread: its id, and its start in the kernel's ticks, which distinguishes it from a later one
+/// Id of a thread, and its start in the kernel's ticks, which distinguishes it from a later thread
 /// with the same id.
-type Thread = (i32, u64);
+type ThreadKey = (i32, u64);
 
-/// Voluntary and involuntary switches.
+/// Numbers of switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwitchCounts {
-    /// Voluntary ones.
+    /// Voluntary switches.
     pub voluntary: u64,
-    /// Involuntary ones.
+    /// Involuntary switches.
     pub involuntary: u64,
 }
 
 impl SwitchCounts {
-    /// Both kinds.
+    /// Returns the sum of both kinds.
     pub fn all(&self) -> u64 {
         self.voluntary + self.involuntary
     }
 }
 
-/// What a look found of a thread.
+/// Counts of a thread in one reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct ThreadReading {
     switches: SwitchCounts,
-    /// CPU time so far in nanoseconds; absent where the kernel does not report it.
+    /// CPU time so far in nanoseconds, if the kernel reports it.
     cpu_ns: Option<u64>,
 }
 
-/// The switches of a program's threads, counted from the first look at them.
+/// Switches of a program's threads, counted from the first reading on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SwitchCounter {
     is_from_start: bool,
-    before: BTreeMap<Thread, ThreadReading>,
-    last: BTreeMap<Thread, ThreadReading>,
-    /// Threads at the last look.
+    before: BTreeMap<ThreadKey, ThreadReading>,
+    last: BTreeMap<ThreadKey, ThreadReading>,
+    /// Threads at the last reading.
     pub threads: usize,
-    /// Threads that ended between two looks: what they did after the last one is not counted.
+    /// Threads that ended between two readings: what they did after the last reading is not
+    /// counted.
     pub ended: usize,
 }
 
 impl SwitchCounter {
-    /// Counts all that a process has done since it was started, and not only what it does from the
-    /// first look on.
+    /// Counts from the start of the process instead of from the first reading.
     pub fn from_start() -> Self {
         Self { is_from_start: true, ..Self::default() }
     }
 
-    fn see(&mut self, now: BTreeMap<Thread, ThreadReading>) {
+    fn add_reading(&mut self, now: BTreeMap<ThreadKey, ThreadReading>) {
         if self.last.is_empty() && !self.is_from_start {
             self.before.clone_from(&now);
         }
-        // `last` keeps those that have ended.
+        // `last` keeps threads that have ended.
         self.ended = self.last.keys().filter(|thread| !now.contains_key(thread)).count();
         self.threads = now.len();
         self.last.extend(now);
     }
 
-    /// SwitchCounts since the first look. A thread that came later is counted from its start.
+    /// Returns the switches since the first reading. A thread that came later is counted from its
+    /// start.
     pub fn switches(&self) -> SwitchCounts {
         let mut sum = SwitchCounts::default();
         for (thread, ThreadReading { switches: now, .. }) in &self.last {
-            let before = self.before.get(thread).map(|seen| seen.switches).unwrap_or_default();
+            let before =
+                self.before.get(thread).map(|reading| reading.switches).unwrap_or_default();
             sum.voluntary += now.voluntary.saturating_sub(before.voluntary);
             sum.involuntary += now.involuntary.saturating_sub(before.involuntary);
         }
         sum
     }
 
-    /// CPU time of the threads that were seen, since the first look, in nanoseconds: what is
-    /// missing to the process's clock was used by threads that came and ended between two looks.
-    /// Absent where the kernel does not report that of one.
+    /// Returns the CPU time of all threads that were read, since the first reading, in nanoseconds.
+    /// The process's clock has more if threads came and ended between two readings. `None` if the
+    /// kernel does not report it for a thread.
     pub fn cpu_ns(&self) -> Option<u64> {
-        let since = |(thread, now): (&Thread, &ThreadReading)| {
-            let before = self.before.get(thread).map_or(Some(0), |seen| seen.cpu_ns)?;
-            now.cpu_ns?.checked_sub(before)
-        };
-        self.last.iter().map(since).sum()
+        let mut sum_ns = 0;
+        for (thread, now) in &self.last {
+            let before_ns = match self.before.get(thread) {
+                Some(before) => before.cpu_ns?,
+                None => 0,
+            };
+            sum_ns += now.cpu_ns?.checked_sub(before_ns)?;
+        }
+        Some(sum_ns)
     }
 }

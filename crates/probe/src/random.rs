@@ -1,20 +1,21 @@
-//! Chance, where a measurement needs some: SplitMix64 (Steele, Lea and Flood 2014). Neither the
-//! gaps of a noise nor the order of a walk need better, and the probes no library for it.
+//! Random numbers for measurements: SplitMix64 (Steele, Lea and Flood 2014), which is good enough
+//! for the gaps of a noise and the order of a walk.
 
 use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::rand::{GetRandomFlags, getrandom};
 
-/// A number of the kernel's (getrandom(2)), for names in folders where others may write too.
+/// Returns a random number of the kernel (getrandom(2)), for names in folders where others may
+/// write.
 pub fn random_number() -> Result<u64, Errno> {
     let mut bytes = [0; 8];
-    // So few bytes are given at once or not at all.
+    // The kernel returns so few bytes at once or not at all.
     getrandom(&mut bytes, GetRandomFlags::empty())?;
     Ok(u64::from_ne_bytes(bytes))
 }
 
-/// A seeded source of numbers.
+/// A seeded source of random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RandomSource(u64);
 
@@ -31,14 +32,14 @@ impl RandomSource {
         z ^ (z >> 31)
     }
 
-    /// Evenly from 0 on, below `end` (Lemire 2019, without the rejection: its bias is below `end` /
-    /// 2^64).
+    /// Returns a number from 0 to below `end`, evenly distributed (Lemire 2019, without the
+    /// rejection: the bias is below `end` / 2^64).
     pub(crate) fn below(&mut self, end: u64) -> u64 {
         let part = u128::from(self.next()) * u128::from(end);
         (part >> 64) as u64
     }
 
-    /// A time, evenly from 0 to `longest_ns`.
+    /// Returns a time from 0 to `longest_ns`, evenly distributed.
     pub(crate) fn pause(&mut self, longest_ns: u64) -> Duration {
         Duration::from_nanos(self.below(longest_ns + 1))
     }

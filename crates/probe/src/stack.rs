@@ -1,35 +1,37 @@
-//! A stack of one's own, where the caller has left too little (`ulimit -s`): the first thread's
-//! grows no further than that. Another thread would have one, too, but a process with several may
-//! not fork. And room for the stack of another thread.
+//! A larger stack for the first thread, if `ulimit -s` leaves too little, and the check that there
+//! is room for the stack of another thread. A second thread would have a stack of its own, but a
+//! process with several threads may not fork.
 
 use std::io;
 
 use corosensei::stack::DefaultStack;
 use rustix::process::{Resource, getrlimit};
 
-/// What the program needs at most, with the definitions of all its arguments.
+/// Upper bound of the stack that the program needs, with the definitions of all its arguments.
 const NEEDED_BYTES: u64 = 2 << 20;
-/// As large as the kernel's default; what nobody touches takes no memory.
-const OWN_BYTES: usize = 8 << 20;
+/// Size of the larger stack, the kernel's default; untouched pages take no memory.
+const LARGE_BYTES: usize = 8 << 20;
 
-/// The stack of a thread for which none is asked (std::thread).
+/// Default stack size of a thread (std::thread).
 pub const THREAD_BYTES: usize = 2 << 20;
-/// What a thread needs besides: a stack for its signals above all.
-const BESIDES_BYTES: usize = 256 << 10;
+/// Memory that a thread needs beside its stack, mainly a stack for its signals.
+const EXTRA_BYTES: usize = 256 << 10;
 
-/// Refused where a thread with such a stack would not find what it needs besides (`ulimit -v`).
-/// Such a thread of std ends the process, or waits for itself for ever while it prints why.
+/// Checks that there is memory for a thread with such a stack (`ulimit -v`). Without enough, a
+/// thread of std ends the process, or waits for itself for ever while it prints why.
 pub fn room_for_thread(stack_bytes: usize) -> io::Result<()> {
-    DefaultStack::new(stack_bytes + BESIDES_BYTES).map(drop)
+    DefaultStack::new(stack_bytes + EXTRA_BYTES).map(drop)
 }
 
-/// Runs `act` on the stack that there is, or on another where that is small.
+/// Runs `act` on the current stack, or on a larger one if that is small.
 pub fn with_stack<T>(act: impl FnOnce() -> T) -> T {
     let limit = getrlimit(Resource::Stack).current;
-    let is_small = limit.is_some_and(|bytes| bytes < NEEDED_BYTES);
-    match is_small.then(|| DefaultStack::new(OWN_BYTES)) {
-        Some(Ok(stack)) => corosensei::on_stack(stack, act),
-        // As little memory as that, and it may still do.
-        Some(Err(_)) | None => act(),
+    if limit.is_none_or(|bytes| bytes >= NEEDED_BYTES) {
+        return act();
+    }
+    match DefaultStack::new(LARGE_BYTES) {
+        Ok(stack) => corosensei::on_stack(stack, act),
+        // With so little memory the small stack may still be enough.
+        Err(_) => act(),
     }
 }

@@ -1,5 +1,5 @@
-//! A child that a signal has stopped (SIGSTOP, Ctrl-Z) and that nobody continues: its own deadlines
-//! (SIGALRM) wait with it, and so would whoever waits for it.
+//! Detection of a child that a signal has stopped (SIGSTOP, Ctrl-Z) and that nobody continues: its
+//! own deadlines (SIGALRM) stop with it, so that the parent would wait for ever.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -8,64 +8,86 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 use crate::procfs::state_of;
 
-/// Time between two looks, where nothing is heard of the child.
+/// Time between two looks while the child reports nothing.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Looks take at most such a part of the time: of a ring of 20,000 one takes 0.2 s.
-const LEAST_PAUSE_PER_LOOK: u32 = 10;
-/// A child that stands for so long is given up.
+/// Shortest pause as a multiple of a look's time: one at a ring of 20,000 takes 0.2 s.
+const MIN_PAUSE_FACTOR: u32 = 10;
+/// Time after which a child that stands still is given up.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Looks again and again whether a child stands.
+/// Looks again and again whether a child stands still.
 #[derive(Debug)]
 pub struct StandstillWatch {
     child: Pid,
-    /// Its own children count as itself.
+    /// Whether its children are watched, too.
     with_children: bool,
     pause: Duration,
-    /// Who stood at the last look, and the pauses since it was first seen so: no clock, as whoever
-    /// looks may have been stopped together with it.
-    stands: Option<(i32, Duration)>,
+    /// The process that stood still at the last look.
+    stopped: Option<StoppedProcess>,
+}
+
+/// A process that stands still, and for how long: the sum of the pauses since the first look that
+/// found it, not a clock, as this process may have been stopped together with it.
+#[derive(Clone, Copy, Debug)]
+struct StoppedProcess {
+    pid: i32,
+    stood: Duration,
 }
 
 impl StandstillWatch {
-    /// Of a child of this process.
+    /// Watches a child of this process.
     pub fn new(child: Pid) -> Self {
-        Self { child, with_children: false, pause: PAUSE, stands: None }
+        Self { child, with_children: false, pause: PAUSE, stopped: None }
     }
 
-    /// Of a child and all that it has forked. Where the kernel keeps no list of these
-    /// (CONFIG_PROC_CHILDREN), of the child alone.
+    /// Watches a child and its children. Without the kernel's list of these (CONFIG_PROC_CHILDREN)
+    /// only the child is watched.
     pub fn with_children(child: Pid) -> Self {
         Self { with_children: true, ..Self::new(child) }
     }
 
-    /// How long to wait before the next look.
+    /// Returns how long to wait before the next look.
     pub fn pause(&self) -> Duration {
         self.pause
     }
 
-    /// Looks; gives the process that has stood still for [`PATIENCE`].
+    /// Looks once. Returns the process that has stood still for [`PATIENCE`].
     pub fn look(&mut self) -> Option<i32> {
         let begun = Instant::now();
-        let (before, passed) = (self.stands, self.pause);
-        let stood = |pid: i32| match before {
-            Some((known, stood)) if known == pid => stood + passed,
-            _ => Duration::ZERO,
+        // The process that stood before is tried first: any of several is as good.
+        let before = self.stopped.filter(|process| self.is_stopped(process.pid));
+        self.stopped = match before {
+            Some(StoppedProcess { pid, stood }) => {
+                Some(StoppedProcess { pid, stood: stood + self.pause })
+            }
+            None => self.find_stopped().map(|pid| self.newly_found(pid)),
         };
-        // The one that stood before is asked first: of several each is as good.
-        let known = before.map(|(pid, _)| pid).filter(|pid| self.is_stopped(*pid));
-        self.stands = known.or_else(|| self.stopped()).map(|pid| (pid, stood(pid)));
-        self.pause = PAUSE.max(begun.elapsed() * LEAST_PAUSE_PER_LOOK);
-        self.stands.filter(|(_, stood)| *stood >= PATIENCE).map(|(pid, _)| pid)
+        self.pause = PAUSE.max(begun.elapsed() * MIN_PAUSE_FACTOR);
+        let stopped = self.stopped?;
+        if stopped.stood >= PATIENCE { Some(stopped.pid) } else { None }
     }
 
-    fn stopped(&self) -> Option<i32> {
+    /// Builds the entry of a process found by a search. It may be the one that stood at the last
+    /// look, if that was continued for a moment and stopped again.
+    fn newly_found(&self, pid: i32) -> StoppedProcess {
+        match self.stopped {
+            Some(before) if before.pid == pid => {
+                StoppedProcess { pid, stood: before.stood + self.pause }
+            }
+            _ => StoppedProcess { pid, stood: Duration::ZERO },
+        }
+    }
+
+    /// Finds a process that stands still.
+    fn find_stopped(&self) -> Option<i32> {
         let child = self.child.as_raw_pid();
         if self.is_stopped(child) {
             return Some(child);
         }
-        let path = format!("/proc/{child}/task/{child}/children");
-        let list = self.with_children.then(|| fs::read_to_string(path).ok()).flatten()?;
+        if !self.with_children {
+            return None;
+        }
+        let list = fs::read_to_string(format!("/proc/{child}/task/{child}/children")).ok()?;
         list.split_whitespace().flat_map(str::parse).find(|pid| self.is_stopped(*pid))
     }
 
@@ -73,7 +95,7 @@ impl StandstillWatch {
         if pid != self.child.as_raw_pid() {
             return state_of(pid) == Some('T');
         }
-        // Nothing is taken note of: neither its stop nor its end, which others wait for.
+        // WNOWAIT: neither its stop nor its end is consumed, which others wait for.
         let how = WaitIdOptions::STOPPED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(waitid(WaitId::Pid(self.child), how), Ok(Some(_)))
     }
@@ -107,7 +129,7 @@ mod tests {
         let mut watch = StandstillWatch::new(pid);
         assert_eq!(looks_until_told(&mut watch), None);
         kill_process(pid, Signal::STOP).unwrap();
-        wait_for("a stop", || watch.stopped());
+        wait_for("a stop", || watch.find_stopped());
         assert_eq!(watch.look(), None, "one look is not enough");
         assert_eq!(looks_until_told(&mut watch), Some(pid.as_raw_pid()));
         kill_process(pid, Signal::CONT).unwrap();
@@ -127,10 +149,10 @@ mod tests {
         let Ok(_) = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")) else {
             return end(child);
         };
-        let sleep = wait_for("a stop", || watch.stopped());
+        let sleep = wait_for("a stop", || watch.find_stopped());
         assert_ne!(sleep, pid.as_raw_pid());
         assert_eq!(looks_until_told(&mut watch), Some(sleep));
-        assert_eq!(StandstillWatch::new(pid).stopped(), None);
+        assert_eq!(StandstillWatch::new(pid).find_stopped(), None);
         kill_process(Pid::from_raw(sleep).unwrap(), Signal::KILL).unwrap();
         end(child);
     }

@@ -9,6 +9,7 @@ use stats::ratio::{self, CostRatio, CostSide};
 use super::costs::{Costs, Reason};
 use crate::marked;
 use crate::marked::MarkedText;
+use crate::measures::MeasurePair;
 use crate::quote::NotQuotable;
 use crate::subject::{Quantity, WHOLE};
 use rundata::experiment::named;
@@ -185,6 +186,9 @@ pub struct Change {
     /// The same of the new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_failure: Option<String>,
+    /// What both have of each exported measure, by its id.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub measures: BTreeMap<String, MeasurePair>,
     /// Whether both are at one clock of the core, that of the base.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_one_clock: bool,

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::answer::{Answer, Change, at_least, percent};
 use super::costs::Reason;
 use super::headline::asked;
+use crate::marked;
+use crate::marked::{MarkedText, SpanRole};
 use rundata::experiment::named;
 
 /// What the gate says.
@@ -23,6 +25,18 @@ pub enum Verdict {
 
 named!(Verdict, "verdict of a gate", Pass => "PASS", Fail => "FAIL", Undecided => "UNDECIDED");
 
+impl Verdict {
+    /// Returns the name, marked as what it means to a reader.
+    pub fn marked(self) -> MarkedText {
+        let role = match self {
+            Self::Pass => SpanRole::Better,
+            Self::Fail => SpanRole::Worse,
+            Self::Undecided => SpanRole::Doubtful,
+        };
+        MarkedText::new(role, self.name())
+    }
+}
+
 /// The verdict and its reasons.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
@@ -31,12 +45,12 @@ pub struct Gate {
     /// The cases behind it, the worst first.
     pub reasons: Vec<String>,
     /// The verdict and what it rests on: `FAIL: 1 of 3 cases is slower by more than 3 %`.
-    pub summary: String,
+    pub summary: MarkedText,
     /// The same with the worst case, in one line.
-    pub in_words: String,
+    pub in_words: MarkedText,
     /// The verdict and the worst case alone: `FAIL: ring of 64 is 4.9 % slower (4.1 to 5.7 %)`; the
     /// summary without cases.
-    pub brief: String,
+    pub brief: MarkedText,
     /// The worst case alone and what would decide it, as `in_words` has it behind the summary;
     /// empty without cases, and in a verdict that was read from JSON.
     #[serde(skip)]
@@ -91,11 +105,11 @@ impl Gate {
         };
         let next = next.filter(|_| verdict == Verdict::Undecided).unwrap_or_default();
         let worst = reasons.first().map_or(String::new(), |worst| format!("{worst}{more}{next}"));
-        let summary = format!("{}: {what}", verdict.name());
+        let summary = marked![verdict.marked(), format!(": {what}")];
         let (in_words, brief) = if worst.is_empty() {
             (summary.clone(), summary.clone())
         } else {
-            (format!("{summary}: {worst}"), format!("{}: {worst}", verdict.name()))
+            (marked![&summary, ": ", &worst], marked![verdict.marked(), ": ", &worst])
         };
         Self { verdict, in_words, summary, brief, worst, reasons }
     }

@@ -208,20 +208,18 @@ fn speed(change: &Change) -> MarkedText {
     match change.ratio.value {
         Some(ratio) if is_sound(Some(ratio)) => factor_or_percent(ratio),
         // Of a cost that came out at or below zero no factor says it.
-        _ if change.new_ns < change.base_ns => "faster".into(),
-        _ => "slower".into(),
+        _ => MarkedText::direction(change.new_ns >= change.base_ns),
     }
 }
 
 fn factor_or_percent(ratio: f64) -> MarkedText {
-    let way = if ratio < 1.0 { "faster" } else { "slower" };
     let factor = ratio.max(1.0 / ratio);
     let figure = if factor < FACTOR {
         format!("{:.1} %", (ratio - 1.0).abs() * 100.0)
     } else {
         format!("{}x", three_digits(factor))
     };
-    marked![MarkedText::figure(figure), format!(" {way}")]
+    marked![MarkedText::figure(figure), " ", MarkedText::direction(ratio >= 1.0)]
 }
 
 /// `1.46 us, not 19.0 us`.

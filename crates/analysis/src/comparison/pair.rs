@@ -10,6 +10,7 @@ use super::answer::{Across, Change, Terms, Wanted, answer};
 use super::clock::at_one_clock;
 use super::costs::{BoundedCosts, Costs};
 use super::names;
+use crate::measures;
 use crate::subject::{Origin, Quantity, Subcase, Subject, Values};
 use rundata::ring::Policy;
 
@@ -65,6 +66,11 @@ impl Pair<'_> {
             new_rounds: self.costs.rounds.1,
             base_failure: self.base.failure.clone(),
             new_failure: self.new.failure.clone(),
+            measures: measures::pairs(
+                self.base.summary.as_deref(),
+                self.new.summary.as_deref(),
+                measures::exported(),
+            ),
             at_one_clock: self.costs.at_one_clock,
             ratio,
             answer,

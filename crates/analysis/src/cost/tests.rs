@@ -33,17 +33,12 @@ fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
         Sample {
             case: index,
             round,
-            sample: 0,
             laps: 1000,
             hops: 1000,
             elapsed_ns: 1000
                 * if switches == 0 { 1000 + 500 * u64::from(round) } else { ns_per_hop },
             counters: Counters { voluntary: switches, ..Counters::default() },
-            steal_ns: None,
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));

@@ -68,16 +68,12 @@ fn sample((case, round): (usize, u32), of: &Case, hop_ns: f64, switches_per_hop:
     let plain = ring::Sample {
         case,
         round,
-        sample: 0,
         laps,
         hops,
         elapsed_ns,
         counters: Counters { voluntary: switches, cpu_ns: elapsed_ns, ..Counters::default() },
         steal_ns: Some(0),
-        setup_ns: 0,
-        slices: None,
-        triples: None,
-        huge_page_bytes: None,
+        ..ring::Sample::default()
     };
     Sample::Ring(cut(plain, SLICES, |_| true))
 }

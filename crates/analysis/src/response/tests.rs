@@ -82,16 +82,12 @@ fn hops(case: usize, round: u32, ns: u64) -> Sample {
     Sample::Ring(ring::Sample {
         case,
         round,
-        sample: 0,
         laps: 1000,
         hops: 1000,
         elapsed_ns: 1000 * ns,
         counters: Counters { voluntary: switches, cpu_ns: 1000 * ns, ..Counters::default() },
         steal_ns: Some(0),
-        setup_ns: 0,
-        slices: None,
-        triples: None,
-        huge_page_bytes: None,
+        ..ring::Sample::default()
     })
 }
 

@@ -90,6 +90,7 @@ impl Published {
             },
             details: Labels::new(),
             figures: case.figures.iter().map(|(of, ns)| (*of, Values::Published(*ns))).collect(),
+            summary: None,
             failure: None,
             iterations: Vec::new(),
         };

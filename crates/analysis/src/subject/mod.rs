@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::measures::Quantity;
 pub use history::{PREFIX, Published, PublishedCase, Range, published};
 pub use launches::known_of_case;
 pub(crate) use parts::WHOLE;
@@ -20,46 +21,13 @@ use crate::at_clock::{AtClock, ClockConversion, common_elasticity};
 use crate::estimate::{Estimate, Speed};
 use crate::noise::{self, NoiseVerdict};
 use crate::speed::SpeedLevel;
+use crate::summary::CaseSummary;
 use crate::table::Table;
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::LAUNCH_SCATTER;
 use rundata::run::{Build, Header, Run, Session};
 use stats::{Elasticity, mean, median};
-
-/// What a figure is of.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Quantity {
-    /// Cost of a counted switch above the solo ring, in nanoseconds.
-    NsPerSwitchAboveSolo,
-    /// Time of a hop, in nanoseconds.
-    NsPerHop,
-    /// As the first, by CPU time.
-    CpuNsPerSwitchAboveSolo,
-    /// CPU time of a hop, in nanoseconds.
-    CpuNsPerHop,
-    /// What the trial is judged by, in nanoseconds.
-    TrialNs,
-    /// A part of a switch, in nanoseconds.
-    PartNs,
-}
-
-impl Quantity {
-    /// What it is the cost of, in tables.
-    pub fn in_words(self) -> &'static str {
-        match self {
-            Self::NsPerSwitchAboveSolo => "switch",
-            Self::NsPerHop => "hop",
-            Self::CpuNsPerSwitchAboveSolo => "switch (CPU)",
-            Self::CpuNsPerHop => "hop (CPU)",
-            Self::TrialNs => "trial",
-            Self::PartNs => "part",
-        }
-    }
-}
 
 /// A figure of one run.
 #[derive(Clone, Debug, PartialEq)]
@@ -215,6 +183,9 @@ pub struct Subcase {
     pub details: Labels,
     /// The one that stands for the case first. None where nothing was measured.
     pub figures: BTreeMap<Quantity, Values>,
+    /// The summary of a ring that was measured, of several launches of the first; what else is
+    /// exported of it is read from there.
+    pub summary: Option<Box<CaseSummary>>,
     /// Why it could not be measured in some round, as last told.
     pub failure: Option<String>,
     /// Hops or trials by the number of the round, for formats that tell how often something was
@@ -537,25 +508,5 @@ mod tests {
                 machine.name
             );
         }
-    }
-
-    #[test]
-    fn a_run_of_rings_has_the_figures_of_its_record() {
-        let run =
-            rundata::run::Run::parse(include_str!("../../../rundata/tests/fixtures/run-v1.jsonl"))
-                .unwrap();
-        let record = crate::record::RingRecord::of(&run);
-        let subject = Subject::of_run(&run);
-        for (case, summary) in subject.cases.iter().zip(&record.cases) {
-            let middle = |of: Quantity| Some(case.figures.get(&of)?.together(0.01)?.value);
-            let value = |estimate: Option<crate::estimate::Estimate>| estimate.map(|e| e.value);
-            assert_eq!(middle(Quantity::NsPerHop), value(summary.ns_per_hop));
-            let above = value(summary.ns_per_switch_above_solo);
-            assert_eq!(middle(Quantity::NsPerSwitchAboveSolo), above);
-            let by_cpu = value(summary.cpu_ns_per_switch_above_solo);
-            assert_eq!(middle(Quantity::CpuNsPerSwitchAboveSolo), by_cpu);
-        }
-        assert_eq!(subject.cases[1].label("members"), Some("2"));
-        assert_eq!(subject.cases[1].label("work"), None);
     }
 }

@@ -44,6 +44,7 @@ pub(super) fn parts(run: &Run, table: &Table) -> Vec<Subcase> {
             details: [named(("CPU", rundata::words::list(&cpus)))].into(),
             iterations: Vec::new(),
             figures,
+            summary: None,
             failure: None,
         }
     };

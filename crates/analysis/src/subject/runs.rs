@@ -8,16 +8,16 @@ use super::{Labels, Measured, Quantity, Subcase, Values};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::findings::{clock_of, headline_ns};
+use crate::measures::{Clocked, RING_QUANTITIES, RingQuantity};
 use crate::speed::leader_cpus;
-use crate::summary::{CaseSummary, failure_of, summaries};
+use crate::summary::{CaseSummary, failure_of, summaries_at_clocks};
 use crate::table::Table;
 use rundata::case;
 use rundata::plan::Plan;
-use rundata::ring::{Case, Sample};
+use rundata::ring::Case;
 use rundata::run::Run;
 use rundata::trial;
 use rundata::words;
-use stats::Elasticity;
 
 /// What a trial was given that says nothing of what was tried: how long, how often, with which
 /// seed.
@@ -41,10 +41,12 @@ pub(super) fn rings(run: &Run, table: &Table) -> Vec<Subcase> {
         labels: labels(case),
         details: details(case),
         figures: figures(table, number, &summary, run.unfinished().is_none()),
-        failure: summary.failure,
+        failure: summary.failure.clone(),
         iterations: table.hops_by_round(number),
+        summary: Some(Box::new(summary)),
     };
-    table.plan.rings().zip(summaries(table, &run.failures)).map(subcase).collect()
+    let summaries = summaries_at_clocks(table, &run.failures, &run.header.build.target);
+    table.plan.rings().zip(summaries).map(subcase).collect()
 }
 
 /// All trials whose figure is a time.
@@ -67,6 +69,7 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<Subcase> {
             )
             .into_iter()
             .collect(),
+            summary: None,
             failure: failure_of(&run.failures, number),
             iterations: figures.of_all().map(|(round, _)| (round, 1)).collect(),
         }
@@ -90,43 +93,43 @@ pub(super) fn measured(
     estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate, is_whole, clock }])))
 }
 
-/// The clock of a ring's figures, with the power of one: its own, and that by earlier launches.
+/// Returns the clock of a ring's figures, with the power of the clock's period that they go with:
+/// the ring's own, and that by earlier launches. Absent of what no clock bounds.
 fn clock_of_ring(
     table: &Table,
     number: usize,
-    [elasticity, known]: [Option<Elasticity>; 2],
+    clocked: Clocked,
+    summary: &CaseSummary,
 ) -> Option<AtClock> {
+    let known = table.plan.reference.known_of(number);
+    let (elasticity, known) = match clocked {
+        Clocked::No => return None,
+        Clocked::Switch => (table.elasticity(number), known.elasticity),
+        // What launches know of the figure that stands for the case is the hop's here.
+        Clocked::Hop if summary.is_told_by_hop() => {
+            (table.hop_elasticity(number), known.elasticity)
+        }
+        Clocked::Hop => (table.hop_elasticity(number), known.hop_elasticity),
+    };
     let level = table.levels().get(&leader_cpus(table.plan.ring(number)?))?;
     Some(AtClock { quantum_ns: level.clock_ns, elasticity, known })
 }
 
-/// Of a ring that switches the cost of a switch and of a hop, else of a hop: what its record says.
+/// Returns the quantities of a ring: of one that switches those of a switch and of a hop, else
+/// those of a hop.
 fn figures(
     table: &Table,
     number: usize,
-    of: &CaseSummary,
+    summary: &CaseSummary,
     is_whole: bool,
 ) -> BTreeMap<Quantity, Values> {
-    let switch_by_cpu = table.above_solo_of_all(number, Sample::cpu_ns_per_hop);
-    let hop_by_cpu = table.as_found_by_round(number, Sample::cpu_ns_per_hop);
-    // A stream of its own, apart from those of the record.
-    let stream = (7 << 32) + 4 * table.rank(number) + 3;
-    let cpu_ns_per_hop = table.over_rounds(&hop_by_cpu, stream);
-    let switch = table.above_solo_by_round(number);
-    let hop = table.hop_by_round(number);
-    let known = table.plan.reference.known_of(number);
-    let hop_known = if of.is_told_by_hop() { known.elasticity } else { known.hop_elasticity };
-    let of_switch = [table.elasticity(number), known.elasticity];
-    let of_hop = [table.hop_elasticity(number), hop_known];
-    let clock = |of| clock_of_ring(table, number, of);
-    let all = [
-        (Quantity::NsPerSwitchAboveSolo, switch, of.ns_per_switch_above_solo, clock(of_switch)),
-        (Quantity::NsPerHop, hop, of.ns_per_hop, clock(of_hop)),
-        (Quantity::CpuNsPerSwitchAboveSolo, switch_by_cpu, of.cpu_ns_per_switch_above_solo, None),
-        (Quantity::CpuNsPerHop, hop_by_cpu, cpu_ns_per_hop, None),
-    ];
-    let known = |(of, by_round, estimate, clock)| measured(of, by_round, estimate, is_whole, clock);
-    all.into_iter().filter_map(known).collect()
+    let mut figures = BTreeMap::new();
+    for RingQuantity { quantity, clocked, by_round, estimate } in RING_QUANTITIES {
+        let estimate = estimate(table, number, summary);
+        let clock = clock_of_ring(table, number, clocked, summary);
+        figures.extend(measured(quantity, by_round(table, number), estimate, is_whole, clock));
+    }
+    figures
 }
 
 /// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other

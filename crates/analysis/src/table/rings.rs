@@ -387,6 +387,23 @@ impl<'a> Table<'a> {
         self.per_switch(case, above)
     }
 
+    /// Returns the CPU time of a switch above the solo ring by rounds, of all samples.
+    pub(crate) fn cpu_above_solo_by_round(&self, case: usize) -> Figures {
+        self.above_solo_of_all(case, Sample::cpu_ns_per_hop)
+    }
+
+    /// Returns the CPU time of a hop by rounds, of the samples timed as the machine was found.
+    pub(crate) fn cpu_hop_by_round(&self, case: usize) -> Figures {
+        self.as_found_by_round(case, Sample::cpu_ns_per_hop)
+    }
+
+    /// Returns the CPU time of a hop, the median over rounds.
+    pub(crate) fn cpu_hop(&self, case: usize) -> Option<Estimate> {
+        // A random stream of its own, apart from those of summaries.
+        let stream = (7 << 32) + 4 * self.rank(case) + 3;
+        self.over_rounds(&self.cpu_hop_by_round(case), stream)
+    }
+
     /// Costs of a hop by rounds / the switches that the kernel counted in each.
     fn per_switch(&self, case: usize, hops: Figures) -> Figures {
         let of = |(round, above): (u32, f64)| {
@@ -616,16 +633,11 @@ mod tests {
         Sample {
             case,
             round,
-            sample: 0,
             laps: hops / if case % 2 == 0 { 1 } else { 2 },
             hops,
             elapsed_ns,
             counters: Counters { voluntary, involuntary, ..Counters::default() },
-            steal_ns: None,
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         }
     }
 

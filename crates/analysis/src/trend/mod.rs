@@ -211,7 +211,7 @@ pub struct Gate {
     /// The verdict.
     pub verdict: Verdict,
     /// With its reason, in words.
-    pub in_words: String,
+    pub in_words: MarkedText,
 }
 
 /// All that the runs say.

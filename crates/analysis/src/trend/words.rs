@@ -195,7 +195,7 @@ pub(super) fn day(started: &str) -> &str {
 }
 
 /// The verdict and its reason.
-pub(super) fn gate(of: &Trend, verdict: Verdict, limit: f64) -> String {
+pub(super) fn gate(of: &Trend, verdict: Verdict, limit: f64) -> MarkedText {
     let beyond = limit_words(limit);
     let reason = match (verdict, of.changes.last()) {
         (Verdict::Fail, Some(change)) => {
@@ -214,7 +214,7 @@ pub(super) fn gate(of: &Trend, verdict: Verdict, limit: f64) -> String {
             None => too_few(of.runs),
         },
     };
-    format!("{}: {reason}", verdict.name())
+    marked![verdict.marked(), format!(": {reason}")]
 }
 
 fn too_few(runs: usize) -> String {

@@ -42,16 +42,11 @@ fn found(
         Sample {
             case: index,
             round,
-            sample: 0,
             laps: 50,
             hops: 100,
             elapsed_ns: 100 * hop_ns,
             counters: Counters { voluntary: 100 * switches, ..Counters::default() },
-            steal_ns: None,
-            setup_ns: 0,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         }
     };
     let rounds = (0..6).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));

@@ -1,4 +1,5 @@
-//! Which memory an x86-64 thread accesses next, by its registers and the instructions that follow.
+//! The next memory access of an x86-64 thread, found from its registers and the instructions that
+//! follow.
 
 use iced_x86::{
     Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
@@ -8,10 +9,10 @@ use iced_x86::{
 use super::NextStep;
 use crate::sys::ThreadSample;
 
-/// Longest instruction (Intel SDM, volume 2, 2.3.11).
-pub(super) const LONGEST_BYTES: usize = 15;
-/// Instructions that are followed, at most.
-const MOST_STEPS: usize = 96;
+/// Bytes of the longest instruction (Intel SDM, volume 2, 2.3.11).
+pub(super) const MAX_INSTRUCTION_BYTES: usize = 15;
+/// Largest number of instructions that are followed.
+const MAX_STEPS: usize = 96;
 const RAX: usize = 0;
 const RSP: usize = 4;
 
@@ -20,95 +21,104 @@ const READS: [OpAccess; 4] =
 const WRITES: [OpAccess; 4] =
     [OpAccess::Write, OpAccess::CondWrite, OpAccess::ReadWrite, OpAccess::ReadCondWrite];
 
-/// The registers as they are numbered in instructions.
+/// Returns the registers in the order of their numbers in instructions.
 fn numbered(moment: &ThreadSample) -> [u64; 16] {
     let [ax, bx, cx, dx, si, di, bp, sp, rest @ ..] = moment.registers;
-    let mut all = [0; 16];
-    all[..8].copy_from_slice(&[ax, cx, dx, bx, sp, bp, si, di]);
-    all[8..].copy_from_slice(&rest);
-    all
+    let mut values = [0; 16];
+    values[..8].copy_from_slice(&[ax, cx, dx, bx, sp, bp, si, di]);
+    values[8..].copy_from_slice(&rest);
+    values
 }
 
-/// The number of a register of 64 bits or of a part of it.
+/// Returns the number of a register of 64 bits, or of a part of one.
 fn number(register: Register) -> Option<usize> {
     let full = register.full_register();
     full.is_gpr64().then(|| full.number())
 }
 
-/// What is known of the registers while instructions are followed.
+/// Values of the registers, as far as they are known while instructions are followed.
 struct RegisterValues {
     values: [u64; 16],
-    /// Not written since the sample.
+    /// Whether a register was not written since the sample.
     known: [bool; 16],
-    /// Computed from memory that was read since the sample.
+    /// Whether a register was computed from memory that was read since the sample.
     from_memory: [bool; 16],
 }
 
 impl RegisterValues {
-    /// The address of an access, or none where a register of it is not known.
+    /// Returns the address of an access, if all its registers are known.
     fn address(&self, memory: &UsedMemory) -> Option<u64> {
-        let part = |register: Register| match register {
-            Register::None | Register::RIP => Some(0),
-            _ => number(register).filter(|at| self.known[*at]).map(|at| self.values[at]),
-        };
-        let index = part(memory.index())?.wrapping_mul(memory.scale().into());
-        Some(memory.displacement().wrapping_add(part(memory.base())?).wrapping_add(index))
+        let base = self.value(memory.base())?;
+        let index = self.value(memory.index())?.wrapping_mul(memory.scale().into());
+        Some(memory.displacement().wrapping_add(base).wrapping_add(index))
     }
 
+    /// Returns the value of a register in an address, if it is known. No register counts as 0, and
+    /// so does RIP, which the decoder has added already.
+    fn value(&self, register: Register) -> Option<u64> {
+        if matches!(register, Register::None | Register::RIP) {
+            return Some(0);
+        }
+        let number = number(register)?;
+        if self.known[number] { Some(self.values[number]) } else { None }
+    }
+
+    /// Notes what an instruction does to the registers.
     fn execute(&mut self, factory: &mut InstructionInfoFactory, instruction: &Instruction) {
         let info = factory.info(instruction);
-        let used = info.used_registers();
-        let mut sources = used.iter().filter(|of| READS.contains(&of.access()));
-        let from_memory = info.used_memory().iter().any(|of| READS.contains(&of.access()))
-            || sources.any(|of| number(of.register()).is_some_and(|at| self.from_memory[at]));
-        for written in used.iter().filter(|of| WRITES.contains(&of.access())) {
-            if let Some(at) = number(written.register()) {
-                self.known[at] = false;
-                // What returns from a call or is taken from the stack moves the stack by a
-                // constant.
-                self.from_memory[at] = from_memory && at != RSP;
+        let mut from_memory =
+            info.used_memory().iter().any(|memory| READS.contains(&memory.access()));
+        for used in info.used_registers() {
+            if let Some(number) = number(used.register()) {
+                from_memory |= READS.contains(&used.access()) && self.from_memory[number];
+            }
+        }
+        for used in info.used_registers() {
+            if !WRITES.contains(&used.access()) {
+                continue;
+            }
+            if let Some(number) = number(used.register()) {
+                self.known[number] = false;
+                // A return or a pop reads memory, but moves the stack by a constant.
+                self.from_memory[number] = from_memory && number != RSP;
             }
         }
     }
 }
 
-/// The first access from the sampled instruction on. `code` gives the bytes at an address, as many
-/// as there are. A branch back is taken, one forward is not: that is how loops go.
+/// Finds the first access from the sampled instruction on. `code` returns the bytes at an address.
+/// A branch back is taken and one forward is not, as in loops.
 pub(super) fn next(
     moment: &ThreadSample,
-    mut code: impl FnMut(u64) -> Option<[u8; LONGEST_BYTES]>,
+    mut code: impl FnMut(u64) -> Option<[u8; MAX_INSTRUCTION_BYTES]>,
 ) -> NextStep {
     let mut factory = InstructionInfoFactory::new();
     let values = numbered(moment);
     let mut state = RegisterValues { values, known: [true; 16], from_memory: [false; 16] };
     let mut found: Option<(u64, [Option<usize>; 2])> = None;
-    let independent = |(address, _)| NextStep::Access { address, dependent: false };
     let mut ip = moment.ip;
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_STEPS {
         let Some(bytes) = code(ip) else { break };
         let instruction = Decoder::with_ip(64, &bytes, ip, DecoderOptions::NONE).decode();
         if instruction.is_invalid() {
             break;
         }
         if found.is_none() {
-            let is_access = |of: &&UsedMemory| {
-                let of_thread = matches!(of.segment(), Register::FS | Register::GS);
-                of.access() != OpAccess::NoMemAccess && !of_thread
-            };
-            if let Some(memory) = factory.info(&instruction).used_memory().iter().find(is_access) {
+            let info = factory.info(&instruction);
+            if let Some(memory) = info.used_memory().iter().find(|memory| is_access(memory)) {
                 let Some(address) = state.address(memory) else { return NextStep::Unknown };
                 found = Some((address, [memory.base(), memory.index()].map(number)));
             }
         }
         state.execute(&mut factory, &instruction);
-        if let Some((address, parts)) = found {
-            if parts.into_iter().flatten().any(|at| state.from_memory[at]) {
+        if let Some((address, registers)) = found {
+            if registers.into_iter().flatten().any(|number| state.from_memory[number]) {
                 return NextStep::Access { address, dependent: true };
             }
         }
         ip = match instruction.flow_control() {
             FlowControl::Next => instruction.next_ip(),
-            // It goes on behind a system call, whose result is in RAX.
+            // Execution continues after a system call, whose result is in RAX.
             FlowControl::Call if instruction.mnemonic() == Mnemonic::Syscall => {
                 (state.known[RAX], state.from_memory[RAX]) = (false, false);
                 instruction.next_ip()
@@ -121,10 +131,22 @@ pub(super) fn next(
             _ => break,
         };
         if ip == moment.ip {
-            return found.map_or(NextStep::Compute, independent);
+            return independent_access(found).unwrap_or(NextStep::Compute);
         }
     }
-    found.map_or(NextStep::Unknown, independent)
+    independent_access(found).unwrap_or(NextStep::Unknown)
+}
+
+/// Returns whether an operand is an access to memory other than the thread's own area.
+fn is_access(memory: &UsedMemory) -> bool {
+    let is_thread_area = matches!(memory.segment(), Register::FS | Register::GS);
+    memory.access() != OpAccess::NoMemAccess && !is_thread_area
+}
+
+/// Returns the access that was found: no register of its address came from memory.
+fn independent_access(found: Option<(u64, [Option<usize>; 2])>) -> Option<NextStep> {
+    let (address, _) = found?;
+    Some(NextStep::Access { address, dependent: false })
 }
 
 #[cfg(test)]
@@ -141,8 +163,8 @@ mod tests {
         next(&moment, |ip| {
             let from = usize::try_from(ip.checked_sub(AT)?).ok()?;
             let rest = code.get(from..).filter(|rest| !rest.is_empty())?;
-            let mut bytes = [0x90; LONGEST_BYTES];
-            let count = rest.len().min(LONGEST_BYTES);
+            let mut bytes = [0x90; MAX_INSTRUCTION_BYTES];
+            let count = rest.len().min(MAX_INSTRUCTION_BYTES);
             bytes[..count].copy_from_slice(&rest[..count]);
             Some(bytes)
         })

@@ -1,5 +1,5 @@
-//! Which cache lines a program accesses, without hardware counters: its threads are sampled by the
-//! kernel's clock, and the instructions that follow each sample tell which memory is accessed next.
+//! Cache lines that a program accesses, found without hardware counters: its threads are sampled by
+//! the kernel's clock, and the instructions after each sample show which memory is accessed next.
 
 #[cfg(target_arch = "x86_64")]
 mod instructions;
@@ -16,65 +16,70 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 use crate::procfs::ids_in;
 use crate::sys::{CpuSamples, ThreadSample};
 
-/// User time between two samples of a CPU at the least: no multiple of a millisecond, at which
-/// programs do things. A sample takes up to 15 us on a guest, whose timer is the host's.
-const LEAST_PERIOD: Duration = Duration::from_micros(503);
-/// Samples that are taken at the most.
-const MOST_SAMPLES: u64 = 4000;
+/// Shortest user time between two samples of a CPU. It is no fraction of a millisecond, at which
+/// programs often act. A sample takes up to 15 us on a guest, whose timer is the host's.
+const MIN_PERIOD: Duration = Duration::from_micros(503);
+/// Largest number of samples.
+const MAX_SAMPLES: u64 = 4000;
 const LINE_BYTES: u64 = 64;
 const PAGE_BYTES: u64 = 4096;
 
-/// CPUs that the threads of a process may use.
+/// Returns the CPUs that the threads of a process may use.
 fn cpus_of(pid: i32) -> BTreeSet<u32> {
-    let sets = ids_in(Path::new(&format!("/proc/{pid}/task")))
-        .into_iter()
-        .filter_map(|tid| sched_getaffinity(Pid::from_raw(tid)).ok());
-    let of = |set: CpuSet| (0..CpuSet::MAX_CPU).filter(move |cpu| set.is_set(*cpu));
-    sets.flat_map(of).map(|cpu| cpu as u32).collect()
+    let mut cpus = BTreeSet::new();
+    for tid in ids_in(Path::new(&format!("/proc/{pid}/task"))) {
+        let Ok(set) = sched_getaffinity(Pid::from_raw(tid)) else { continue };
+        for cpu in 0..CpuSet::MAX_CPU {
+            if set.is_set(cpu) {
+                cpus.insert(cpu as u32);
+            }
+        }
+    }
+    cpus
 }
 
-/// What a sampled thread does next.
+/// The next step of a sampled thread.
 #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code, reason = "nothing is decoded there"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NextStep {
-    /// It accesses memory; `dependent`: at an address that was read from memory.
+    /// An access to memory; if `dependent`, at an address that was read from memory.
     Access { address: u64, dependent: bool },
-    /// It computes in a loop without memory.
+    /// A loop that accesses no memory.
     Compute,
-    /// The code cannot be read or followed.
+    /// Not known: the code cannot be read or followed.
     Unknown,
 }
 
-/// The samples of one program's accesses.
+/// Accesses of one program that were sampled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SampledAccesses {
     /// Samples whose next access is known.
     pub accesses: u64,
-    /// Those of them at an address that was itself read from memory.
+    /// Samples whose next access is at an address that was read from memory.
     pub dependent: u64,
     /// Samples in loops that access no memory.
     pub computing: u64,
     /// Samples whose code could not be read or followed.
     pub unknown: u64,
-    /// How often each thread was seen to run, by CPU.
+    /// Samples by thread and CPU.
     running: BTreeMap<(u32, u32), u64>,
-    /// How often each thread was seen before an access to each cache line.
-    of_threads: HashMap<(u32, u64), u64>,
-    /// The same by CPU.
-    of_cpus: HashMap<(u32, u64), u64>,
-    /// Other processes that ran on its CPUs, by process.
+    /// Samples before an access, by thread and cache line.
+    thread_lines: HashMap<(u32, u64), u64>,
+    /// Samples before an access, by CPU and cache line.
+    cpu_lines: HashMap<(u32, u64), u64>,
+    /// Other processes that ran on its CPUs, by process id.
     pub neighbours: BTreeMap<u32, NeighbourAccesses>,
 }
 
-/// A thread that ran for less than this share of the average takes no turns with the others.
-const LEAST_OF_A_TURN: f64 = 0.25;
+/// Share of the average running time below which a thread takes no turns with the others.
+const MIN_TURN_SHARE: f64 = 0.25;
 
-/// A process that runs on the same CPUs.
+/// Accesses of another process on the same CPUs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NeighbourAccesses {
-    /// Samples of it.
+    /// Samples of the process.
     pub samples: u64,
-    /// How often each line was seen.
+    /// Samples before an access, by cache line.
     lines: HashMap<u64, u64>,
 }
 
@@ -86,15 +91,16 @@ impl NeighbourAccesses {
         }
     }
 
-    /// How often each line was seen.
+    /// Returns the number of samples of each line.
     pub fn line_counts(&self) -> impl Iterator<Item = u64> {
         self.lines.values().copied()
     }
 }
 
 impl SampledAccesses {
-    fn add(&mut self, moment: &ThreadSample, next: NextStep) {
-        *self.running.entry((moment.tid, moment.cpu)).or_default() += 1;
+    /// Adds a sample of the program itself.
+    fn add(&mut self, sample: &ThreadSample, next: NextStep) {
+        *self.running.entry((sample.tid, sample.cpu)).or_default() += 1;
         match next {
             NextStep::Unknown => self.unknown += 1,
             NextStep::Compute => self.computing += 1,
@@ -102,150 +108,168 @@ impl SampledAccesses {
                 let line = address / LINE_BYTES;
                 self.accesses += 1;
                 self.dependent += u64::from(dependent);
-                *self.of_threads.entry((moment.tid, line)).or_default() += 1;
-                *self.of_cpus.entry((moment.cpu, line)).or_default() += 1;
+                *self.thread_lines.entry((sample.tid, line)).or_default() += 1;
+                *self.cpu_lines.entry((sample.cpu, line)).or_default() += 1;
             }
         }
     }
 
-    /// All samples of the program itself.
+    /// Returns the number of samples of the program itself.
     fn samples(&self) -> u64 {
         self.accesses + self.computing + self.unknown
     }
 
-    /// Threads that take turns: without those that ran for less than a quarter of what each did on
-    /// average, such as one that makes ready what the others work on.
+    /// Returns the threads that take turns, without those that ran for less than a quarter of the
+    /// average, such as one that prepares work for the others.
     fn taking_turns(&self) -> BTreeSet<u32> {
         let mut by_thread: BTreeMap<u32, u64> = BTreeMap::new();
         for ((tid, _), count) in &self.running {
             *by_thread.entry(*tid).or_default() += count;
         }
         let samples: u64 = by_thread.values().sum();
-        let least = LEAST_OF_A_TURN * samples as f64 / by_thread.len().max(1) as f64;
-        let often = by_thread.into_iter().filter(|(_, count)| *count as f64 >= least);
-        often.map(|(tid, _)| tid).collect()
+        let min_count = MIN_TURN_SHARE * samples as f64 / by_thread.len().max(1) as f64;
+        by_thread.retain(|_, count| *count as f64 >= min_count);
+        by_thread.into_keys().collect()
     }
 
-    /// Whether one of its threads was seen to run on a CPU.
+    /// Returns whether a thread was sampled on a CPU.
     fn ran_on(&self, cpu: u32) -> bool {
         self.running.keys().any(|(_, ran)| *ran == cpu)
     }
 
-    /// How many threads take turns on a CPU; 1 of a program that was not seen to run.
+    /// Returns the average number of threads that take turns on a CPU; 1 if the program was not
+    /// sampled.
     pub fn threads_per_cpu(&self) -> f64 {
         let taking_turns = self.taking_turns();
-        let ran = self.running.keys().filter(|(tid, _)| taking_turns.contains(tid));
-        let cpus: BTreeSet<u32> = ran.map(|(_, cpu)| *cpu).collect();
+        let mut cpus = BTreeSet::new();
+        for (tid, cpu) in self.running.keys() {
+            if taking_turns.contains(tid) {
+                cpus.insert(*cpu);
+            }
+        }
         taking_turns.len().max(1) as f64 / cpus.len().max(1) as f64
     }
 
-    /// Those of them that were seen before an access.
+    /// Returns the number of threads that take turns and were sampled before an access.
     pub fn threads(&self) -> usize {
         let taking_turns = self.taking_turns();
-        let seen: BTreeSet<u32> = self.of_threads.keys().map(|(tid, _)| *tid).collect();
-        seen.intersection(&taking_turns).count()
+        let accessing: BTreeSet<u32> = self.thread_lines.keys().map(|(tid, _)| *tid).collect();
+        accessing.intersection(&taking_turns).count()
     }
 
-    /// CPUs on which one was.
+    /// Returns the number of CPUs on which a thread was sampled before an access.
     pub fn cpus(&self) -> usize {
-        self.of_cpus.keys().map(|(cpu, _)| cpu).collect::<BTreeSet<_>>().len()
+        let cpus: BTreeSet<u32> = self.cpu_lines.keys().map(|(cpu, _)| *cpu).collect();
+        cpus.len()
     }
 
-    /// How often each line of each of these was seen.
+    /// Returns the number of samples of each line, for each thread that takes turns.
     pub fn line_counts_by_thread(&self) -> impl Iterator<Item = u64> {
         let taking_turns = self.taking_turns();
-        let of_these = move |((tid, _), count): (&(u32, u64), &u64)| {
-            taking_turns.contains(tid).then_some(*count)
-        };
-        self.of_threads.iter().filter_map(of_these)
+        let counts =
+            self.thread_lines.iter().filter(move |((tid, _), _)| taking_turns.contains(tid));
+        counts.map(|(_, count)| *count)
     }
 
-    /// How often each line was seen on each CPU.
+    /// Returns the number of samples of each line, for each CPU.
     pub fn line_counts_by_cpu(&self) -> impl Iterator<Item = u64> {
-        self.of_cpus.values().copied()
+        self.cpu_lines.values().copied()
     }
 }
 
-/// What a process has in its memory, read as samples need it.
+/// Memory of a process, of which pages of code are read when samples need them.
 struct ProcessMemory {
     file: File,
-    /// Pages of code; absent where one cannot be read.
+    /// Pages of code by number; `None` for one that cannot be read.
     code: Code,
 }
 
 impl ProcessMemory {
-    fn of(pid: u32) -> Result<Self, String> {
+    /// Opens the memory of a process.
+    fn open(pid: u32) -> Result<Self, String> {
         let path = format!("/proc/{pid}/mem");
         let file = File::open(&path).map_err(|error| format!("cannot read {path}: {error}"))?;
         Ok(Self { file, code: HashMap::new() })
     }
 }
 
-/// Samples a program. Nothing of it is stopped or changed.
+/// Samples a program without stopping or changing it.
 pub struct AccessSampler {
     cpus: Vec<CpuSamples>,
     pid: u32,
-    /// Period from the time on when it is known to use much of a CPU; none once that has begun.
+    /// Period of the samples once [`FIRST_SAMPLES`] were taken; `None` afterwards.
     later_ns: Option<u64>,
     memory: ProcessMemory,
-    /// The memory of its neighbours; absent where one may not be read.
-    of_neighbours: HashMap<u32, Option<ProcessMemory>>,
+    /// Memory of other processes on its CPUs; `None` for one that may not be read.
+    neighbour_memory: HashMap<u32, Option<ProcessMemory>>,
     seen: SampledAccesses,
 }
 
-/// Samples after which those of the whole watch are spread over it: a program that sleeps mostly
-/// gives fewer.
-const AT_FIRST: u64 = MOST_SAMPLES / 4;
-/// Other processes whose accesses are looked at, at the most.
-const MOST_NEIGHBOURS: usize = 16;
+/// Samples taken often at first, before the others are spread over the whole watch. A program that
+/// mostly sleeps gives no more.
+const FIRST_SAMPLES: u64 = MAX_SAMPLES / 4;
+/// Largest number of other processes whose accesses are sampled.
+const MAX_NEIGHBOURS: usize = 16;
 
 impl AccessSampler {
-    /// Begins to sample on the CPUs that its threads may use now: often at first, then so that the
-    /// samples of one busy CPU last for `watch`; without it as often as is sensible. What is
-    /// missing, where it cannot.
+    /// Begins to sample on the CPUs that the program's threads may use now: often at first, then so
+    /// that the samples of one busy CPU last for `watch`, if that is given. The error says what is
+    /// missing.
     pub fn start(pid: i32, watch: Option<Duration>) -> Result<Self, String> {
         if !cfg!(target_arch = "x86_64") {
             return Err("instructions of this architecture are not decoded (x86-64 is)".to_string());
         }
-        let memory = ProcessMemory::of(pid.unsigned_abs())?;
-        let cpus = sample(pid, LEAST_PERIOD.as_nanos() as u64)?;
-        let later = watch.unwrap_or_default() / MOST_SAMPLES as u32;
-        let later_ns = (later > LEAST_PERIOD).then_some(later.as_nanos() as u64);
-        let (pid, of_neighbours) = (pid.unsigned_abs(), HashMap::new());
-        Ok(Self { cpus, pid, later_ns, memory, of_neighbours, seen: SampledAccesses::default() })
+        let memory = ProcessMemory::open(pid.unsigned_abs())?;
+        let cpus = open_samples(pid, MIN_PERIOD.as_nanos() as u64)?;
+        let later = watch.unwrap_or_default() / MAX_SAMPLES as u32;
+        let later_ns = (later > MIN_PERIOD).then_some(later.as_nanos() as u64);
+        Ok(Self {
+            cpus,
+            pid: pid.unsigned_abs(),
+            later_ns,
+            memory,
+            neighbour_memory: HashMap::new(),
+            seen: SampledAccesses::default(),
+        })
     }
 
-    /// Reads what was sampled since the last call.
+    /// Reads the samples since the last call.
     pub fn look(&mut self) {
-        let Self { cpus, pid, memory, of_neighbours, seen, .. } = self;
+        let Self { cpus, pid, memory, neighbour_memory, seen, .. } = self;
         for samples in cpus.iter_mut() {
-            samples.drain(|moment| match moment.pid == *pid {
-                true => seen.add(&moment, next(&moment, memory)),
-                false => see_neighbour(seen, of_neighbours, &moment),
+            samples.drain(|sample| {
+                if sample.pid == *pid {
+                    seen.add(&sample, next_step(&sample, memory));
+                } else {
+                    add_neighbour(seen, neighbour_memory, &sample);
+                }
             });
         }
         let samples = self.seen.samples();
-        if samples >= MOST_SAMPLES {
+        if samples >= MAX_SAMPLES {
             self.cpus.clear();
-        } else if samples >= AT_FIRST {
-            let later = self.later_ns.take().and_then(|ns| sample(*pid as i32, ns).ok());
-            self.cpus = later.unwrap_or_else(|| std::mem::take(&mut self.cpus));
+        } else if samples >= FIRST_SAMPLES {
+            if let Some(later_ns) = self.later_ns.take() {
+                if let Ok(cpus) = open_samples(*pid as i32, later_ns) {
+                    self.cpus = cpus;
+                }
+            }
         }
     }
 
-    /// What was seen.
+    /// Returns the accesses sampled so far.
     pub fn seen(&self) -> &SampledAccesses {
         &self.seen
     }
 }
 
-/// Samples of the CPUs that a process may use, or what is missing.
-fn sample(pid: i32, period_ns: u64) -> Result<Vec<CpuSamples>, String> {
+/// Opens samples of all CPUs that a process may use. The error says what is missing.
+fn open_samples(pid: i32, period_ns: u64) -> Result<Vec<CpuSamples>, String> {
     let mut cpus = Vec::new();
     for cpu in cpus_of(pid) {
         match CpuSamples::open(cpu, period_ns) {
             Ok(samples) => cpus.push(samples),
-            // A CPU that is offline.
+            // The CPU is offline.
             Err(Errno::NODEV | Errno::NXIO) => {}
             Err(Errno::ACCESS | Errno::PERM) => {
                 return Err("sampling its accesses needs CAP_PERFMON: run as root".to_string());
@@ -258,42 +282,50 @@ fn sample(pid: i32, period_ns: u64) -> Result<Vec<CpuSamples>, String> {
     Ok(cpus)
 }
 
-/// A moment of another process, where the program itself has run.
-fn see_neighbour(
+/// Adds a sample of another process, on a CPU where the program itself was sampled.
+fn add_neighbour(
     seen: &mut SampledAccesses,
-    all: &mut HashMap<u32, Option<ProcessMemory>>,
-    moment: &ThreadSample,
+    memories: &mut HashMap<u32, Option<ProcessMemory>>,
+    sample: &ThreadSample,
 ) {
-    let is_beside = seen.ran_on(moment.cpu) && moment.pid != std::process::id();
-    if !is_beside || (all.len() >= MOST_NEIGHBOURS && !all.contains_key(&moment.pid)) {
+    if !seen.ran_on(sample.cpu) || sample.pid == std::process::id() {
         return;
     }
-    let memory = all.entry(moment.pid).or_insert_with(|| ProcessMemory::of(moment.pid).ok());
-    let next = memory.as_mut().map_or(NextStep::Unknown, |memory| next(moment, memory));
-    seen.neighbours.entry(moment.pid).or_default().add(next);
+    if memories.len() >= MAX_NEIGHBOURS && !memories.contains_key(&sample.pid) {
+        return;
+    }
+    let memory = memories.entry(sample.pid).or_insert_with(|| ProcessMemory::open(sample.pid).ok());
+    let step = match memory {
+        Some(memory) => next_step(sample, memory),
+        None => NextStep::Unknown,
+    };
+    seen.neighbours.entry(sample.pid).or_default().add(step);
 }
 
+/// Pages of code by number; `None` for one that cannot be read.
 type Code = HashMap<u64, Option<Box<[u8; PAGE_BYTES as usize]>>>;
 
 #[cfg(target_arch = "x86_64")]
-fn next(moment: &ThreadSample, memory: &mut ProcessMemory) -> NextStep {
-    use instructions::LONGEST_BYTES;
+fn next_step(sample: &ThreadSample, memory: &mut ProcessMemory) -> NextStep {
+    use instructions::MAX_INSTRUCTION_BYTES;
     use std::os::unix::fs::FileExt;
 
     let ProcessMemory { file, code } = memory;
-    instructions::next(moment, |ip| {
-        let mut bytes = [0; LONGEST_BYTES];
+    instructions::next(sample, |ip| {
+        let mut bytes = [0; MAX_INSTRUCTION_BYTES];
         let mut have = 0;
-        while have < LONGEST_BYTES {
-            let at = ip.checked_add(have as u64)?;
-            let page = code.entry(at / PAGE_BYTES).or_insert_with(|| {
+        while have < MAX_INSTRUCTION_BYTES {
+            let address = ip.checked_add(have as u64)?;
+            let page = code.entry(address / PAGE_BYTES).or_insert_with(|| {
                 let mut page = Box::new([0; PAGE_BYTES as usize]);
-                file.read_exact_at(&mut page[..], at - at % PAGE_BYTES).ok().map(|()| page)
+                file.read_exact_at(&mut page[..], address - address % PAGE_BYTES)
+                    .ok()
+                    .map(|()| page)
             });
             let Some(page) = page else { break };
-            let rest = &page[(at % PAGE_BYTES) as usize..];
-            let count = rest.len().min(LONGEST_BYTES - have);
-            bytes[have..have + count].copy_from_slice(&rest[..count]);
+            let rest_of_page = &page[(address % PAGE_BYTES) as usize..];
+            let count = rest_of_page.len().min(MAX_INSTRUCTION_BYTES - have);
+            bytes[have..have + count].copy_from_slice(&rest_of_page[..count]);
             have += count;
         }
         (have > 0).then_some(bytes)
@@ -301,7 +333,7 @@ fn next(moment: &ThreadSample, memory: &mut ProcessMemory) -> NextStep {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn next(_: &ThreadSample, _: &mut ProcessMemory) -> NextStep {
+fn next_step(_: &ThreadSample, _: &mut ProcessMemory) -> NextStep {
     NextStep::Unknown
 }
 
@@ -361,14 +393,14 @@ mod tests {
         // No process has these numbers: their memory cannot be read.
         let none = u32::MAX - 1;
         for (pid, cpu) in [(none, 0), (none, 0), (none, 1), (std::process::id(), 0)] {
-            see_neighbour(&mut seen, &mut all, &moment(pid, cpu));
+            add_neighbour(&mut seen, &mut all, &moment(pid, cpu));
         }
         assert_eq!(seen.neighbours.len(), 1);
         assert_eq!(seen.neighbours[&none].samples, 2);
         for other in 0..100 {
-            see_neighbour(&mut seen, &mut all, &moment(none - other, 0));
+            add_neighbour(&mut seen, &mut all, &moment(none - other, 0));
         }
-        assert_eq!(seen.neighbours.len(), MOST_NEIGHBOURS);
+        assert_eq!(seen.neighbours.len(), MAX_NEIGHBOURS);
         let mut neighbour = NeighbourAccesses::default();
         for next in [
             NextStep::Access { address: 130, dependent: true },

@@ -1,9 +1,9 @@
 use std::fs;
 
-use model::competing::Interrupts;
-use model::machine::LogicalCpu;
-use model::reading::Reading;
 use proptest::prelude::*;
+use rundata::competing::Interrupts;
+use rundata::machine::LogicalCpu;
+use rundata::reading::Reading;
 use tempfile::TempDir;
 
 use super::*;
@@ -288,7 +288,7 @@ fn looks_that_take_long_are_far_apart() {
     assert!(!is_due(ms(4899), ms(100)) && is_due(ms(4900), ms(100)));
     assert!(!is_due(Duration::MAX / 2, Duration::MAX));
     // 2 % at most.
-    assert!(f64::from(REST) >= 0.98 / 0.02);
+    assert!(f64::from(PAUSE_FACTOR) >= 0.98 / 0.02);
 }
 
 #[test]

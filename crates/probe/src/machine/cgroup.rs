@@ -1,14 +1,18 @@
-//! What the control groups of this process leave to it, and where they are: cgroups(7),
-//! /proc/pid/cgroup and mountinfo.
+//! Control groups of this process, and the limits that they set: cgroups(7), /proc/pid/cgroup and
+//! mountinfo.
 
-use model::machine::{Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset};
-use model::reading::Reading;
+use std::cmp::Ordering;
 
+use rundata::machine::{Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset};
+use rundata::reading::Reading;
+
+use super::CpuGroup;
 use super::tree::{MachineTree, ReadError, Result, parse, reading};
 
-/// Version 1 writes "no limit" as the largest whole number of pages; pages have up to 64 KiB.
+/// Version 1 writes "no limit" as the largest possible number of whole pages, of up to 64 KiB.
 const V1_UNLIMITED_BYTES: u64 = i64::MAX as u64 - 0xffff;
 
+/// Reads the limits that this process's control groups set.
 pub(super) fn read(tree: &MachineTree) -> Cgroup {
     let groups = &reading(CgroupMounts::read(tree));
     Cgroup {
@@ -19,57 +23,79 @@ pub(super) fn read(tree: &MachineTree) -> Cgroup {
         pids_max: limit(groups, "pids", |tree, place| {
             tightest(tree, place, "pids.max", "pids.current")
         }),
-        memory_max_bytes: limit(groups, "memory", |tree, place| match place.is_v2 {
-            false => tightest(tree, place, "memory.limit_in_bytes", "memory.usage_in_bytes"),
-            true => tightest(tree, place, "memory.max", "memory.current"),
-        }),
+        memory_max_bytes: limit(groups, "memory", memory_max_bytes),
     }
 }
 
-/// Where the kernel counts for how long a control group did not run.
+fn memory_max_bytes(tree: &MachineTree, place: &GroupPlace) -> Result<Option<CgroupLimit>> {
+    if place.is_v2 {
+        tightest(tree, place, "memory.max", "memory.current")
+    } else {
+        tightest(tree, place, "memory.limit_in_bytes", "memory.usage_in_bytes")
+    }
+}
+
+/// A counter of the time for which a control group did not run.
 pub struct HaltCounter {
-    /// A file of the group.
+    /// File of the group.
     pub path: String,
-    /// Its line.
+    /// Name of its line.
     pub item: &'static str,
-    /// Nanoseconds of one unit of it.
+    /// Nanoseconds of one unit of its value.
     pub unit_ns: u64,
 }
 
-/// Of each level above this process that has a quota, how long it was throttled; and how long its
-/// group was frozen (Linux 6.18).
-pub(super) fn halts(tree: &MachineTree) -> (Vec<HaltCounter>, Option<HaltCounter>) {
+/// Counters of the time for which this process's groups did not run.
+pub struct HaltCounters {
+    /// Time for which each level with a quota was throttled.
+    pub throttled: Vec<HaltCounter>,
+    /// Time for which the own group was frozen (Linux 6.18).
+    pub frozen: Option<HaltCounter>,
+}
+
+/// Finds the halt counters of this process's groups; none if the groups cannot be read.
+pub(super) fn halt_counters(tree: &MachineTree) -> HaltCounters {
+    let mut counters = HaltCounters { throttled: Vec::new(), frozen: None };
     let place = CgroupMounts::read(tree).and_then(|groups| groups.place("cpu"));
-    let Ok(place) = place else { return (Vec::new(), None) };
+    let Ok(place) = place else { return counters };
     let (item, unit_ns) =
         if place.is_v2 { ("throttled_usec", 1000) } else { ("throttled_time", 1) };
-    let limited = |folder: &&str| matches!(quota_at(tree, &place, folder), Ok(Some(_)));
-    let count = |folder| HaltCounter { path: format!("{folder}/cpu.stat"), item, unit_ns };
-    let quotas = place.levels().filter(limited).map(count).collect();
+    for folder in place.levels() {
+        if let Ok(Some(_)) = quota_at(tree, &place, folder) {
+            let path = format!("{folder}/cpu.stat");
+            counters.throttled.push(HaltCounter { path, item, unit_ns });
+        }
+    }
     let path = format!("{}/cgroup.stat.local", place.folder);
-    let has_frozen = place.is_v2 && tree.text(&path).is_ok();
-    (quotas, has_frozen.then_some(HaltCounter { path, item: "frozen_usec", unit_ns: 1000 }))
+    if place.is_v2 && tree.text(&path).is_ok() {
+        counters.frozen = Some(HaltCounter { path, item: "frozen_usec", unit_ns: 1000 });
+    }
+    counters
 }
 
-/// The folder of this process for the cpu controller, the nearest one from there up below which
-/// groups have it, and whether both are of version 2.
-pub(super) fn with_cpu(tree: &MachineTree) -> Result<(String, String, bool)> {
+/// Finds the nearest group, from this process's own up, within which groups have the cpu
+/// controller.
+pub(super) fn cpu_group(tree: &MachineTree) -> Result<CpuGroup> {
     let place = CgroupMounts::read(tree)?.place("cpu")?;
-    let hands_on = |folder: &&str| {
-        let text = tree.text(&format!("{folder}/cgroup.subtree_control"));
-        text.is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"))
+    let parent = if place.is_v2 {
+        place.levels().find(|folder| hands_on_cpu(tree, folder)).map(str::to_owned)
+    } else {
+        Some(place.folder.clone())
     };
-    let parent = match place.is_v2 {
-        true => place.levels().find(hands_on).map(str::to_owned),
-        false => Some(place.folder.clone()),
-    };
-    let file = format!("{}/cgroup.subtree_control", place.mount_point);
-    let none = || ReadError::no_item(&file, "cpu (root: write +cpu to it)");
-    let parent = parent.ok_or_else(none)?;
-    Ok((place.folder, parent, place.is_v2))
+    let parent = parent.ok_or_else(|| {
+        let file = format!("{}/cgroup.subtree_control", place.mount_point);
+        ReadError::no_item(&file, "cpu (root: write +cpu to it)")
+    })?;
+    Ok(CpuGroup { own: place.folder.into(), parent: parent.into(), is_v2: place.is_v2 })
 }
 
-/// What is read in the folder of this process for a controller.
+/// Returns whether groups within a group have the cpu controller (version 2).
+fn hands_on_cpu(tree: &MachineTree, folder: &str) -> bool {
+    let text = tree.text(&format!("{folder}/cgroup.subtree_control"));
+    text.is_ok_and(|text| text.split_whitespace().any(|name| name == "cpu"))
+}
+
+/// Reads a limit in the folder of this process for a controller.
 fn limit<T>(
     groups: &Reading<CgroupMounts>,
     controller: &str,
@@ -80,68 +106,77 @@ fn limit<T>(
     })
 }
 
+/// Reads the quota of one level; `None` if it has no limit.
 fn quota_at(tree: &MachineTree, place: &GroupPlace, folder: &str) -> Result<Option<CpuQuota>> {
-    let (path, of_period) = match place.is_v2 {
-        true => (format!("{folder}/cpu.max"), format!("{folder}/cpu.max")),
-        false => (format!("{folder}/cpu.cfs_quota_us"), format!("{folder}/cpu.cfs_period_us")),
+    let (path, period_path) = if place.is_v2 {
+        (format!("{folder}/cpu.max"), format!("{folder}/cpu.max"))
+    } else {
+        (format!("{folder}/cpu.cfs_quota_us"), format!("{folder}/cpu.cfs_period_us"))
     };
     let text = tree.word(&path)?;
-    // `max 100000` or `50000 100000`; in version 1 a file for each number.
+    // Version 2 has `max 100000` or `50000 100000`, version 1 a file for each number.
     let (quota, period) = match text.split_once(' ') {
         Some((quota, period)) => (quota, period.trim().to_owned()),
         None if place.is_v2 => {
             return Err(ReadError::invalid(&path, &text, "a quota and a period"));
         }
-        None => (text.as_str(), tree.word(&of_period)?),
+        None => (text.as_str(), tree.word(&period_path)?),
     };
     if quota == if place.is_v2 { "max" } else { "-1" } {
         return Ok(None);
     }
-    let period_us = parse(&of_period, &period)?;
+    let period_us = parse(&period_path, &period)?;
     if period_us == 0 {
-        return Err(ReadError::invalid(&of_period, &period, "a period above zero"));
+        return Err(ReadError::invalid(&period_path, &period, "a period above zero"));
     }
     let quota_us = parse(&path, quota)?;
     Ok(Some(CpuQuota { quota_us, period_us, path: folder.to_owned() }))
 }
 
-/// Levels whose groups have a weight. The root has none; in version 1 it does, and alone has the file
-/// `release_agent`.
+/// Counts the levels whose groups have a weight. The root has no file for it in version 2; in
+/// version 1 it has one, and is known by its file `release_agent`.
 fn cpu_levels(tree: &MachineTree, place: &GroupPlace) -> Result<u32> {
     let name = if place.is_v2 { "cpu.weight" } else { "cpu.shares" };
-    let is_root =
-        |folder: &str| !place.is_v2 && tree.text(&format!("{folder}/release_agent")).is_ok();
-    let levels = at_each_level(place, |folder| match is_root(folder) {
-        true => Ok(None),
-        false => tree.word(&format!("{folder}/{name}")).map(Some),
+    let levels = at_each_level(place, |folder| {
+        let is_root = !place.is_v2 && tree.text(&format!("{folder}/release_agent")).is_ok();
+        if is_root { Ok(None) } else { tree.word(&format!("{folder}/{name}")).map(Some) }
     })?;
     Ok(levels.len() as u32)
 }
 
 fn cpu_quota(tree: &MachineTree, place: &GroupPlace) -> Result<Option<CpuQuota>> {
     let quotas = at_each_level(place, |folder| quota_at(tree, place, folder))?;
-    // Cross-multiplied, in a type that cannot overflow: the shares are compared exactly.
-    let product = |a: &CpuQuota, b: &CpuQuota| u128::from(a.quota_us) * u128::from(b.period_us);
-    Ok(quotas.into_iter().min_by(|a, b| product(a, b).cmp(&product(b, a))))
+    Ok(quotas.into_iter().min_by(compare_quotas))
 }
 
-/// The nearest level with the file: what it says already regards those above.
+/// Compares the shares of two quotas exactly: cross-multiplied, in a type that cannot overflow.
+fn compare_quotas(a: &CpuQuota, b: &CpuQuota) -> Ordering {
+    let left = u128::from(a.quota_us) * u128::from(b.period_us);
+    let right = u128::from(b.quota_us) * u128::from(a.period_us);
+    left.cmp(&right)
+}
+
+/// Reads the CPU set of the nearest level that has one, which already respects the levels above.
 fn cpuset(tree: &MachineTree, place: &GroupPlace) -> Result<Cpuset> {
-    let names: &[&str] = match place.is_v2 {
-        false => &["cpuset.effective_cpus", "cpuset.cpus"],
-        true => &["cpuset.cpus.effective"],
+    let names: &[&str] = if place.is_v2 {
+        &["cpuset.cpus.effective"]
+    } else {
+        &["cpuset.effective_cpus", "cpuset.cpus"]
     };
     let mut missing = None;
-    for (folder, name) in place.levels().flat_map(|at| names.iter().map(move |name| (at, name))) {
-        match tree.cpu_list(&format!("{folder}/{name}")) {
-            Ok(cpus) => return Ok(Cpuset { cpus, path: folder.to_owned() }),
-            Err(error) if error.is_missing => missing = missing.or(Some(error)),
-            Err(error) => return Err(error),
+    for folder in place.levels() {
+        for name in names {
+            match tree.cpu_list(&format!("{folder}/{name}")) {
+                Ok(cpus) => return Ok(Cpuset { cpus, path: folder.to_owned() }),
+                Err(error) if error.is_missing => missing = missing.or(Some(error)),
+                Err(error) => return Err(error),
+            }
         }
     }
     Err(missing.unwrap_or_else(|| ReadError::no_item(&place.folder, "cpuset")))
 }
 
+/// Returns the smallest limit of all levels; `None` if none sets one.
 fn tightest(
     tree: &MachineTree,
     place: &GroupPlace,
@@ -162,24 +197,28 @@ fn tightest(
     Ok(limits.into_iter().min_by_key(|limit| limit.max))
 }
 
-/// The limits set on the way up. A level without the file sets none (the root never has it, nor
-/// has a level without the controller); one that cannot be read might set the tightest, so the
-/// whole is unknown.
+/// Collects the limits of all levels. A level without the file sets none: the root never has it,
+/// nor has a level without the controller. A level that cannot be read is an error, as it might set
+/// the tightest limit.
 fn at_each_level<T>(
     place: &GroupPlace,
     read: impl Fn(&str) -> Result<Option<T>>,
 ) -> Result<Vec<T>> {
-    let found = place.levels().map(read).filter(|limit| match limit {
-        Ok(limit) => limit.is_some(),
-        Err(error) => !error.is_missing,
-    });
-    Ok(found.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+    let mut found = Vec::new();
+    for folder in place.levels() {
+        match read(folder) {
+            Ok(limit) => found.extend(limit),
+            Err(error) if error.is_missing => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
 }
 
 const CGROUP: &str = "/proc/self/cgroup";
 const MOUNTS: &str = "/proc/self/mountinfo";
 
-/// The folder of this process in one hierarchy.
+/// Folder of this process in one hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GroupPlace {
     is_v2: bool,
@@ -188,7 +227,7 @@ struct GroupPlace {
 }
 
 impl GroupPlace {
-    /// The folder and those above it, up to the mount point.
+    /// Returns the folder and those above it, up to the mount point.
     fn levels(&self) -> impl Iterator<Item = &str> {
         let least = self.mount_point.len();
         std::iter::successors(Some(self.folder.as_str()), move |&folder| {
@@ -202,16 +241,21 @@ impl GroupPlace {
 struct Hierarchy {
     is_v2: bool,
     controllers: Vec<String>,
-    /// The control group of this process, or the one at the mount point.
+    /// Path of this process's control group, or of the one at the mount point.
     path: String,
 }
 
-/// All hierarchies and where this process is in them.
+/// A hierarchy and its mount point.
+struct HierarchyMount {
+    hierarchy: Hierarchy,
+    point: String,
+}
+
+/// All hierarchies, and this process's groups in them.
 struct CgroupMounts<'a> {
     tree: &'a MachineTree,
     memberships: Vec<Hierarchy>,
-    /// With their mount points.
-    mounts: Vec<(Hierarchy, String)>,
+    mounts: Vec<HierarchyMount>,
 }
 
 impl<'a> CgroupMounts<'a> {
@@ -221,12 +265,17 @@ impl<'a> CgroupMounts<'a> {
         Ok(Self { tree, memberships, mounts })
     }
 
+    /// Returns which versions limit this process.
     fn layout(&self) -> Result<CgroupLayout> {
-        // A hierarchy without controllers (name=systemd) limits nothing.
-        let has_v1 = self.memberships.iter().any(|of| {
-            !of.is_v2 && of.controllers.iter().any(|controller| !controller.contains('='))
-        });
-        match (has_v1, self.memberships.iter().any(|of| of.is_v2)) {
+        let mut has_v1 = false;
+        let mut has_v2 = false;
+        for membership in &self.memberships {
+            // A hierarchy without controllers (name=systemd) limits nothing.
+            let has_controller = membership.controllers.iter().any(|name| !name.contains('='));
+            has_v1 |= !membership.is_v2 && has_controller;
+            has_v2 |= membership.is_v2;
+        }
+        match (has_v1, has_v2) {
             (true, true) => Ok(CgroupLayout::Hybrid),
             (true, false) => Ok(CgroupLayout::V1),
             (false, true) => Ok(CgroupLayout::V2),
@@ -234,38 +283,55 @@ impl<'a> CgroupMounts<'a> {
         }
     }
 
-    /// The folder of this process for a controller; it exists.
+    /// Finds the folder of this process for a controller, and checks that it exists.
     fn place(&self, controller: &str) -> Result<GroupPlace> {
-        let is_named = |names: &[String]| names.iter().any(|name| name == controller);
-        let v1 = self.memberships.iter().find(|of| is_named(&of.controllers));
-        let v2 = || self.memberships.iter().find(|of| of.is_v2);
-        let of = v1.or_else(v2).ok_or_else(|| ReadError::no_item(CGROUP, controller))?;
-        let fits = |(mount, _): &&(Hierarchy, String)| {
-            mount.is_v2 == of.is_v2 && (of.is_v2 || is_named(&mount.controllers))
-        };
-        let place = self.mounts.iter().filter(fits).find_map(|mount| place(mount, of));
-        let place = place.ok_or_else(|| {
-            let wanted = format!("a cgroup mount of '{controller}' that holds {}", of.path);
+        let membership = self.membership(controller)?;
+        let mount = self.mounts.iter().find_map(|mount| mount.place_of(membership, controller));
+        let place = mount.ok_or_else(|| {
+            let path = &membership.path;
+            let wanted = format!("a cgroup mount of '{controller}' that holds {path}");
             ReadError::no_item(MOUNTS, &wanted)
         })?;
         self.tree.folder(&place.folder)?;
         Ok(place)
     }
-}
 
-/// `None` if the mount shows another part of the hierarchy (a bind mount, another namespace).
-fn place((mount, point): &(Hierarchy, String), membership: &Hierarchy) -> Option<GroupPlace> {
-    let below = membership.path.strip_prefix(mount.path.trim_end_matches('/'))?;
-    let is_below = below.is_empty() || below.starts_with('/');
-    if !is_below || below.split('/').any(|part| part == "..") {
-        return None;
+    /// Returns the membership for a controller: of version 1 if that has it, else of version 2.
+    fn membership(&self, controller: &str) -> Result<&Hierarchy> {
+        let v1 = self.memberships.iter().find(|membership| membership.has(controller));
+        v1.or_else(|| self.memberships.iter().find(|membership| membership.is_v2))
+            .ok_or_else(|| ReadError::no_item(CGROUP, controller))
     }
-    let mount_point = point.trim_end_matches('/').to_owned();
-    let folder = format!("{mount_point}{}", below.trim_end_matches('/'));
-    Some(GroupPlace { is_v2: mount.is_v2, mount_point, folder })
 }
 
-/// `4:memory:/user`, `0::/user` for version 2.
+impl Hierarchy {
+    fn has(&self, controller: &str) -> bool {
+        self.controllers.iter().any(|name| name == controller)
+    }
+}
+
+impl HierarchyMount {
+    /// Returns the folder of a membership below this mount. `None` if the mount is of another
+    /// hierarchy, or shows another part of it (a bind mount, another namespace).
+    fn place_of(&self, membership: &Hierarchy, controller: &str) -> Option<GroupPlace> {
+        let Self { hierarchy, point } = self;
+        let is_same =
+            hierarchy.is_v2 == membership.is_v2 && (membership.is_v2 || hierarchy.has(controller));
+        if !is_same {
+            return None;
+        }
+        let below = membership.path.strip_prefix(hierarchy.path.trim_end_matches('/'))?;
+        let is_below = below.is_empty() || below.starts_with('/');
+        if !is_below || below.split('/').any(|part| part == "..") {
+            return None;
+        }
+        let mount_point = point.trim_end_matches('/').to_owned();
+        let folder = format!("{mount_point}{}", below.trim_end_matches('/'));
+        Some(GroupPlace { is_v2: hierarchy.is_v2, mount_point, folder })
+    }
+}
+
+/// Parses a line of /proc/self/cgroup: `4:memory:/user`, or `0::/user` for version 2.
 fn membership(line: &str) -> Result<Hierarchy> {
     let [id, controllers, path] = line.splitn(3, ':').collect::<Vec<_>>()[..] else {
         return Err(ReadError::invalid(CGROUP, line, "id:controllers:path"));
@@ -275,8 +341,9 @@ fn membership(line: &str) -> Result<Hierarchy> {
     Ok(Hierarchy { is_v2, controllers, path: path.to_owned() })
 }
 
-/// `31 23 0:28 /root /point rw - cgroup2 cgroup2 rw`; `None` for other file systems.
-fn mount(line: &str) -> Option<(Hierarchy, String)> {
+/// Parses a line of mountinfo: `31 23 0:28 /root /point rw - cgroup2 cgroup2 rw`. Returns `None`
+/// for other file systems.
+fn mount(line: &str) -> Option<HierarchyMount> {
     let (place, kind) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
     let (path, point) = (unescape(place.next()?), unescape(place.next()?));
@@ -284,10 +351,10 @@ fn mount(line: &str) -> Option<(Hierarchy, String)> {
     let name = kind.next()?;
     let is_v2 = ["cgroup", "cgroup2"].iter().position(|known| name == *known)? == 1;
     let controllers = kind.nth(1).unwrap_or_default().split(',').map(str::to_owned).collect();
-    Some((Hierarchy { is_v2, controllers, path }, point))
+    Some(HierarchyMount { hierarchy: Hierarchy { is_v2, controllers, path }, point })
 }
 
-/// mountinfo writes blanks and backslashes as `\040`.
+/// Decodes blanks and backslashes, which mountinfo writes as `\040` and `\134`.
 fn unescape(text: &str) -> String {
     let mut parts = text.split('\\');
     let first = parts.next().unwrap_or_default().to_owned();
@@ -306,7 +373,8 @@ mod tests {
 
     fn placed(mount_line: &str, membership_line: &str) -> Option<String> {
         let mount = mount(mount_line).unwrap();
-        place(&mount, &membership(membership_line).unwrap()).map(|place| place.folder)
+        let membership = membership(membership_line).unwrap();
+        mount.place_of(&membership, "cpu").map(|place| place.folder)
     }
 
     #[test]
@@ -324,7 +392,7 @@ mod tests {
     #[test]
     fn levels_go_from_the_folder_up_to_the_mount_point() {
         let mount = mount("30 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw").unwrap();
-        let place = place(&mount, &membership("0::/a/b").unwrap()).unwrap();
+        let place = mount.place_of(&membership("0::/a/b").unwrap(), "cpu").unwrap();
         let levels: Vec<&str> = place.levels().collect();
         assert_eq!(levels, ["/sys/fs/cgroup/a/b", "/sys/fs/cgroup/a", "/sys/fs/cgroup"]);
     }

@@ -1,23 +1,23 @@
-//! The processors: kinds, sets, topology, caches, frequency and idle states.
+//! Processors: models, sets of CPUs, topology, caches, frequency and idle states.
 
-use model::machine::{
+use rundata::machine::{
     Cache, CacheKind, Cpu, CpuList, CpuModel, Frequency, FrequencyPolicy, LogicalCpu,
 };
-use model::reading::Reading;
+use rundata::reading::Reading;
 
 use super::tree::{MachineTree, ReadError, Result, cpu_list, reading, value_of};
 
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
+/// Reads the facts of all CPUs.
 pub(super) fn read(tree: &MachineTree) -> Cpu {
-    let set = |name: &str| reading(tree.cpu_list(&format!("{CPUS}/{name}")));
     Cpu {
         models: reading(models(tree)),
-        online: set("online"),
-        present: set("present"),
-        possible: set("possible"),
-        isolated: set("isolated"),
-        nohz_full: set("nohz_full"),
+        online: cpu_set(tree, "online"),
+        present: cpu_set(tree, "present"),
+        possible: cpu_set(tree, "possible"),
+        isolated: cpu_set(tree, "isolated"),
+        nohz_full: cpu_set(tree, "nohz_full"),
         allowed: reading(allowed(tree)),
         smt_control: reading(tree.word(&format!("{CPUS}/smt/control"))),
         topology: reading(online(tree))
@@ -27,7 +27,13 @@ pub(super) fn read(tree: &MachineTree) -> Cpu {
     }
 }
 
-/// CPUs with a folder, but for those known to be offline: their folders lack most files.
+/// Reads a set of CPUs by its file.
+fn cpu_set(tree: &MachineTree, name: &str) -> Reading<CpuList> {
+    reading(tree.cpu_list(&format!("{CPUS}/{name}")))
+}
+
+/// Returns the CPUs with a folder, without those known to be offline: their folders lack most
+/// files.
 pub(super) fn online(tree: &MachineTree) -> Result<Vec<u32>> {
     let mut cpus = tree.numbered(CPUS, "cpu")?;
     if let Ok(online) = tree.cpu_list(&format!("{CPUS}/online")) {
@@ -36,8 +42,9 @@ pub(super) fn online(tree: &MachineTree) -> Result<Vec<u32>> {
     Ok(cpus)
 }
 
-/// What `read` gives for each online CPU; the first reason if it gives nothing for any.
-fn of_each<T>(tree: &MachineTree, read: impl Fn(u32) -> Result<T>) -> Result<Vec<(u32, T)>> {
+/// Reads a value of each online CPU, leaving out those without it. Returns the first error if no
+/// CPU has it.
+fn read_each<T>(tree: &MachineTree, read: impl Fn(u32) -> Result<T>) -> Result<Vec<(u32, T)>> {
     let (mut found, mut missing) = (Vec::new(), None);
     for cpu in online(tree)? {
         match read(cpu) {
@@ -56,52 +63,60 @@ fn allowed(tree: &MachineTree) -> Result<CpuList> {
     cpu_list(path, value_of(path, &tree.text(path)?, "Cpus_allowed_list")?)
 }
 
+/// Reads the place of a CPU in the topology.
 fn logical_cpu(tree: &MachineTree, cpu: u32) -> LogicalCpu {
     let folder = format!("{CPUS}/cpu{cpu}");
-    let file = |name: &str| format!("{folder}/topology/{name}");
-    // core_cpus_list is the newer name (5.2), and the one that stays.
-    let siblings = reading(tree.cpu_list(&file("core_cpus_list")))
-        .or_else(|| reading(tree.cpu_list(&file("thread_siblings_list"))));
+    let topology = format!("{folder}/topology");
+    // core_cpus_list is the newer name (5.2), and the one that will stay.
+    let siblings = reading(tree.cpu_list(&format!("{topology}/core_cpus_list")))
+        .or_else(|| reading(tree.cpu_list(&format!("{topology}/thread_siblings_list"))));
     LogicalCpu {
         cpu,
-        package: reading(tree.number(&file("physical_package_id"))),
-        die: reading(tree.number(&file("die_id"))),
-        core: reading(tree.number(&file("core_id"))),
+        package: reading(tree.number(&format!("{topology}/physical_package_id"))),
+        die: reading(tree.number(&format!("{topology}/die_id"))),
+        core: reading(tree.number(&format!("{topology}/core_id"))),
         smt_siblings: siblings,
         capacity: reading(tree.number(&format!("{folder}/cpu_capacity"))),
     }
 }
 
+/// Reads all caches, each once, although several CPUs may share it.
 fn caches(tree: &MachineTree) -> Result<Vec<Cache>> {
-    let all = of_each(tree, |cpu| {
-        let folder = format!("{CPUS}/cpu{cpu}/cache");
-        let indexes = tree.numbered(&folder, "index")?.into_iter();
-        let caches = indexes.map(|index| cache(tree, cpu, &format!("{folder}/index{index}")));
-        Ok(caches.collect::<Vec<_>>())
-    })?;
-    let mut found: Vec<Cache> = Vec::new();
-    for new in all.into_iter().flat_map(|(_, caches)| caches) {
-        if !found.iter().any(|seen| is_same(seen, &new)) {
-            found.push(new);
+    let mut distinct: Vec<Cache> = Vec::new();
+    for (_, caches) in read_each(tree, |cpu| caches_of(tree, cpu))? {
+        for cache in caches {
+            if !distinct.iter().any(|seen| is_same(seen, &cache)) {
+                distinct.push(cache);
+            }
         }
     }
-    Ok(found)
+    Ok(distinct)
 }
 
+/// Reads the caches of one CPU.
+fn caches_of(tree: &MachineTree, cpu: u32) -> Result<Vec<Cache>> {
+    let folder = format!("{CPUS}/cpu{cpu}/cache");
+    let mut caches = Vec::new();
+    for index in tree.numbered(&folder, "index")? {
+        caches.push(cache(tree, cpu, &format!("{folder}/index{index}")));
+    }
+    Ok(caches)
+}
+
+/// Reads a cache of a CPU from its folder.
 fn cache(tree: &MachineTree, cpu: u32, folder: &str) -> Cache {
-    let file = |name: &str| format!("{folder}/{name}");
     Cache {
         of_cpu: cpu,
-        level: reading(tree.number(&file("level"))),
-        kind: reading(kind(tree, &file("type"))),
-        size_bytes: reading(size_bytes(tree, &file("size"))),
-        line_bytes: reading(tree.number(&file("coherency_line_size"))),
-        ways: reading(tree.number(&file("ways_of_associativity"))),
-        shared_cpus: reading(tree.cpu_list(&file("shared_cpu_list"))),
+        level: reading(tree.number(&format!("{folder}/level"))),
+        kind: reading(kind(tree, &format!("{folder}/type"))),
+        size_bytes: reading(size_bytes(tree, &format!("{folder}/size"))),
+        line_bytes: reading(tree.number(&format!("{folder}/coherency_line_size"))),
+        ways: reading(tree.number(&format!("{folder}/ways_of_associativity"))),
+        shared_cpus: reading(tree.cpu_list(&format!("{folder}/shared_cpu_list"))),
     }
 }
 
-/// Whether a cache seen from another CPU is one seen before.
+/// Returns whether a cache seen from another CPU is one seen before.
 fn is_same(seen: &Cache, new: &Cache) -> bool {
     seen.of_cpu != new.of_cpu
         && seen.level.known().is_some()
@@ -118,7 +133,7 @@ fn kind(tree: &MachineTree, path: &str) -> Result<CacheKind> {
     }
 }
 
-/// `32K`: the kernel prints no other unit (drivers/base/cacheinfo.c, size_show).
+/// Reads a size like `32K`: the kernel prints no other unit (drivers/base/cacheinfo.c, size_show).
 fn size_bytes(tree: &MachineTree, path: &str) -> Result<u64> {
     let text = tree.word(path)?;
     let kib = text.strip_suffix('K').and_then(|number| number.parse::<u64>().ok());
@@ -126,24 +141,27 @@ fn size_bytes(tree: &MachineTree, path: &str) -> Result<u64> {
         .ok_or_else(|| ReadError::invalid(path, &text, "a size in range"))
 }
 
-/// Its form differs between architectures.
+/// A file whose form differs between architectures.
 pub(super) const CPUINFO: &str = "/proc/cpuinfo";
 
-/// The kinds of CPU, by lowest CPU.
+/// Reads the models of CPU, ordered by their lowest CPU.
 pub(super) fn models(tree: &MachineTree) -> Result<Vec<CpuModel>> {
     let text = tree.text(CPUINFO)?;
-    let blocks = text.split("\n\n").filter_map(|block| {
-        let cpu = value_of(CPUINFO, block, "processor").ok()?.parse().ok()?;
-        Some((cpu, kind_of(block)))
-    });
-    let kinds = grouped(blocks);
+    let mut by_cpu = Vec::new();
+    for block in text.split("\n\n") {
+        let Ok(number) = value_of(CPUINFO, block, "processor") else { continue };
+        if let Ok(cpu) = number.parse() {
+            by_cpu.push((cpu, model_of(block)));
+        }
+    }
+    let kinds = grouped(by_cpu);
     if kinds.is_empty() {
         return Err(ReadError::no_item(CPUINFO, "processor : N"));
     }
     Ok(kinds.into_iter().map(|(kind, cpus)| CpuModel { cpus, ..kind }).collect())
 }
 
-/// Each value once, with the CPUs that have it, by lowest CPU.
+/// Returns each value once with the CPUs that have it, ordered by their lowest CPU.
 fn grouped<T: PartialEq>(by_cpu: impl IntoIterator<Item = (u32, T)>) -> Vec<(T, CpuList)> {
     let mut groups: Vec<(T, Vec<u32>)> = Vec::new();
     for (cpu, value) in by_cpu {
@@ -155,56 +173,69 @@ fn grouped<T: PartialEq>(by_cpu: impl IntoIterator<Item = (u32, T)>) -> Vec<(T, 
     groups.into_iter().map(|(value, cpus)| (value, cpus.into_iter().collect())).collect()
 }
 
-/// Whether x86 CPUID announces a hypervisor.
+/// Reads whether x86 CPUID announces a hypervisor.
 pub(super) fn hypervisor_flag(tree: &MachineTree) -> Result<bool> {
     let text = tree.text(CPUINFO)?;
     let flags = value_of(CPUINFO, &text, "flags")?;
     Ok(flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-fn kind_of(block: &str) -> CpuModel {
-    let value = |key: &str| Reading::from(value_of(CPUINFO, block, key).map(str::to_owned));
+/// Reads a value of a block of /proc/cpuinfo.
+fn cpuinfo_value(block: &str, key: &str) -> Reading<String> {
+    Reading::from(value_of(CPUINFO, block, key).map(str::to_owned))
+}
+
+/// Reads the model of a block of /proc/cpuinfo, which is one CPU.
+fn model_of(block: &str) -> CpuModel {
     let model = CpuModel {
         cpus: CpuList::default(),
-        vendor: value("vendor_id"),
-        name: value("model name"),
-        family: value("cpu family"),
-        model: value("model"),
-        stepping: value("stepping"),
-        microcode: value("microcode"),
+        vendor: cpuinfo_value(block, "vendor_id"),
+        name: cpuinfo_value(block, "model name"),
+        family: cpuinfo_value(block, "cpu family"),
+        model: cpuinfo_value(block, "model"),
+        stepping: cpuinfo_value(block, "stepping"),
+        microcode: cpuinfo_value(block, "microcode"),
     };
-    let Reading::Known(implementer) = value("CPU implementer") else { return model };
-    let part = value("CPU part");
+    match cpuinfo_value(block, "CPU implementer") {
+        Reading::Known(implementer) => arm_model(block, &implementer, model),
+        Reading::Unknown { .. } => model,
+    }
+}
+
+/// Completes the model of an Arm CPU, whose block has numbers instead of names.
+fn arm_model(block: &str, implementer: &str, model: CpuModel) -> CpuModel {
+    let part = cpuinfo_value(block, "CPU part");
     let name = part.as_ref().map(|part| match arm_name(&format!("{implementer} {part}")) {
         Some(name) => name.to_owned(),
         None => format!("implementer {implementer} part {part}"),
     });
-    let stepping = value("CPU variant").and_then(|variant| {
+    let stepping = cpuinfo_value(block, "CPU variant").and_then(|variant| {
         let variant = variant.trim_start_matches("0x").to_owned();
-        value("CPU revision").map(|revision| format!("r{variant}p{revision}"))
+        cpuinfo_value(block, "CPU revision").map(|revision| format!("r{variant}p{revision}"))
     });
     CpuModel {
-        vendor: Reading::Known(arm_name(&implementer).unwrap_or(&implementer).to_owned()),
+        vendor: Reading::Known(arm_name(implementer).unwrap_or(implementer).to_owned()),
         name: model.name.known().cloned().map_or(name, Reading::Known),
-        family: value("CPU architecture"),
+        family: cpuinfo_value(block, "CPU architecture"),
         model: part,
         stepping,
         ..model
     }
 }
 
-/// The name of an implementer of Arm CPUs, or of a part (implementer and part with a blank
+/// Returns the name of an implementer of Arm CPUs, or of a part (implementer and part with a blank
 /// between).
 fn arm_name(code: &str) -> Option<&'static str> {
     // arch/arm64/include/asm/cputype.h, ARM_CPU_IMP_* and ARM_CPU_PART_*.
     let mut names = include_str!("arm_cpus.csv").lines().filter_map(|line| line.split_once(','));
-    names.find(|(of, _)| *of == code).map(|(_, name)| name)
+    names.find(|(known, _)| *known == code).map(|(_, name)| name)
 }
 
+/// Reads the drivers and settings of frequency and idle states.
 pub(super) fn read_frequency(tree: &MachineTree) -> Frequency {
     Frequency {
         policies: reading(policies(tree)),
-        // intel_pstate has a file of its own, which says the reverse.
+        // intel_pstate has another file, with the opposite meaning.
         boost: reading(flag(tree, &format!("{CPUS}/intel_pstate/no_turbo")))
             .map(|no_turbo| !no_turbo)
             .or_else(|| reading(flag(tree, &format!("{CPUS}/cpufreq/boost")))),
@@ -216,20 +247,23 @@ pub(super) fn read_frequency(tree: &MachineTree) -> Frequency {
     }
 }
 
+/// Reads the frequency policies, each once with its CPUs.
 fn policies(tree: &MachineTree) -> Result<Vec<FrequencyPolicy>> {
-    let all = of_each(tree, |cpu| {
+    let by_cpu = read_each(tree, |cpu| {
         let folder = format!("{CPUS}/cpu{cpu}/cpufreq");
         tree.folder(&folder)?;
-        let file = |name: &str| format!("{folder}/{name}");
         Ok(FrequencyPolicy {
             cpus: CpuList::default(),
-            driver: reading(tree.word(&file("scaling_driver"))),
-            governor: reading(tree.word(&file("scaling_governor"))),
-            min_khz: reading(tree.number(&file("scaling_min_freq"))),
-            max_khz: reading(tree.number(&file("scaling_max_freq"))),
+            driver: reading(tree.word(&format!("{folder}/scaling_driver"))),
+            governor: reading(tree.word(&format!("{folder}/scaling_governor"))),
+            min_khz: reading(tree.number(&format!("{folder}/scaling_min_freq"))),
+            max_khz: reading(tree.number(&format!("{folder}/scaling_max_freq"))),
         })
     })?;
-    Ok(grouped(all).into_iter().map(|(policy, cpus)| FrequencyPolicy { cpus, ..policy }).collect())
+    Ok(grouped(by_cpu)
+        .into_iter()
+        .map(|(policy, cpus)| FrequencyPolicy { cpus, ..policy })
+        .collect())
 }
 
 fn flag(tree: &MachineTree, path: &str) -> Result<bool> {

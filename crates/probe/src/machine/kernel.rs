@@ -1,14 +1,15 @@
-//! The kernel: release, command line, configuration, clock source, how it preempts itself and how
-//! it separates user from system time.
+//! The kernel: release, command line, configuration, clock source, preemption model, and how it
+//! separates user from system time.
 
-use model::machine::CpuAccounting;
-use model::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
-use model::reading::Reading;
+use rundata::machine::CpuAccounting;
+use rundata::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
+use rundata::reading::Reading;
 
 use super::tree::{MachineTree, ReadError, Result, parse, reading};
 
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
+/// Reads the facts of the kernel.
 pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> Kernel {
     let mut kernel = Kernel {
         release: reading(tree.word("/proc/sys/kernel/osrelease")),
@@ -27,7 +28,7 @@ pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> Kernel {
     kernel
 }
 
-/// Words after `--` are for init.
+/// Returns the kernel's part of the command line: words after `--` are for init.
 fn kernel_part(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().take_while(|word| *word != "--").collect();
     words.join(" ")
@@ -47,40 +48,45 @@ fn clock_source(tree: &MachineTree) -> ClockSource {
     }
 }
 
-/// A kernel configuration file, its path first, or why each of the places for it has none.
+/// Path and text of the kernel's configuration file, or why none could be read.
 pub(super) struct KernelConfig(Result<(String, String)>);
 
 impl KernelConfig {
-    /// Of the kernel that runs.
-    pub(super) fn of(tree: &MachineTree) -> Self {
-        let release = tree.word("/proc/sys/kernel/osrelease").ok();
-        let by_release = release.iter().flat_map(|release| {
-            [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]
-        });
-        let mut tried = Vec::new();
-        for path in ["/proc/config.gz".to_owned()].into_iter().chain(by_release) {
-            let is_packed = path.ends_with(".gz");
-            match if is_packed { tree.gzip_text(&path) } else { tree.text(&path) } {
+    /// Reads the configuration of the running kernel.
+    pub(super) fn read(tree: &MachineTree) -> Self {
+        let mut paths = vec!["/proc/config.gz".to_owned()];
+        if let Ok(release) = tree.word("/proc/sys/kernel/osrelease") {
+            paths.push(format!("/boot/config-{release}"));
+            paths.push(format!("/lib/modules/{release}/config"));
+        }
+        let mut errors = Vec::new();
+        for path in paths {
+            let text = if path.ends_with(".gz") { tree.gzip_text(&path) } else { tree.text(&path) };
+            match text {
                 Ok(text) => return Self(Ok((path, text))),
-                Err(error) => tried.push(error),
+                Err(error) => errors.push(error),
             }
         }
-        Self(Err(ReadError::all_of(&tried)))
+        Self(Err(ReadError::all_of(&errors)))
     }
 
-    /// The value of an option that is set, and the file that says so.
+    /// Returns the path of the file and the value of an option that is set.
     pub(super) fn value(&self, option: &str) -> Result<(&str, &str)> {
         let (path, text) = self.0.as_ref().map_err(Clone::clone)?;
-        let mut options = text.lines().filter_map(|line| line.split_once('='));
-        let value = options.find(|(key, _)| *key == option).map(|(_, value)| value.trim());
-        value.map(|value| (path.as_str(), value)).ok_or_else(|| ReadError::no_item(path, option))
+        for line in text.lines() {
+            match line.split_once('=') {
+                Some((key, value)) if key == option => return Ok((path, value.trim())),
+                _ => {}
+            }
+        }
+        Err(ReadError::no_item(path, option))
     }
 
     fn is_known(&self) -> bool {
         self.0.is_ok()
     }
 
-    /// Whether an option is built in.
+    /// Returns whether an option is set to `y`.
     pub(super) fn has(&self, option: &str) -> bool {
         self.value(option).is_ok_and(|(_, value)| value == "y")
     }
@@ -90,19 +96,17 @@ const DEBUG: &str = "/sys/kernel/debug/sched/preempt";
 const REALTIME: &str = "/sys/kernel/realtime";
 const VERSION: &str = "/proc/sys/kernel/version";
 
-/// A preemption model and the file that it is from. Several files have it, each on some kernels
-/// only.
-type Found = Reading<(PreemptionModel, String)>;
+/// A preemption model and the file that states it. There are several such files, each on some
+/// kernels only.
+type ModelSource = Reading<(PreemptionModel, String)>;
 
+/// Reads the preemption model from the first source that states it.
 fn read_preemption(tree: &MachineTree, kernel: &Kernel, config: &KernelConfig) -> Preemption {
     let word = preemption_word(kernel);
-    let dynamic = match config.is_known() {
-        true => Reading::Known(config.has("CONFIG_PREEMPT_DYNAMIC")),
-        false => word.as_ref().and_then(|word| match *word {
-            // Since 6.13 a real-time kernel may be dynamic too, and shows only PREEMPT_RT.
-            "PREEMPT_RT" => Reading::unknown(format!("{VERSION}: PREEMPT_RT hides it")),
-            word => Reading::Known(word == "PREEMPT_DYNAMIC"),
-        }),
+    let dynamic = if config.is_known() {
+        Reading::Known(config.has("CONFIG_PREEMPT_DYNAMIC"))
+    } else {
+        word.as_ref().and_then(|word| is_dynamic(word))
     };
     let realtime = match &word {
         _ if tree.number::<u32>(REALTIME).is_ok_and(|is_realtime| is_realtime == 1) => {
@@ -121,15 +125,27 @@ fn read_preemption(tree: &MachineTree, kernel: &Kernel, config: &KernelConfig) -
     Preemption { model, source: found.map(|(_, source)| source), realtime, dynamic }
 }
 
-/// The preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h); empty where there is
-/// none.
+/// Returns whether the preemption word says that the model can be changed while the kernel runs.
+fn is_dynamic(word: &str) -> Reading<bool> {
+    // Since 6.13 a real-time kernel may be dynamic too, and shows only PREEMPT_RT.
+    if word == "PREEMPT_RT" {
+        return Reading::unknown(format!("{VERSION}: PREEMPT_RT hides it"));
+    }
+    Reading::Known(word == "PREEMPT_DYNAMIC")
+}
+
+/// Returns the preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h), which is empty
+/// if there is none.
 fn preemption_word(kernel: &Kernel) -> Reading<&'static str> {
     let version = kernel.version.clone().or_else(|| kernel.banner.clone());
     version.map(|version| {
         let version = version.replace("PREEMPT RT", "PREEMPT_RT");
-        let has = |word: &&str| version.split_whitespace().any(|found| found == *word);
-        let all = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT"];
-        all.into_iter().find(has).unwrap_or_default()
+        for word in ["PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT"] {
+            if version.split_whitespace().any(|found| found == word) {
+                return word;
+            }
+        }
+        ""
     })
 }
 
@@ -140,8 +156,9 @@ fn from_debug(tree: &MachineTree) -> Result<(PreemptionModel, String)> {
     Ok((model, DEBUG.to_owned()))
 }
 
-/// The kernel takes the last `preempt=` that it knows, and none if the model is fixed.
-fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Found {
+/// Reads the model from the command line: the kernel takes the last `preempt=` that it knows, and
+/// none if the model is fixed.
+fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> ModelSource {
     if dynamic.known() != Some(&true) {
         return Reading::unknown(
             "/proc/cmdline: 'preempt' has no effect unless the model is dynamic",
@@ -152,19 +169,20 @@ fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> Found {
     reading(model).map(|model| (model, "/proc/cmdline".to_owned()))
 }
 
-fn from_config(config: &KernelConfig) -> Found {
+/// Reads the model from the kernel's configuration.
+fn from_config(config: &KernelConfig) -> ModelSource {
     let found = MODELS.into_iter().find_map(|(_, option, model)| {
         let (path, value) = config.value(option).ok()?;
         (value == "y").then(|| (model, format!("{path} ({option})")))
     });
-    // None is set: the reason is that of the last, or that there is no file.
+    // If no option is set, the error is that of the last, or that there is no file.
     reading(found.ok_or(()).or_else(|()| {
         let (path, value) = config.value("CONFIG_PREEMPT_NONE")?;
         Err(ReadError::invalid(path, value, "a preemption model"))
     }))
 }
 
-fn from_version(word: &str) -> Found {
+fn from_version(word: &str) -> ModelSource {
     let why = match word {
         "PREEMPT_RT" | "PREEMPT" => {
             return Reading::Known((PreemptionModel::Full, VERSION.to_owned()));
@@ -175,8 +193,8 @@ fn from_version(word: &str) -> Found {
     Reading::unknown(format!("{VERSION}: {why}"))
 }
 
-/// Names, options of the configuration, models. With a dynamic model, RT and one of the others are
-/// both set: the other is the default.
+/// Names of models, their configuration options, and models. In a dynamic kernel RT may be set
+/// beside another option, which then is the default: RT comes last.
 const MODELS: [(&str, &str, PreemptionModel); 5] = [
     ("lazy", "CONFIG_PREEMPT_LAZY", PreemptionModel::Lazy),
     ("full", "CONFIG_PREEMPT", PreemptionModel::Full),
@@ -186,14 +204,15 @@ const MODELS: [(&str, &str, PreemptionModel); 5] = [
 ];
 
 fn model_named(name: &str) -> Option<PreemptionModel> {
-    MODELS.into_iter().find(|(of, ..)| *of == name).map(|(.., model)| model)
+    let found = MODELS.into_iter().find(|(known, ..)| *known == name);
+    found.map(|(.., model)| model)
 }
 
-/// How the kernel separates user from system time, from its configuration; kernel/sched/cputime.c
-/// says what each option does. GEN alone does nothing: CPUs account so only while they run without
-/// a tick (nohz_full).
+/// Reads from the configuration how the kernel separates user from system time
+/// (kernel/sched/cputime.c). With GEN, CPUs account precisely only while they run without a tick
+/// (nohz_full).
 pub(super) fn accounting(tree: &MachineTree, config: &KernelConfig) -> Reading<CpuAccounting> {
-    // Tells why where there is no configuration at all; every kernel has this option.
+    // Every kernel has this option: its error says why there is no configuration.
     reading(config.value("CONFIG_HZ").map(|_| ())).map(|()| {
         let tickless = tree.cpu_list("/sys/devices/system/cpu/nohz_full");
         if config.has("CONFIG_VIRT_CPU_ACCOUNTING_NATIVE") {
@@ -231,12 +250,12 @@ mod tests {
             fs::write(root.path().join("sys/devices/system/cpu/nohz_full"), tickless).unwrap();
             let tree = &MachineTree::new(root.path());
             assert_eq!(
-                accounting(tree, &KernelConfig::of(tree)),
+                accounting(tree, &KernelConfig::read(tree)),
                 Reading::Known(expected),
                 "{options}"
             );
             fs::remove_file(root.path().join("boot/config-9")).unwrap();
-            assert!(accounting(tree, &KernelConfig::of(tree)).why().is_some());
+            assert!(accounting(tree, &KernelConfig::read(tree)).why().is_some());
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What this host is, read from /proc and /sys below a root folder. One file a subject.
+//! Facts about this host, read from /proc and /sys below a root folder. Each file has one subject.
 //!
-//! Reading never fails as a whole: each value that could not be read says why. What the kernel
-//! shows only to root (/sys/kernel/debug) is unknown to others.
+//! Reading never fails as a whole: each value that could not be read says why. Facts that the
+//! kernel shows to root only (/sys/kernel/debug) are unknown to others.
 
 mod cgroup;
 mod cpu;
@@ -13,56 +13,57 @@ mod tree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use model::competing::Interrupts;
-use model::machine::{Cpu, CpuAccounting, Kernel, Machine};
-use model::reading::Reading;
+use rundata::competing::Interrupts;
+use rundata::machine::{Cpu, CpuAccounting, Kernel, Machine};
+use rundata::reading::Reading;
 
-pub(crate) use self::cgroup::HaltCounter;
+pub(crate) use self::cgroup::{HaltCounter, HaltCounters};
 use self::kernel::KernelConfig;
 use self::system::{INTERRUPTS, devices_by_cpu};
 use self::tree::{MachineTree, reading};
 
-/// How often each source has interrupted, by its name in the first column and what it is called.
-pub(crate) type Sources = BTreeMap<(String, String), u64>;
+/// Count of each source of interrupts, by its name in the first column and by its description.
+pub(crate) type InterruptCounts = BTreeMap<(String, String), u64>;
 
-/// All sources over several CPUs since the start of the machine, below a root folder; absent where
-/// they cannot be read.
-pub(crate) fn interrupt_sources(root: &Path, cpus: &[u32]) -> Option<Sources> {
-    system::of_cpus(&MachineTree::new(root).word(INTERRUPTS).ok()?, cpus).ok()
+/// Reads the interrupts of several CPUs together since the start of the machine, if they can be
+/// read below `root`.
+pub(crate) fn interrupt_counts(root: &Path, cpus: &[u32]) -> Option<InterruptCounts> {
+    system::interrupts_of_cpus(&MachineTree::new(root).word(INTERRUPTS).ok()?, cpus).ok()
 }
 
-/// Where the kernel counts how long this process's control groups were throttled, and for how long
-/// frozen, below a root folder.
-pub(crate) fn halts(root: &Path) -> (Vec<HaltCounter>, Option<HaltCounter>) {
-    cgroup::halts(&MachineTree::new(root))
+/// Finds the counters of the time for which this process's control groups were throttled or frozen,
+/// below a root folder.
+pub(crate) fn halt_counters(root: &Path) -> HaltCounters {
+    cgroup::halt_counters(&MachineTree::new(root))
 }
 
-/// Where a group with the cpu controller may be made.
+/// Place where a group with the cpu controller can be created.
 pub(crate) struct CpuGroup {
-    /// The group of this process.
+    /// Folder of the group of this process.
     pub(crate) own: PathBuf,
-    /// The group below which groups have the controller: its own, or one above.
+    /// Folder of the group within which groups have the controller: the own one, or one above.
     pub(crate) parent: PathBuf,
-    /// Version 2, in which each group says which controllers those in it have.
+    /// Whether it is version 2, where each group lists the controllers of the groups within it.
     pub(crate) is_v2: bool,
 }
 
-/// The group with the cpu controller that is nearest to this process, below a root folder; or why
-/// there is none, and what helps.
+/// Finds the group with the cpu controller that is nearest to this process, below a root folder.
+/// The error says why there is none, and what helps.
 pub(crate) fn cpu_group(root: &Path) -> std::result::Result<CpuGroup, String> {
-    let (own, parent, is_v2) =
-        cgroup::with_cpu(&MachineTree::new(root)).map_err(|why| why.to_string())?;
-    let [own, parent] = [own, parent].map(PathBuf::from);
-    Ok(CpuGroup { own, parent, is_v2 })
+    cgroup::cpu_group(&MachineTree::new(root)).map_err(|error| error.to_string())
 }
 
-/// What came of each source since `then`, if anything did.
-pub(crate) fn since(now: Sources, then: &Sources) -> Vec<Interrupts> {
-    let grown = now.into_iter().map(|(key, count)| {
+/// Returns the sources that interrupted since `then`, and how often.
+pub(crate) fn interrupts_since(now: InterruptCounts, then: &InterruptCounts) -> Vec<Interrupts> {
+    let mut interrupts = Vec::new();
+    for (key, count) in now {
         let count = count.saturating_sub(then.get(&key).copied().unwrap_or(0));
-        Interrupts { source: key.0, name: key.1, count }
-    });
-    grown.filter(|of| of.count > 0).collect()
+        if count > 0 {
+            let (source, name) = key;
+            interrupts.push(Interrupts { source, name, count });
+        }
+    }
+    interrupts
 }
 
 /// Reads the machine below a root folder: `/` for this one, or a captured tree. No file outside
@@ -71,10 +72,10 @@ pub fn read(root: &Path) -> Machine {
     read_with_accounting(root).0
 }
 
-/// The same, and how the kernel separates user from system time.
+/// Reads the machine, and how its kernel separates user from system time.
 pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &MachineTree::new(root);
-    let config = &KernelConfig::of(tree);
+    let config = &KernelConfig::read(tree);
     let machine = Machine {
         kernel: kernel::read(tree, config),
         cpu: Cpu { tlbs: tlb::read(root), ..cpu::read(tree) },
@@ -91,11 +92,11 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     (machine, kernel::accounting(tree, config))
 }
 
-/// How the kernel below a root folder separates user from system time, and of the machine no more
-/// than what goes with it, the rate of its ticks.
+/// Reads how the kernel below a root folder separates user from system time, and of the machine
+/// only the rate of its ticks, which goes with it.
 pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &MachineTree::new(root);
-    let config = &KernelConfig::of(tree);
+    let config = &KernelConfig::read(tree);
     let kernel = Kernel { hz: reading(kernel::hz(config)), ..Kernel::default() };
     (Machine { kernel, ..Machine::default() }, kernel::accounting(tree, config))
 }

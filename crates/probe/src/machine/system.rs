@@ -1,71 +1,68 @@
-//! Limits, load, memory and its nodes, vulnerabilities, what runs below the kernel, interrupts.
+//! Limits, load, memory and its nodes, vulnerabilities, hypervisor, interrupts.
 
 use std::collections::BTreeMap;
 
-use model::machine::{
+use rundata::machine::{
     Bound, CpuInterrupts, Limits, Load, Memory, Mitigations, Numa, NumaNode, ResourceLimit,
     Virtualization,
 };
-use model::reading::Reading;
+use rundata::reading::Reading;
 
-use super::Sources;
+use super::InterruptCounts;
 use super::cpu::{CPUS, hypervisor_flag};
 use super::tree::{MachineTree, ReadError, Result, bytes_of, parse, reading};
 
 const LIMITS: &str = "/proc/self/limits";
 
+/// Reads the limits of this process and of the machine.
 pub(super) fn limits(tree: &MachineTree) -> Limits {
     let text = reading(tree.text(LIMITS));
-    let limit = |name: &str| text.as_ref().and_then(|text| reading(limit_named(text, name)));
-    let number = |path: &str| -> Reading<u64> { reading(tree.number(path)) };
     Limits {
-        processes: limit("Max processes"),
-        open_files: limit("Max open files"),
-        realtime_priority: limit("Max realtime priority"),
-        realtime_timeout_us: limit("Max realtime timeout"),
-        locked_memory_bytes: limit("Max locked memory"),
-        pid_max: number("/proc/sys/kernel/pid_max"),
-        threads_max: number("/proc/sys/kernel/threads-max"),
-        file_max: number("/proc/sys/fs/file-max"),
-        pipe_max_bytes: number("/proc/sys/fs/pipe-max-size"),
-        pipe_user_pages_soft: number("/proc/sys/fs/pipe-user-pages-soft"),
-        pipe_user_pages_hard: number("/proc/sys/fs/pipe-user-pages-hard"),
+        processes: process_limit(&text, "Max processes"),
+        open_files: process_limit(&text, "Max open files"),
+        realtime_priority: process_limit(&text, "Max realtime priority"),
+        realtime_timeout_us: process_limit(&text, "Max realtime timeout"),
+        locked_memory_bytes: process_limit(&text, "Max locked memory"),
+        pid_max: reading(tree.number("/proc/sys/kernel/pid_max")),
+        threads_max: reading(tree.number("/proc/sys/kernel/threads-max")),
+        file_max: reading(tree.number("/proc/sys/fs/file-max")),
+        pipe_max_bytes: reading(tree.number("/proc/sys/fs/pipe-max-size")),
+        pipe_user_pages_soft: reading(tree.number("/proc/sys/fs/pipe-user-pages-soft")),
+        pipe_user_pages_hard: reading(tree.number("/proc/sys/fs/pipe-user-pages-hard")),
     }
 }
 
-fn limit_named(text: &str, name: &str) -> Result<ResourceLimit> {
-    let line = text.lines().find_map(|line| line.strip_prefix(name));
-    let line = line.ok_or_else(|| ReadError::no_item(LIMITS, name))?;
-    let mut bounds = line.split_whitespace().map(bound);
-    let mut next =
-        || bounds.next().unwrap_or_else(|| Err(ReadError::invalid(LIMITS, line, "a limit")));
-    Ok(ResourceLimit { soft: next()?, hard: next()? })
+/// Reads a limit of this process from the text of its file.
+fn process_limit(text: &Reading<String>, name: &str) -> Reading<ResourceLimit> {
+    text.as_ref().and_then(|text| reading(parse_limit(text, name)))
 }
 
-fn bound(item: &str) -> Result<Bound> {
+fn parse_limit(text: &str, name: &str) -> Result<ResourceLimit> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let line = line.ok_or_else(|| ReadError::no_item(LIMITS, name))?;
+    let mut bounds = line.split_whitespace();
+    Ok(ResourceLimit { soft: bound(bounds.next(), line)?, hard: bound(bounds.next(), line)? })
+}
+
+fn bound(item: Option<&str>, line: &str) -> Result<Bound> {
     match item {
-        "unlimited" => Ok(Bound::Unlimited),
-        number => parse(LIMITS, number).map(Bound::At),
+        Some("unlimited") => Ok(Bound::Unlimited),
+        Some(number) => parse(LIMITS, number).map(Bound::At),
+        None => Err(ReadError::invalid(LIMITS, line, "a limit")),
     }
 }
 
 const UPTIME: &str = "/proc/uptime";
+const LOAD: &str = "/proc/loadavg";
 
+/// Reads the load averages, the number of tasks and the uptime.
 pub(super) fn load(tree: &MachineTree) -> Load {
-    let path = "/proc/loadavg";
-    let text = reading(tree.text(path));
-    let field = |index: usize| {
-        text.as_ref().and_then(|text| {
-            let field = text.split_whitespace().nth(index);
-            reading(field.ok_or_else(|| ReadError::no_item(path, &format!("field {index}"))))
-        })
-    };
-    let mean = |index| field(index).and_then(|item| reading(hundredths(path, item)));
-    let tasks = field(3).and_then(|item| reading(pair(path, item)));
+    let text = reading(tree.text(LOAD));
+    let tasks = text.as_ref().and_then(|text| reading(load_tasks(text)));
     Load {
-        over_1_min: mean(0),
-        over_5_min: mean(1),
-        over_15_min: mean(2),
+        over_1_min: text.as_ref().and_then(|text| reading(load_average(text, 0))),
+        over_5_min: text.as_ref().and_then(|text| reading(load_average(text, 1))),
+        over_15_min: text.as_ref().and_then(|text| reading(load_average(text, 2))),
         runnable_tasks: tasks.as_ref().map(|(runnable, _)| *runnable),
         tasks: tasks.map(|(_, all)| all),
         uptime_s: reading(tree.word(UPTIME).and_then(|text| {
@@ -75,36 +72,55 @@ pub(super) fn load(tree: &MachineTree) -> Load {
     }
 }
 
-/// `12.34`. `inf` and `nan`, which `f64` takes too, have no form in JSON.
+fn load_field(text: &str, index: usize) -> Result<&str> {
+    let field = text.split_whitespace().nth(index);
+    field.ok_or_else(|| ReadError::no_item(LOAD, &format!("field {index}")))
+}
+
+fn load_average(text: &str, index: usize) -> Result<f64> {
+    hundredths(LOAD, load_field(text, index)?)
+}
+
+/// Parses the numbers of runnable and of all tasks.
+fn load_tasks(text: &str) -> Result<(u64, u64)> {
+    pair(LOAD, load_field(text, 3)?)
+}
+
+/// Parses a number like `12.34`. `inf` and `nan`, which `f64` accepts too, have no form in JSON.
 fn hundredths(path: &str, item: &str) -> Result<f64> {
     let number = item.parse().ok().filter(|number: &f64| number.is_finite());
     number.ok_or_else(|| ReadError::invalid(path, item, "a number with two decimals"))
 }
 
-/// `3/123`.
+/// Parses two numbers like `3/123`.
 fn pair(path: &str, item: &str) -> Result<(u64, u64)> {
     let parts = item.split_once('/');
     let (a, b) = parts.ok_or_else(|| ReadError::invalid(path, item, "two numbers with '/'"))?;
     Ok((parse(path, a)?, parse(path, b)?))
 }
 
+const MEMORY: &str = "/proc/meminfo";
 const NODES: &str = "/sys/devices/system/node";
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage";
 
+/// Reads the sizes of memory and the settings of huge pages.
 pub(super) fn memory(tree: &MachineTree) -> Memory {
-    let path = "/proc/meminfo";
-    let text = reading(tree.text(path));
-    let bytes = |key| text.as_ref().and_then(|text| reading(bytes_of(path, text, key)));
+    let text = reading(tree.text(MEMORY));
     Memory {
-        total_bytes: bytes("MemTotal"),
-        available_bytes: bytes("MemAvailable"),
-        swap_total_bytes: bytes("SwapTotal"),
-        swap_free_bytes: bytes("SwapFree"),
-        huge_page_bytes: bytes("Hugepagesize"),
+        total_bytes: memory_bytes(&text, "MemTotal"),
+        available_bytes: memory_bytes(&text, "MemAvailable"),
+        swap_total_bytes: memory_bytes(&text, "SwapTotal"),
+        swap_free_bytes: memory_bytes(&text, "SwapFree"),
+        huge_page_bytes: memory_bytes(&text, "Hugepagesize"),
         thp_enabled: reading(tree.chosen(&format!("{HUGE_PAGES}/enabled"))),
         thp_defrag: reading(tree.chosen(&format!("{HUGE_PAGES}/defrag"))),
         ksm_run: reading(tree.number("/sys/kernel/mm/ksm/run")),
     }
+}
+
+/// Reads a size from the text of /proc/meminfo.
+fn memory_bytes(text: &Reading<String>, key: &str) -> Reading<u64> {
+    text.as_ref().and_then(|text| reading(bytes_of(MEMORY, text, key)))
 }
 
 pub(super) fn numa(tree: &MachineTree) -> Numa {
@@ -112,6 +128,7 @@ pub(super) fn numa(tree: &MachineTree) -> Numa {
     Numa { nodes: nodes.map(|nodes| nodes.into_iter().map(|n| node(tree, n)).collect()) }
 }
 
+/// Reads a NUMA node.
 fn node(tree: &MachineTree, node: u32) -> NumaNode {
     let folder = format!("{NODES}/node{node}");
     let memory = format!("{folder}/meminfo");
@@ -132,78 +149,93 @@ fn numbers(tree: &MachineTree, path: &str) -> Result<Vec<u32>> {
 
 const DEVICE_TREE: &str = "/proc/device-tree";
 
+/// Reads the signs of a hypervisor.
 pub(super) fn virtualization(tree: &MachineTree) -> Virtualization {
-    let device_tree = |name: &str| reading(tree.word(&format!("{DEVICE_TREE}/{name}")));
     Virtualization {
         cpu_flag: reading(hypervisor_flag(tree)),
         hypervisor_type: reading(tree.word("/sys/hypervisor/type")),
         dmi_vendor: reading(tree.word("/sys/class/dmi/id/sys_vendor")),
         dmi_product: reading(tree.word("/sys/class/dmi/id/product_name")),
-        device_tree_model: device_tree("model"),
+        device_tree_model: reading(tree.word(&format!("{DEVICE_TREE}/model"))),
         // A list of names with NULs between them, the most exact first.
-        device_tree_hypervisor: device_tree("hypervisor/compatible")
+        device_tree_hypervisor: reading(tree.word(&format!("{DEVICE_TREE}/hypervisor/compatible")))
             .map(|names| names.split('\0').next().unwrap_or_default().to_owned()),
     }
 }
 
+/// Reads the state of each known CPU vulnerability.
 pub(super) fn mitigations(tree: &MachineTree) -> Result<Mitigations> {
     let folder = format!("{CPUS}/vulnerabilities");
-    // A lone file of this name would make the map look like an unknown reading.
-    let names = tree.folder(&folder)?.into_iter().filter(|name| name != "unknown");
-    let state = |name: &String| reading(tree.word(&format!("{folder}/{name}")));
-    Ok(names.map(|name| (name.clone(), state(&name))).collect())
+    let mut mitigations = Mitigations::new();
+    for name in tree.folder(&folder)? {
+        // A lone file of this name would make the map look like an unknown reading.
+        if name != "unknown" {
+            let state = reading(tree.word(&format!("{folder}/{name}")));
+            mitigations.insert(name, state);
+        }
+    }
+    Ok(mitigations)
 }
 
-// Which CPU serves which interrupts (proc_interrupts(5)).
+// Interrupts (proc_interrupts(5)).
 
 pub(super) const INTERRUPTS: &str = "/proc/interrupts";
 
-/// The header names the online CPUs, whose numbers may have gaps.
+/// Reads the online CPUs, whose numbers may have gaps, from the header.
 fn columns(text: &str) -> Result<Vec<u32>> {
-    let cpu = |name: &str| match name.strip_prefix("CPU") {
-        Some(cpu) => parse(INTERRUPTS, cpu),
-        None => Err(ReadError::invalid(INTERRUPTS, name, "the name of a CPU")),
-    };
-    text.lines().next().unwrap_or_default().split_whitespace().map(cpu).collect()
+    let mut cpus = Vec::new();
+    for name in text.lines().next().unwrap_or_default().split_whitespace() {
+        let Some(number) = name.strip_prefix("CPU") else {
+            return Err(ReadError::invalid(INTERRUPTS, name, "the name of a CPU"));
+        };
+        cpus.push(parse(INTERRUPTS, number)?);
+    }
+    Ok(cpus)
 }
 
-/// Then there is a line for each source.
+/// Reads the lines after the header: each has a source and its fields.
 fn rows(text: &str) -> impl Iterator<Item = (&str, Vec<&str>)> {
     let rows = text.lines().skip(1).filter_map(|line| line.split_once(':'));
     rows.map(|(source, fields)| (source.trim(), fields.split_whitespace().collect()))
 }
 
-/// Every source's count over some CPUs.
-pub(super) fn of_cpus(text: &str, cpus: &[u32]) -> Result<Sources> {
-    let all = columns(text)?;
-    let column = |cpu: &u32| {
-        let column = all.iter().position(|of| of == cpu);
-        column.ok_or_else(|| ReadError::no_item(INTERRUPTS, &format!("CPU{cpu}")))
-    };
-    let columns = cpus.iter().map(column).collect::<Result<Vec<usize>>>()?;
+/// Sums the counts of each source over some CPUs.
+pub(super) fn interrupts_of_cpus(text: &str, cpus: &[u32]) -> Result<InterruptCounts> {
+    let online = columns(text)?;
+    let mut wanted_columns = Vec::new();
+    for cpu in cpus {
+        let column = online.iter().position(|online_cpu| online_cpu == cpu);
+        let column = column.ok_or_else(|| ReadError::no_item(INTERRUPTS, &format!("CPU{cpu}")))?;
+        wanted_columns.push(column);
+    }
     let mut counts = BTreeMap::new();
-    // ERR and MIS have one sum for all CPUs.
-    for (source, fields) in rows(text).filter(|(_, fields)| fields.len() >= all.len()) {
-        let of_column = |column: &usize| fields.get(*column)?.parse::<u64>().ok();
-        let counts_here: Option<Vec<u64>> = columns.iter().map(of_column).collect();
-        if let Some(here) = counts_here {
-            let count = here.into_iter().fold(0, u64::saturating_add);
-            counts.insert((source.to_string(), called(source, &fields[all.len()..])), count);
+    for (source, fields) in rows(text) {
+        // ERR and MIS have one sum for all CPUs.
+        if fields.len() < online.len() {
+            continue;
+        }
+        if let Some(count) = sum_of(&fields, &wanted_columns) {
+            let name = source_name(source, &fields[online.len()..]);
+            counts.insert((source.to_string(), name), count);
         }
     }
     Ok(counts)
 }
 
-/// What a source is called: of a device the names of its handlers, which come after chip, number
-/// and trigger; of the CPU's own the words of the kernel.
-fn called(source: &str, words: &[&str]) -> String {
-    let triggers = ["edge", "level", "fasteoi"];
-    let is_trigger = |word: &&str| {
-        let word = word.to_ascii_lowercase();
-        triggers.iter().any(|trigger| word.ends_with(trigger))
-    };
+/// Sums the numbers in some columns; `None` if one is no number.
+fn sum_of(fields: &[&str], columns: &[usize]) -> Option<u64> {
+    let mut sum: u64 = 0;
+    for column in columns {
+        sum = sum.saturating_add(fields.get(*column)?.parse().ok()?);
+    }
+    Some(sum)
+}
+
+/// Returns the name of a source. Of a device these are the names of its handlers, which follow
+/// chip, number and trigger; of the CPU itself the kernel's words.
+fn source_name(source: &str, words: &[&str]) -> String {
     let is_device = source.parse::<u32>().is_ok();
-    let handlers = match words.iter().position(is_trigger) {
+    let handlers = match words.iter().position(|word| is_trigger(word)) {
         Some(trigger) if is_device => &words[trigger + 1..],
         None if is_device => &words[words.len().saturating_sub(1)..],
         _ => words,
@@ -211,14 +243,19 @@ fn called(source: &str, words: &[&str]) -> String {
     handlers.join(" ")
 }
 
-/// The counts of devices, by CPU.
+fn is_trigger(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ["edge", "level", "fasteoi"].iter().any(|trigger| word.ends_with(trigger))
+}
+
+/// Sums the counts of devices for each CPU.
 pub(super) fn devices_by_cpu(text: &str) -> Result<Vec<CpuInterrupts>> {
     let cpus = columns(text)?.into_iter();
     let mut cpus: Vec<_> = cpus.map(|cpu| CpuInterrupts { cpu, devices: 0 }).collect();
     if cpus.is_empty() {
         return Err(ReadError::no_item(INTERRUPTS, "CPU0"));
     }
-    // Letters: the CPU's own (LOC, RES, ...), or one sum for all (ERR, MIS).
+    // Names of letters are the CPU's own (LOC, RES, ...), or have one sum for all CPUs (ERR, MIS).
     for (source, fields) in rows(text).filter(|(source, _)| source.parse::<u32>().is_ok()) {
         for (column, cpu) in cpus.iter_mut().enumerate() {
             let field = fields.get(column).ok_or_else(|| ReadError::no_item(INTERRUPTS, source))?;
@@ -256,7 +293,7 @@ ERR:          0
     #[test]
     fn one_cpu_is_told_by_name() {
         let of_cpu = |cpu| {
-            of_cpus(FIRECRACKER, &[cpu]).map(|all| {
+            interrupts_of_cpus(FIRECRACKER, &[cpu]).map(|all| {
                 all.into_iter()
                     .map(|((source, _), count)| (source, count))
                     .collect::<BTreeMap<_, _>>()
@@ -272,7 +309,7 @@ ERR:          0
     #[test]
     fn sources_have_names_and_are_summed_over_cpus() {
         let named = |text: &str, cpus: &[u32]| {
-            let counts = of_cpus(text, cpus).unwrap().into_iter();
+            let counts = interrupts_of_cpus(text, cpus).unwrap().into_iter();
             let words = counts.map(|((source, name), count)| format!("{source} {name}: {count}"));
             words.collect::<Vec<_>>()
         };
@@ -290,7 +327,7 @@ ERR:          0
         assert_eq!(named(shared, &[0]), ["16 i801_smbus, uhci_hcd:usb1: 7", "9 odd: 1"]);
         let arm = "  CPU0 CPU4\n 13: 1 20 GICv3 30 Level arch_timer\n 14: 3 4\n";
         assert_eq!(named(arm, &[4]), ["13 arch_timer: 20", "14 : 4"]);
-        assert!(of_cpus(FIRECRACKER, &[0, 2]).is_err());
+        assert!(interrupts_of_cpus(FIRECRACKER, &[0, 2]).is_err());
     }
 
     #[test]

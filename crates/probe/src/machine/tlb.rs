@@ -1,84 +1,98 @@
-//! The data TLBs of the CPU that this runs on. No file shows them: x86-64 tells them by its CPUID
+//! Data TLBs of the CPU that this runs on. No file lists them; x86-64 reports them by its CPUID
 //! instruction.
 
 use std::path::Path;
 
-use model::machine::Tlb;
-use model::reading::Reading;
+use rundata::machine::Tlb;
+use rundata::reading::Reading;
 
 #[cfg(target_arch = "x86_64")]
-use raw_cpuid::{CpuId, CpuIdReader, DatInfo, DatType};
+use raw_cpuid::{CpuId, CpuIdReader, DatType};
 
 #[cfg(target_arch = "x86_64")]
-const SMALL: u64 = 4 << 10;
+const BASE_PAGE_BYTES: u64 = 4 << 10;
 #[cfg(target_arch = "x86_64")]
-const HUGE: u64 = 2 << 20;
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
-/// Those of this machine; unknown below any other root folder.
+/// Reads the TLBs of this machine. They are unknown below any other root folder than `/`.
 pub(super) fn read(root: &Path) -> Reading<Vec<Tlb>> {
     if root != Path::new("/") {
         return Reading::unknown("no file lists the TLBs of a machine");
     }
-    here()
+    read_own()
 }
 
 #[cfg(target_arch = "x86_64")]
-fn here() -> Reading<Vec<Tlb>> {
-    of(&CpuId::new())
+fn read_own() -> Reading<Vec<Tlb>> {
+    read_from(&CpuId::new())
 }
 
-/// Of several for the same pages at one level, such as one for loads and one for stores, the
-/// largest.
+/// Reads the TLBs by CPUID. Of several for the same pages at one level, such as one for loads and
+/// one for stores, the largest counts.
 #[cfg(target_arch = "x86_64")]
-fn of(cpuid: &CpuId<impl CpuIdReader>) -> Reading<Vec<Tlb>> {
-    let mut all = [of_amd(cpuid), of_intel(cpuid)].concat();
-    all.retain(|tlb| tlb.entries > 0);
-    all.sort_by_key(|tlb| (tlb.page_bytes, tlb.level, std::cmp::Reverse(tlb.entries)));
-    all.dedup_by_key(|tlb| (tlb.page_bytes, tlb.level));
-    match all.is_empty() {
-        true => Reading::unknown("CPUID leaves 0x18, 0x80000005 and 0x80000006 list no data TLB"),
-        false => Reading::Known(all),
+fn read_from(cpuid: &CpuId<impl CpuIdReader>) -> Reading<Vec<Tlb>> {
+    let mut tlbs = read_amd(cpuid);
+    tlbs.extend(read_intel(cpuid));
+    tlbs.retain(|tlb| tlb.entries > 0);
+    tlbs.sort_by_key(|tlb| (tlb.page_bytes, tlb.level, std::cmp::Reverse(tlb.entries)));
+    tlbs.dedup_by_key(|tlb| (tlb.page_bytes, tlb.level));
+    if tlbs.is_empty() {
+        return Reading::unknown("CPUID leaves 0x18, 0x80000005 and 0x80000006 list no data TLB");
     }
+    Reading::Known(tlbs)
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn here() -> Reading<Vec<Tlb>> {
+fn read_own() -> Reading<Vec<Tlb>> {
     Reading::unknown("only x86-64 lets a program read its TLBs")
 }
 
-/// Leaves 0x80000005 and 0x80000006, which are zero on Intel.
+/// Reads leaves 0x80000005 and 0x80000006, which are zero on Intel.
 #[cfg(target_arch = "x86_64")]
-fn of_amd(cpuid: &CpuId<impl CpuIdReader>) -> Vec<Tlb> {
-    let is_amd = cpuid.get_vendor_info().is_some_and(|of| of.as_str() == "AuthenticAMD");
-    if !is_amd {
+fn read_amd(cpuid: &CpuId<impl CpuIdReader>) -> Vec<Tlb> {
+    let vendor = cpuid.get_vendor_info();
+    if vendor.is_none_or(|vendor| vendor.as_str() != "AuthenticAMD") {
         return Vec::new();
     }
-    let of = |level, entries: u16, page_bytes| Tlb { level, entries: entries.into(), page_bytes };
-    let first = cpuid.get_l1_cache_and_tlb_info().map(|info| {
-        let small = of(1, info.dtlb_4k_size().into(), SMALL);
-        [small, of(1, info.dtlb_2m_4m_size().into(), HUGE)]
-    });
-    let second = cpuid
-        .get_l2_l3_cache_and_tlb_info()
-        .map(|info| [of(2, info.dtlb_4k_size(), SMALL), of(2, info.dtlb_2m_4m_size(), HUGE)]);
-    first.into_iter().chain(second).flatten().collect()
+    let mut tlbs = Vec::new();
+    if let Some(info) = cpuid.get_l1_cache_and_tlb_info() {
+        tlbs.push(tlb(1, info.dtlb_4k_size().into(), BASE_PAGE_BYTES));
+        tlbs.push(tlb(1, info.dtlb_2m_4m_size().into(), HUGE_PAGE_BYTES));
+    }
+    if let Some(info) = cpuid.get_l2_l3_cache_and_tlb_info() {
+        tlbs.push(tlb(2, info.dtlb_4k_size().into(), BASE_PAGE_BYTES));
+        tlbs.push(tlb(2, info.dtlb_2m_4m_size().into(), HUGE_PAGE_BYTES));
+    }
+    tlbs
 }
 
-/// Leaf 0x18, which hypervisors may leave empty.
 #[cfg(target_arch = "x86_64")]
-fn of_intel(cpuid: &CpuId<impl CpuIdReader>) -> Vec<Tlb> {
+fn tlb(level: u32, entries: u64, page_bytes: u64) -> Tlb {
+    Tlb { level, entries, page_bytes }
+}
+
+/// Reads leaf 0x18, which hypervisors may leave empty.
+#[cfg(target_arch = "x86_64")]
+fn read_intel(cpuid: &CpuId<impl CpuIdReader>) -> Vec<Tlb> {
     use DatType::{DataTLB, LoadOnly, StoreOnly, UnifiedTLB};
-    let Some(all) = cpuid.get_deterministic_address_translation_info() else { return Vec::new() };
-    let of_data =
-        all.filter(|info| matches!(info.cache_type(), DataTLB | UnifiedTLB | LoadOnly | StoreOnly));
-    let each = |info: DatInfo| {
-        let entries = u64::from(info.ways()) * u64::from(info.sets());
-        let pages = [(info.has_4k_entries(), SMALL), (info.has_2mb_entries(), HUGE)];
-        let level = u32::from(info.cache_level());
-        let held = pages.into_iter().filter(|(holds, _)| *holds);
-        held.map(move |(_, page_bytes)| Tlb { level, entries, page_bytes }).collect::<Vec<_>>()
+    let Some(infos) = cpuid.get_deterministic_address_translation_info() else {
+        return Vec::new();
     };
-    of_data.flat_map(each).collect()
+    let mut tlbs = Vec::new();
+    for info in infos {
+        if !matches!(info.cache_type(), DataTLB | UnifiedTLB | LoadOnly | StoreOnly) {
+            continue;
+        }
+        let level = u32::from(info.cache_level());
+        let entries = u64::from(info.ways()) * u64::from(info.sets());
+        if info.has_4k_entries() {
+            tlbs.push(tlb(level, entries, BASE_PAGE_BYTES));
+        }
+        if info.has_2mb_entries() {
+            tlbs.push(tlb(level, entries, HUGE_PAGE_BYTES));
+        }
+    }
+    tlbs
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -99,16 +113,15 @@ mod tests {
             };
             CpuIdResult { eax, ebx, ecx, edx }
         };
-        of(&CpuId::with_cpuid_reader(read))
+        read_from(&CpuId::with_cpuid_reader(read))
     }
 
     fn tlbs(all: &[(u32, u64, u64)]) -> Reading<Vec<Tlb>> {
-        let of = |(level, entries, page_bytes): &(u32, u64, u64)| Tlb {
-            level: *level,
-            entries: *entries,
-            page_bytes: *page_bytes,
-        };
-        Reading::Known(all.iter().map(of).collect())
+        let mut tlbs = Vec::new();
+        for (level, entries, page_bytes) in all.iter().copied() {
+            tlbs.push(Tlb { level, entries, page_bytes });
+        }
+        Reading::Known(tlbs)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Files below a root folder, and the errors that reading them gives.
+//! Files below a root folder, and the errors of reading them.
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use flate2::read::GzDecoder;
-use model::machine::CpuList;
-use model::reading::Reading;
+use rundata::machine::CpuList;
+use rundata::reading::Reading;
 use thiserror::Error;
 
 use crate::procfs;
 
-/// No file read here comes near: /proc/cpuinfo of 1,024 CPUs has 1.5 MiB.
+/// Upper bound of the size of a file: /proc/cpuinfo of 1,024 CPUs has 1.5 MiB.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Longest piece of a file's content that an error repeats.
+/// Longest part of a file's content that an error repeats.
 const MAX_ITEM_CHARS: usize = 40;
 
-/// Why a file gave no value: its path as seen from the root, and what is wrong with it.
+/// Reason why a file gave no value: its path as seen from the root, and what is wrong with it.
 #[derive(Clone, Debug, Error)]
 #[error("{text}")]
 pub(super) struct ReadError {
@@ -41,18 +41,18 @@ impl ReadError {
         }
     }
 
-    /// Something in the file that is not what it should be.
+    /// Builds the error of an item that is not what it should be.
     pub(super) fn invalid(path: &str, item: &str, wanted: impl Display) -> Self {
         let item: String = item.chars().take(MAX_ITEM_CHARS).collect();
         Self::new(path, format_args!("{item:?} is not {wanted}"))
     }
 
-    /// Something that the file should have.
+    /// Builds the error of an item that the file should have.
     pub(super) fn no_item(path: &str, item: &str) -> Self {
         Self::new(path, format_args!("has no '{item}'"))
     }
 
-    /// Several files were tried and none could be used.
+    /// Builds the error that none of several files could be used.
     pub(super) fn all_of(errors: &[Self]) -> Self {
         let texts: Vec<&str> = errors.iter().map(|error| error.text.as_str()).collect();
         Self { text: texts.join("; "), is_missing: false }
@@ -61,7 +61,7 @@ impl ReadError {
 
 pub(super) type Result<T> = std::result::Result<T, ReadError>;
 
-/// All that the readers see of the file system.
+/// The file system below a root folder, as the readers see it.
 pub(super) struct MachineTree {
     root: PathBuf,
 }
@@ -72,17 +72,17 @@ impl MachineTree {
         MachineTree { root: fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()) }
     }
 
-    /// The content without white space (and the NUL of device trees) at its ends; may be empty.
+    /// Reads a file without white space (and the NUL of device trees) at its ends. It may be empty.
     pub(super) fn text(&self, path: &str) -> Result<String> {
         text_of(path, self.open(path)?)
     }
 
-    /// As `text`, decompressed.
+    /// Reads a compressed file like [`Self::text`].
     pub(super) fn gzip_text(&self, path: &str) -> Result<String> {
         text_of(path, GzDecoder::new(self.open(path)?))
     }
 
-    /// As `text`, where nothing is not a value.
+    /// Reads a file like [`Self::text`]; an empty one is an error.
     pub(super) fn word(&self, path: &str) -> Result<String> {
         match self.text(path)? {
             empty if empty.is_empty() => Err(ReadError::new(path, "is empty")),
@@ -90,47 +90,56 @@ impl MachineTree {
         }
     }
 
-    /// The whole content as a number.
+    /// Reads a file that has one number.
     pub(super) fn number<T: FromStr>(&self, path: &str) -> Result<T> {
         parse(path, &self.word(path)?)
     }
 
-    /// The whole content as a CPU list.
+    /// Reads a file that has a CPU list.
     pub(super) fn cpu_list(&self, path: &str) -> Result<CpuList> {
         let text = self.text(path)?;
-        // nohz_full without the parameter: the kernel prints a mask that it never allocated.
+        // The kernel prints this for nohz_full if the parameter was not given.
         cpu_list(path, if text == "(null)" { "" } else { &text })
     }
 
-    /// The word in brackets of `always [madvise] never`, or in parentheses.
+    /// Reads the word in brackets of a file like `always [madvise] never`, or in parentheses.
     pub(super) fn chosen(&self, path: &str) -> Result<String> {
         let text = self.word(path)?;
-        let is_chosen = |word: &&str| word.starts_with(['[', '(']) && word.ends_with([']', ')']);
-        let chosen = text.split_whitespace().find(is_chosen);
-        let chosen = chosen.map(|word| word[1..word.len() - 1].to_owned());
-        chosen.ok_or_else(|| ReadError::invalid(path, &text, "a choice with one in brackets"))
+        for word in text.split_whitespace() {
+            if word.starts_with(['[', '(']) && word.ends_with([']', ')']) {
+                return Ok(word[1..word.len() - 1].to_owned());
+            }
+        }
+        Err(ReadError::invalid(path, &text, "a choice with one in brackets"))
     }
 
-    /// The names in a folder, sorted. Names that are not text are left out.
+    /// Lists the names in a folder, sorted, without names that are not UTF-8.
     pub(super) fn folder(&self, path: &str) -> Result<Vec<String>> {
         let entries = fs::read_dir(self.resolve(path)?).map_err(ReadError::io(path))?;
-        let names = entries.map(|entry| Ok(entry?.file_name().into_string().ok()));
-        let names = names.collect::<io::Result<Vec<_>>>().map_err(ReadError::io(path))?;
-        let mut names: Vec<String> = names.into_iter().flatten().collect();
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(ReadError::io(path))?;
+            if let Ok(name) = entry.file_name().into_string() {
+                names.push(name);
+            }
+        }
         names.sort();
         Ok(names)
     }
 
-    /// The numbers N of all `prefixN` in a folder, rising; an error if there are none.
+    /// Lists the numbers N of all `prefixN` in a folder, rising. None at all is an error.
     pub(super) fn numbered(&self, path: &str, prefix: &str) -> Result<Vec<u32>> {
-        let names = self.folder(path)?;
-        let number = |name: &String| name.strip_prefix(prefix)?.parse().ok();
         // `cpu1` and `cpu01` are two names of one number in a damaged tree.
-        let numbers: BTreeSet<u32> = names.iter().filter_map(number).collect();
-        match numbers.is_empty() {
-            true => Err(ReadError::no_item(path, &format!("{prefix}0"))),
-            false => Ok(numbers.into_iter().collect()),
+        let mut numbers = BTreeSet::new();
+        for name in self.folder(path)? {
+            let number: Option<u32> =
+                name.strip_prefix(prefix).and_then(|number| number.parse().ok());
+            numbers.extend(number);
         }
+        if numbers.is_empty() {
+            return Err(ReadError::no_item(path, &format!("{prefix}0")));
+        }
+        Ok(numbers.into_iter().collect())
     }
 
     fn open(&self, path: &str) -> Result<File> {
@@ -145,19 +154,19 @@ impl MachineTree {
     fn resolve(&self, path: &str) -> Result<PathBuf> {
         let found = self.root.join(path.trim_start_matches('/'));
         let found = fs::canonicalize(found).map_err(ReadError::io(path))?;
-        match found.starts_with(&self.root) {
-            true => Ok(found),
-            false => Err(ReadError::new(path, "leads out of the root folder")),
+        if !found.starts_with(&self.root) {
+            return Err(ReadError::new(path, "leads out of the root folder"));
         }
+        Ok(found)
     }
 }
 
-/// Parses a piece of a file.
+/// Parses an item of a file.
 pub(super) fn parse<T: FromStr>(path: &str, item: &str) -> Result<T> {
     item.parse().map_err(|_| ReadError::invalid(path, item, "a number in range"))
 }
 
-/// A CPU list in a file.
+/// Parses a CPU list of a file.
 pub(super) fn cpu_list(path: &str, text: &str) -> Result<CpuList> {
     text.parse().map_err(|error| ReadError::invalid(path, text, format!("a CPU list: {error}")))
 }

@@ -1,5 +1,5 @@
-//! Makes the members of a ring, one channel at a time, in time linear in its size. Of a ring of
-//! processes no process ever holds more than three channels, as in Sloan's program.
+//! Building a ring, one channel at a time, in time linear in its size. In a ring of processes no
+//! process ever holds more than three channels, as in Sloan's program.
 
 use std::ffi::CString;
 use std::marker::PhantomData;
@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 
-use model::placement::Placement;
-use model::ring::{Case, Kind, State};
+use rundata::placement::Placement;
+use rundata::ring::{Case, Kind, State};
 use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;
@@ -21,58 +21,62 @@ use super::others::{
 use crate::placement;
 use crate::stack::room_for_thread;
 use crate::sys::{
-    self, EndNote, ForkSide, RegisterKind, SharedArea, WithRegisters, WorkArray, end_with_parent,
-    exit_now, fork, member_lost, set_own_name, unwatch_members,
+    self, EndNote, ForkSide, MemberCell, RegisterKind, SharedArea, WithRegisters, WorkArray,
+    end_with_parent, exit_now, fork, member_lost, set_own_name, unwatch_members,
 };
 
-/// Stack of a member that has one of its own: it calls a few functions deep.
+/// Stack of a member that is a thread or a coroutine: its calls are a few functions deep.
 pub const STACK_BYTES: usize = 64 * 1024;
 
-/// Most turns on the CPU that the leader gives away for a thread to start.
-const MOST_YIELDS_TO_START: u32 = 1000;
+/// Largest number of times that the leader yields its CPU for a thread to start.
+const MAX_YIELDS_TO_START: u32 = 1000;
 
 /// A ring that is ready for its first lap.
 pub struct BuiltRing {
     /// The leader.
     pub leader: Box<dyn TimedMember>,
-    /// What it shares with the members.
+    /// Memory that the members share.
     pub area: Arc<SharedArea>,
     /// The members besides the leader.
     pub others: OtherMembers,
 }
 
-/// Makes a ring. Links are put together channel by channel; what has no channels makes the whole
-/// ring.
+/// Builds rings. Every [`Link`] does, channel by channel; coroutines have no channels and do it by
+/// themselves.
 pub trait RingMaker: 'static {
-    /// Makes a ring as `case` describes it. `work` is called in each member, so that its memory is
-    /// the member's own; it returns the errno of memory that is refused. Where `alone`, each member
-    /// also gets a channel of its own, if the link has channels and waits for them asleep.
-    fn make<W: HopWork>(
+    /// Builds the ring that `case` describes. `work` is called in each member, which then owns the
+    /// memory; it returns the errno of memory that is refused. If `has_solos`, each member also
+    /// gets a channel to itself, unless members of the link poll.
+    fn build<W: HopWork>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
-        alone: bool,
+        has_solos: bool,
     ) -> Result<BuiltRing, RingError>;
 }
 
 impl<L: Link> RingMaker for L {
-    fn make<W: HopWork>(
+    fn build<W: HopWork>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
-        alone: bool,
+        has_solos: bool,
     ) -> Result<BuiltRing, RingError> {
-        let seater =
-            move |(sender, receiver): Ends<L>, own| -> Result<Box<dyn TimedMember>, Errno> {
-                Ok(Box::new(RingMember { sender, receiver, work: work()?, own }))
-            };
-        build::<L>(case, alone && !L::End::POLLS, Box::new(seater))
+        let new_member: NewMember<L> = Box::new(move |ends, solo_ends| {
+            let (sender, receiver) = ends;
+            Ok(Box::new(RingMember { sender, receiver, work: work()?, solo_ends }))
+        });
+        build_over_link::<L>(case, has_solos && !L::End::POLLS, new_member)
     }
 }
 
-/// Makes the ring of a case over `M` with the work or the registers that it asks for. `seed`
-/// decides where the members' memory lies.
-pub fn make<M: RingMaker>(case: &Case, seed: u64, alone: bool) -> Result<BuiltRing, RingError> {
+/// Builds the ring of a case by `M`, with the work or the registers of the case. `seed` decides
+/// where the members' memory lies.
+pub fn build_ring<M: RingMaker>(
+    case: &Case,
+    seed: u64,
+    has_solos: bool,
+) -> Result<BuiltRing, RingError> {
     match (case.work, case.state) {
-        (None, None) => M::make(case, || Ok(NoWork), alone),
+        (None, None) => M::build(case, || Ok(NoWork), has_solos),
         (Some(work), None) => {
             WorkArray::check(&work).map_err(|limit| {
                 RingError::Memory(format!(
@@ -81,11 +85,11 @@ pub fn make<M: RingMaker>(case: &Case, seed: u64, alone: bool) -> Result<BuiltRi
                     work.bytes
                 ))
             })?;
-            M::make(case, move || WorkArray::new(&work, seed), alone)
+            M::build(case, move || WorkArray::new(&work, seed), has_solos)
         }
         (None, Some(state)) => {
-            let make = WithState { case, alone, link: PhantomData::<M> };
-            sys::with_registers(state, make).unwrap_or_else(|why| Err(unsuited(state, &why)))
+            let builder = WithState { case, has_solos, link: PhantomData::<M> };
+            sys::with_registers(state, builder).unwrap_or_else(|why| Err(unsuited(state, &why)))
         }
         (Some(_), Some(state)) => {
             Err(unsuited(state, "members have either work or a state of the registers"))
@@ -93,9 +97,10 @@ pub fn make<M: RingMaker>(case: &Case, seed: u64, alone: bool) -> Result<BuiltRi
     }
 }
 
+/// Builds a ring whose members keep registers in use.
 struct WithState<'a, M> {
     case: &'a Case,
-    alone: bool,
+    has_solos: bool,
     link: PhantomData<M>,
 }
 
@@ -103,21 +108,22 @@ impl<M: RingMaker> WithRegisters for WithState<'_, M> {
     type Output = Result<BuiltRing, RingError>;
 
     fn with<K: RegisterKind>(self, registers: K) -> Self::Output {
-        M::make(self.case, move || Ok(registers), self.alone)
+        M::build(self.case, move || Ok(registers), self.has_solos)
     }
 }
 
+/// Builds the error that members cannot have this state.
 fn unsuited(state: State, why: &str) -> RingError {
     RingError::Other(format!("--state {state}: {why}"))
 }
 
-/// Whether this CPU has the registers of `state`; if not, which feature it lacks.
+/// Checks that this CPU has the registers of `state`. The error names the feature that it lacks.
 pub fn check_state(state: State) -> Result<(), RingError> {
     sys::has_registers(state).map_err(|why| unsuited(state, &why))
 }
 
-/// What the members of a ring share, the caller being the leader; with room for notes where their
-/// walks may be cut.
+/// Creates the area that the members of a ring share, in its leader. If `has_notes`, it has room
+/// for notes of walks that are cut.
 pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, RingError> {
     let area = SharedArea::new(members as usize, has_notes).map_err(|errno| {
         RingError::Memory(format!("cannot map memory shared by {members} members: {errno}"))
@@ -126,45 +132,51 @@ pub fn shared_area(members: u32, has_notes: bool) -> Result<Arc<SharedArea>, Rin
     Ok(Arc::new(area))
 }
 
-/// Makes a member of its two ends of the ring and of its own channel: called where the member
-/// lives.
-type Seater<L> =
+/// Builds a member from its ends of the ring and those of its channel to itself. Called in the
+/// member's process or thread.
+type NewMember<L> =
     Box<dyn Fn(Ends<L>, Option<Ends<L>>) -> Result<Box<dyn TimedMember>, Errno> + Send + Sync>;
 
+/// Both ends of a channel, or of a member: the sending and the receiving one.
 type Ends<L> = (<L as Link>::End, <L as Link>::End);
 
-/// What all members are made by.
+/// Everything that is needed to create each member.
 struct MemberPlan<L: Link> {
     case: Case,
-    seater: Seater<L>,
-    alone: bool,
+    new_member: NewMember<L>,
+    has_solos: bool,
     area: Arc<SharedArea>,
 }
 
-/// Begins a page: what is called while one lies on the stack has its frames in the page below, all
-/// in one.
+/// Aligns a value on the stack to a page: functions that are called meanwhile have their frames in
+/// the page below.
 #[repr(align(4096))]
 struct PageOfStack<T>(T);
 
-/// The same for all kinds of work.
-fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<BuiltRing, RingError> {
+/// Builds a ring over a link. Compiled once for all kinds of work.
+fn build_over_link<L: Link>(
+    case: &Case,
+    has_solos: bool,
+    new_member: NewMember<L>,
+) -> Result<BuiltRing, RingError> {
     L::prepare().map_err(RingError::Call)?;
-    let area = shared_area(case.members, alone && case.work.is_some())?;
+    let area = shared_area(case.members, has_solos && case.work.is_some())?;
     if case.kind == Kind::Process {
         sys::watch_ring(&area);
     }
-    let plan =
-        Arc::new(MemberPlan::<L> { case: case.clone(), seater, alone, area: Arc::clone(&area) });
-    let mut others = PageOfStack(OtherMembers::default());
-    let made = plan.ends(&mut others.0).and_then(|ends| {
-        let own = alone.then(|| plan.channel(&plan.place(0), 0)).transpose()?;
-        plan.seat(0, ends, own).map_err(|errno| no_memory(case, errno))
+    let plan = Arc::new(MemberPlan::<L> {
+        case: case.clone(),
+        new_member,
+        has_solos,
+        area: Arc::clone(&area),
     });
+    let mut others = PageOfStack(OtherMembers::default());
+    let leader = plan.start_members(&mut others.0).and_then(|ends| plan.build_leader(ends));
     let mut others = others.0;
     if case.kind == Kind::Process {
         others = OtherMembers::of_processes(&area);
     }
-    match made {
+    match leader {
         Ok(leader) => Ok(BuiltRing { leader, area, others }),
         Err(error) => {
             // From here on members end because they are told to.
@@ -174,7 +186,7 @@ fn build<L: Link>(case: &Case, alone: bool, seater: Seater<L>) -> Result<BuiltRi
     }
 }
 
-/// That the memory of a member's work was refused.
+/// Builds the error that the memory of a member's work was refused.
 pub(super) fn no_memory(case: &Case, errno: Errno) -> RingError {
     let bytes = case.work.map_or(0, |work| work.bytes);
     RingError::Memory(format!(
@@ -184,17 +196,17 @@ pub(super) fn no_memory(case: &Case, errno: Errno) -> RingError {
 }
 
 impl<L: Link> MemberPlan<L> {
-    /// Makes all channels and members; gives the leader's ends. Channel i leads from member i to
-    /// i + 1, the last one back to the leader.
+    /// Creates all channels and all other members; returns the leader's ends. Channel i leads from
+    /// member i to member i + 1, the last one back to the leader.
     ///
-    /// Between two forks nothing is written to private memory that a member would not write to as
-    /// well. Such a page would stay in each member as it was, and to look up who uses it the kernel
-    /// goes through all members.
+    /// Between two forks the leader writes to no private page that a member would not write to as
+    /// well. Each member would keep an old copy of such a page, and to find the users of a page the
+    /// kernel goes through all members.
     #[inline(never)]
-    fn ends(self: &Arc<Self>, others: &mut OtherMembers) -> Result<Ends<L>, RingError> {
+    fn start_members(self: &Arc<Self>, others: &mut OtherMembers) -> Result<Ends<L>, RingError> {
         let last = self.case.members - 1;
         let mut place = self.place(0);
-        // Made before any member is.
+        // Created before any member.
         let (back_sender, own_receiver) = self.channel(&place, 0)?;
         if last == 0 {
             return Ok((back_sender, own_receiver));
@@ -203,7 +215,7 @@ impl<L: Link> MemberPlan<L> {
         let (own_sender, mut receiver) = self.channel(&place, 0)?;
         let mut held = (own_sender, own_receiver, back_sender);
         for member in 1..last {
-            // The first lap, in which a loss would show, is far off while a large ring is made.
+            // While a large ring is built, the first lap, which would show a loss, is far off.
             if member_lost() {
                 return Err(LinkError::Closed.into());
             }
@@ -216,35 +228,46 @@ impl<L: Link> MemberPlan<L> {
         self.start(last, (back_sender, receiver), (own_sender, own_receiver), others)
     }
 
-    /// A channel, when so many members have been made.
+    /// Creates a channel when `made` members exist.
     fn channel(&self, place: &ChannelPlace, made: u32) -> Result<Ends<L>, RingError> {
         L::channel(place).map_err(|call| self.refused(made, call))
     }
 
-    /// A member of its ends, made where it lives.
-    fn seat(
+    /// Builds a member from its ends, in its own process or thread.
+    fn build_member(
         &self,
         member: u32,
         ends: Ends<L>,
-        own: Option<Ends<L>>,
+        solo_ends: Option<Ends<L>>,
     ) -> Result<Box<dyn TimedMember>, Errno> {
-        let mut seat = (self.seater)(ends, own)?;
+        let mut timed_member = (self.new_member)(ends, solo_ends)?;
         if let Some(notes) = self.area.notes_of(member as usize) {
-            seat.work().note_to(notes);
+            timed_member.work().note_to(notes);
         }
-        Ok(seat)
+        Ok(timed_member)
     }
 
+    /// Builds the leader from its ends.
+    fn build_leader(&self, ends: Ends<L>) -> Result<Box<dyn TimedMember>, RingError> {
+        let mut solo_ends = None;
+        if self.has_solos {
+            solo_ends = Some(self.channel(&self.place(0), 0)?);
+        }
+        self.build_member(0, ends, solo_ends).map_err(|errno| no_memory(&self.case, errno))
+    }
+
+    /// Returns the place of the channel to a member.
     fn place(&self, to: u32) -> ChannelPlace {
         ChannelPlace { area: Arc::clone(&self.area), kind: self.case.kind, to }
     }
 
+    /// Describes a call that failed when `made` members existed.
     fn refused(&self, made: u32, call: CallError) -> RingError {
         RingError::refused(self.case.members, made, call)
     }
 
-    /// Starts a member; a thread is added to `others`. `held` are ends that are not its own: a
-    /// process drops them, as they would hide a broken ring. The leader gets them back.
+    /// Starts a member; a thread is added to `others`. `held` are ends of other members: the new
+    /// process drops them, as they would hide a broken ring, and the leader gets them back.
     fn start<H>(
         self: &Arc<Self>,
         member: u32,
@@ -255,26 +278,26 @@ impl<L: Link> MemberPlan<L> {
         let tid = &self.area.cells()[member as usize].tid;
         if self.case.kind == Kind::Thread {
             let plan = Arc::clone(self);
-            let life = move || {
+            let run = move || {
                 let tid = &plan.area.cells()[member as usize].tid;
                 tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
                 let note = EndNote;
-                let status = plan.live(member, ends);
+                let status = plan.run_member(member, ends);
                 if status == 0 {
                     std::mem::forget(note);
                 }
                 status
             };
             let started = room_for_thread(STACK_BYTES)
-                .and_then(|()| thread::Builder::new().stack_size(STACK_BYTES).spawn(life));
+                .and_then(|()| thread::Builder::new().stack_size(STACK_BYTES).spawn(run));
             let started = started.map_err(|error| {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::AGAIN);
                 self.refused(member, ("thread start", errno))
             })?;
             others.0.push(OtherMember::Thread(started));
-            // A thread maps memory before it runs its function (std). Wait for that, so that the
+            // A thread maps memory before it runs its function (std). Waits for that, so that the
             // check of room for the next thread counts it.
-            for _ in 0..MOST_YIELDS_TO_START {
+            for _ in 0..MAX_YIELDS_TO_START {
                 if tid.load(Ordering::Acquire) != 0 {
                     break;
                 }
@@ -293,61 +316,73 @@ impl<L: Link> MemberPlan<L> {
                 if !end_with_parent(leader) {
                     exit_now(STATUS_ORPHAN);
                 }
-                exit_now(self.live(member, ends));
+                exit_now(self.run_member(member, ends));
             }
         }
     }
 
-    /// A member from its start to its end; gives its exit status.
-    fn live(&self, member: u32, ends: Ends<L>) -> i32 {
+    /// Runs a member from its start to its end; returns its exit status.
+    fn run_member(&self, member: u32, ends: Ends<L>) -> i32 {
         let cell = &self.area.cells()[member as usize];
-        let fail = |errno: Errno, status| {
-            cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
-            status
-        };
-        // With all members alike the leader's CPUs are inherited.
+        // Other placements are the same for all members, which inherit the leader's CPUs.
         if let Placement::Pinned { .. } = self.case.placement {
             if let Err(errno) = placement::pin(&self.case.placement.cpus_of(member)) {
-                return fail(errno, STATUS_PLACE);
+                return fail(cell, errno, STATUS_PLACE);
             }
         }
         name_member(member, self.case.members);
-        let own = match self.alone.then(|| L::channel(&self.place(member))).transpose() {
-            Ok(own) => own,
-            Err((_, errno)) => return fail(errno, STATUS_LOST),
+        let mut solo_ends = None;
+        if self.has_solos {
+            match L::channel(&self.place(member)) {
+                Ok(ends) => solo_ends = Some(ends),
+                Err((_, errno)) => return fail(cell, errno, STATUS_LOST),
+            }
+        }
+        let mut timed_member = match self.build_member(member, ends, solo_ends) {
+            Ok(timed_member) => timed_member,
+            Err(errno) => return fail(cell, errno, STATUS_MEMORY),
         };
-        let mut seat = match self.seat(member, ends, own) {
-            Ok(seat) => seat,
-            Err(errno) => return fail(errno, STATUS_MEMORY),
-        };
-        match follow(&mut *seat, &self.area, cell) {
+        match follow(&mut *timed_member, &self.area, cell) {
             Ok(()) => 0,
-            // What a neighbour's end looks like by some links. The neighbour is the one to be
-            // named.
+            // By some links a neighbour's end looks like this. Not this member but the neighbour is
+            // to be named.
             Err(
                 LinkError::Closed
                 | LinkError::Kernel(
                     Errno::PIPE | Errno::CONNRESET | Errno::CONNREFUSED | Errno::SRCH | Errno::INTR,
                 ),
             ) => STATUS_LOST,
-            Err(LinkError::Kernel(errno)) => fail(errno, STATUS_LOST),
+            Err(LinkError::Kernel(errno)) => fail(cell, errno, STATUS_LOST),
         }
     }
 }
 
-/// Most characters of a thread's name (TASK_COMM_LEN).
-const LONGEST_NAME: usize = 15;
+/// Stores in the member's cell why it ends; returns `status`.
+fn fail(cell: &MemberCell, errno: Errno, status: i32) -> i32 {
+    cell.errno.store(errno.raw_os_error() as u32, Ordering::Release);
+    status
+}
 
-/// What members are told apart by in top and ps: `switchcost-2/64`, in large rings without the
-/// size, from the name that the leader has (`switchcost-ring`); under any other they are what they
-/// are called.
+/// Longest name of a thread in bytes (TASK_COMM_LEN).
+const MAX_NAME_BYTES: usize = 15;
+
+/// Names the calling member for top and ps: `switchcost-2/64`, in large rings without the size, if
+/// the leader is called `switchcost-ring`. Under any other name of the leader it changes nothing.
 fn name_member(member: u32, members: u32) {
-    let own = rustix::thread::name().unwrap_or_default();
-    let Some(before) = own.to_bytes().strip_suffix(b"ring") else { return };
-    let before = String::from_utf8_lossy(before);
-    let names = [format!("{before}{}/{members}", member + 1), format!("{before}{}", member + 1)];
-    let fits = names.into_iter().find(|name| name.len() <= LONGEST_NAME);
-    fits.and_then(|name| CString::new(name).ok()).iter().for_each(|name| set_own_name(name));
+    let leader_name = rustix::thread::name().unwrap_or_default();
+    let Some(prefix) = leader_name.to_bytes().strip_suffix(b"ring") else { return };
+    let prefix = String::from_utf8_lossy(prefix);
+    let number = member + 1;
+    let mut name = format!("{prefix}{number}/{members}");
+    if name.len() > MAX_NAME_BYTES {
+        name = format!("{prefix}{number}");
+    }
+    if name.len() > MAX_NAME_BYTES {
+        return;
+    }
+    if let Ok(name) = CString::new(name) {
+        set_own_name(&name);
+    }
 }
 
 #[cfg(test)]
@@ -377,7 +412,7 @@ mod tests {
                     children.extend((1..MEMBERS).map(|_| ChildProcess::asleep()));
                 });
                 let mut ring = None;
-                let of_ring = faults(|| ring = make::<PipeLink>(&case, 0, false).ok());
+                let of_ring = faults(|| ring = build_ring::<PipeLink>(&case, 0, false).ok());
                 let is_whole = ring.is_some_and(|ring| ring.others.0.len() == children.len());
                 let is_right = is_whole && of_ring < bare + u64::from(MEMBERS) / 2;
                 if !is_right {

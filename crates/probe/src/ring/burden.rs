@@ -1,9 +1,9 @@
-//! What is put on the switches of a ring on purpose, taken by the leader before there are members:
-//! all of it goes on to them.
+//! Burdens that make each switch of a ring dearer on purpose. The leader takes them before there
+//! are members, which inherit them.
 
 use std::os::fd::OwnedFd;
 
-use model::ring::{Burden, Case};
+use rundata::ring::{Burden, Case};
 use rustix::io::Errno;
 
 use super::groups::CgroupLevels;
@@ -13,67 +13,77 @@ use crate::placement;
 use crate::policy;
 use crate::sys::{ChildProcess, count_own_switches, filter_nothing, set_policy, shield_branches};
 
-/// A burden, as long as it lives; a filter and a shield stay with the process.
+/// A burden that was taken, released when this is dropped.
 pub enum HeldBurden {
-    /// It stays with the process.
-    Kept,
-    /// An event.
+    /// A filter or a shield, which stays with the process.
+    Permanent,
+    /// A perf event.
     Event(#[allow(dead_code)] OwnedFd),
-    /// Control groups.
+    /// Nested control groups.
     CgroupLevels(#[allow(dead_code)] CgroupLevels),
-    /// No idle state.
+    /// A bound that allows no idle state.
     Awake(#[allow(dead_code)] LatencyBound),
     /// Processes that keep CPUs busy.
     Busy(#[allow(dead_code)] Vec<ChildProcess>),
 }
 
-/// Takes it for the calling process and all that it forks or starts.
+/// Takes a burden for the calling process and all that it forks or starts.
 pub fn take(burden: Burden, case: &Case) -> Result<HeldBurden, RingError> {
-    let refused = |why: String| RingError::Other(format!("{burden}: {why}"));
-    let by = |call: &str, errno: Errno| refused(why_not(burden, call, errno));
+    take_or_explain(burden, case).map_err(|why| RingError::Other(format!("{burden}: {why}")))
+}
+
+/// Takes a burden. The error says why it is refused, and what helps.
+fn take_or_explain(burden: Burden, case: &Case) -> Result<HeldBurden, String> {
     match burden {
-        Burden::Seccomp => {
-            filter_nothing().map_err(|errno| by("seccomp", errno)).map(|()| HeldBurden::Kept)
-        }
-        Burden::Ibpb => {
-            shield_branches().map_err(|errno| by("prctl", errno)).map(|()| HeldBurden::Kept)
-        }
-        Burden::PerfEvent => count_own_switches()
-            .map_err(|errno| by("perf_event_open", errno))
-            .map(HeldBurden::Event),
+        Burden::Seccomp => match filter_nothing() {
+            Ok(()) => Ok(HeldBurden::Permanent),
+            Err(errno) => Err(explain_refusal(burden, "seccomp", errno)),
+        },
+        Burden::Ibpb => match shield_branches() {
+            Ok(()) => Ok(HeldBurden::Permanent),
+            Err(errno) => Err(explain_refusal(burden, "prctl", errno)),
+        },
+        Burden::PerfEvent => match count_own_switches() {
+            Ok(event) => Ok(HeldBurden::Event(event)),
+            Err(errno) => Err(explain_refusal(burden, "perf_event_open", errno)),
+        },
         Burden::Cgroup1 | Burden::Cgroup4 | Burden::Cgroup8 => {
-            CgroupLevels::below(burden.levels().unwrap_or(1))
-                .map_err(refused)
-                .map(HeldBurden::CgroupLevels)
+            CgroupLevels::enter(burden.levels().unwrap_or(1)).map(HeldBurden::CgroupLevels)
         }
-        Burden::Awake => {
-            let held = LatencyBound::hold(0).map_err(|error| {
-                refused(format!("{LATENCY_DEVICE}: {error} (run as root, or grant access to it)"))
-            });
-            held.map(HeldBurden::Awake)
-        }
+        Burden::Awake => match LatencyBound::hold(0) {
+            Ok(bound) => Ok(HeldBurden::Awake(bound)),
+            Err(error) => {
+                Err(format!("{LATENCY_DEVICE}: {error} (run as root, or grant access to it)"))
+            }
+        },
         Burden::Busy => {
-            let cpus = case.placement.cpus();
-            let busy: Result<Vec<ChildProcess>, String> = cpus.into_iter().map(keep_busy).collect();
-            busy.map_err(refused).map(HeldBurden::Busy)
+            let mut processes = Vec::new();
+            for cpu in case.placement.cpus() {
+                processes.push(keep_busy(cpu)?);
+            }
+            Ok(HeldBurden::Busy(processes))
         }
     }
 }
 
-/// A process that runs on a CPU whenever nobody else wants to.
+/// Starts a process that runs on a CPU whenever no other task wants to.
 fn keep_busy(cpu: u32) -> Result<ChildProcess, String> {
-    // Under any other policy it would be another load.
-    let ready = || placement::pin(&[cpu]).and_then(|()| set_policy(libc::SCHED_IDLE, 0));
-    let ready = || ready().map_err(|errno| format!("a process under SCHED_IDLE: {errno}"));
-    ChildProcess::start_ready(ready, |()| {
-        loop {
-            std::hint::spin_loop();
-        }
-    })
+    ChildProcess::start_ready(
+        || {
+            // Under any other policy it would compete with the ring.
+            let taken = placement::pin(&[cpu]).and_then(|()| set_policy(libc::SCHED_IDLE, 0));
+            taken.map_err(|errno| format!("a process under SCHED_IDLE: {errno}"))
+        },
+        |()| {
+            loop {
+                std::hint::spin_loop();
+            }
+        },
+    )
 }
 
-/// What stands behind a refusal, and what helps.
-fn why_not(burden: Burden, call: &str, errno: Errno) -> String {
+/// Explains why a burden's call was refused, and what helps.
+fn explain_refusal(burden: Burden, call: &str, errno: Errno) -> String {
     let help = match (burden, errno) {
         (Burden::Seccomp, Errno::NOSYS | Errno::INVAL) => "this kernel lacks CONFIG_SECCOMP_FILTER",
         (Burden::Ibpb, Errno::NXIO | Errno::PERM) => {
@@ -90,25 +100,27 @@ fn why_not(burden: Burden, call: &str, errno: Errno) -> String {
     format!("{call}: {errno}: {help}")
 }
 
-/// Whether this machine grants a burden to members under the policy of `case`: tried in a process of
-/// its own. If not, why, and what helps. The calling process must be single-threaded.
+/// Checks that this machine grants a burden to members under the policy of `case`, in a process of
+/// its own. The error says why not, and what helps. The calling process must be single-threaded.
 pub fn check(burden: Burden, case: &Case) -> Result<(), String> {
-    let try_it = || {
-        // A kernel with real-time group scheduling has no real-time task in a new group.
-        let refused = |errno| policy::describe_refusal(case.policy, errno);
-        policy::take_at(case.policy, case.priority()).map_err(refused)?;
-        take(burden, case).map_err(|why| why.to_string())
-    };
-    ChildProcess::start_ready(try_it, drop).map(|child| {
-        child.join();
-    })
+    let child = ChildProcess::start_ready(
+        || {
+            // A kernel with real-time group scheduling has no real-time task in a new group.
+            policy::take_at(case.policy, case.priority())
+                .map_err(|errno| policy::describe_refusal(case.policy, errno))?;
+            take(burden, case).map_err(|error| error.to_string())
+        },
+        drop,
+    )?;
+    child.join();
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
 
-    use model::placement::Placement;
+    use rundata::placement::Placement;
 
     use super::*;
     use crate::ring::groups::PREFIX;

@@ -1,6 +1,5 @@
-//! Control groups with the cpu controller, one in the other, that a ring is put into, and that are
-//! gone behind it, however it ends: a process of its own waits for the end of all that may be in
-//! them, and removes them.
+//! Nested control groups with the cpu controller that a ring runs in. However the ring ends, a
+//! separate process waits for the end of all processes in the groups, and removes them.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -13,54 +12,52 @@ use rustix::process::{Pid, WaitOptions, test_kill_process, waitpid};
 use crate::machine::{CpuGroup, cpu_group};
 use crate::sys::act_behind;
 
-/// What the outermost is called, before the id of the process that made it.
+/// Name of the outermost group, before the id of the process that created it.
 pub const PREFIX: &str = "switchcost-ring-";
 
-/// Who is in a group.
+/// File with the processes of a group.
 const PROCS: &str = "cgroup.procs";
-/// Which controllers the groups in it have (version 2).
+/// File with the controllers that the groups within have (version 2).
 const SUBTREE: &str = "cgroup.subtree_control";
 
-/// How often, and how long apart, a removal is tried: who has just ended may still be in a group.
+/// Number of times that a removal is tried: a process that has just ended may still be in a group.
 const TRIES: u32 = 200;
+/// Time between two tries.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Groups that the calling process is in as long as this lives.
+/// Nested groups that the calling process is in until this is dropped.
 pub struct CgroupLevels {
-    /// Where the process was before.
+    /// Group that the process was in before.
     home: PathBuf,
-    /// Closed by the end of all who have it.
+    /// End of a pipe that this process and all that it forks hold. The remover waits until all have
+    /// ended.
     alive: Option<OwnedFd>,
     remover: Pid,
 }
 
 impl CgroupLevels {
-    /// Puts the calling process so many levels below the group that it is in, by those that have
-    /// the cpu controller.
-    pub fn below(levels: u32) -> Result<Self, String> {
+    /// Moves the calling process `levels` levels of groups with the cpu controller below its group.
+    pub fn enter(levels: u32) -> Result<Self, String> {
         let CpuGroup { own, parent, is_v2 } = cpu_group(Path::new("/"))?;
         let first = parent.join(format!("{PREFIX}{}", std::process::id()));
-        // Its own group may be one level below the one that hands the controller on.
+        // The own group may be one level below the one that has the controller for groups within.
         let count = levels + u32::from(own != parent);
-        let deeper = |path: PathBuf, level: u32| path.join(format!("level-{level}"));
-        let all: Vec<PathBuf> = (1..=count)
-            .scan(first, |path, level| {
-                let this = path.clone();
-                *path = deeper(path.clone(), level + 1);
-                Some(this)
-            })
-            .collect();
-        let (watched, alive) = pipe_with(PipeFlags::CLOEXEC).map_err(|why| why.to_string())?;
-        let failed = |errno: rustix::io::Errno| format!("fork: {errno}");
-        let remover = act_behind(watched, || remove(all.iter().rev()));
-        let groups = Self { home: own, alive: Some(alive), remover: remover.map_err(failed)? };
-        enter(&all, is_v2).map(|()| groups)
+        let mut folders = vec![first];
+        for level in 2..=count {
+            folders.push(folders[folders.len() - 1].join(format!("level-{level}")));
+        }
+        let (watched, alive) = pipe_with(PipeFlags::CLOEXEC).map_err(|error| error.to_string())?;
+        let remover = act_behind(watched, || remove_innermost_first(&folders))
+            .map_err(|errno| format!("fork: {errno}"))?;
+        let levels = Self { home: own, alive: Some(alive), remover };
+        create_and_enter(&folders, is_v2)?;
+        Ok(levels)
     }
 }
 
 impl Drop for CgroupLevels {
     fn drop(&mut self) {
-        // Where it is refused, the process's end empties the groups.
+        // If moving back is refused, the end of this process empties the groups.
         let is_home = fs::write(self.home.join(PROCS), std::process::id().to_string()).is_ok();
         drop(self.alive.take());
         if is_home {
@@ -69,29 +66,32 @@ impl Drop for CgroupLevels {
     }
 }
 
-/// Makes the groups, each in the one before, and enters the last.
-fn enter(all: &[PathBuf], is_v2: bool) -> Result<(), String> {
-    let at = |path: &Path, what: &str, error: std::io::Error| {
-        format!("{what} {}: {error} (run as root, or where the group is delegated)", path.display())
-    };
-    for (place, path) in all.iter().enumerate() {
-        fs::create_dir(path).map_err(|error| at(path, "cannot make", error))?;
-        if is_v2 && place + 1 < all.len() {
-            let file = path.join(SUBTREE);
-            fs::write(&file, "+cpu").map_err(|error| at(&file, "cannot write", error))?;
+/// Creates the groups, each in the one before, and enters the last.
+fn create_and_enter(folders: &[PathBuf], is_v2: bool) -> Result<(), String> {
+    for (index, folder) in folders.iter().enumerate() {
+        fs::create_dir(folder).map_err(|error| explain(folder, "cannot make", &error))?;
+        if is_v2 && index + 1 < folders.len() {
+            write(&folder.join(SUBTREE), "+cpu")?;
         }
     }
-    let Some(last) = all.last() else { return Ok(()) };
-    let file = last.join(PROCS);
-    fs::write(&file, std::process::id().to_string())
-        .map_err(|error| at(&file, "cannot write", error))
+    let Some(innermost) = folders.last() else { return Ok(()) };
+    write(&innermost.join(PROCS), &std::process::id().to_string())
 }
 
-/// Removes groups, the innermost first.
-fn remove<'a>(all: impl Iterator<Item = &'a PathBuf>) {
-    for path in all {
+fn write(file: &Path, text: &str) -> Result<(), String> {
+    fs::write(file, text).map_err(|error| explain(file, "cannot write", &error))
+}
+
+fn explain(path: &Path, failure: &str, error: &std::io::Error) -> String {
+    let path = path.display();
+    format!("{failure} {path}: {error} (run as root, or where the group is delegated)")
+}
+
+/// Removes groups that are ordered from the outermost to the innermost, once nobody is in them.
+fn remove_innermost_first(folders: &[PathBuf]) {
+    for folder in folders.iter().rev() {
         for _ in 0..TRIES {
-            match fs::remove_dir(path) {
+            match fs::remove_dir(folder) {
                 Err(error) if error.kind() == std::io::ErrorKind::ResourceBusy => {
                     std::thread::sleep(PAUSE);
                 }
@@ -101,37 +101,47 @@ fn remove<'a>(all: impl Iterator<Item = &'a PathBuf>) {
     }
 }
 
-/// Names of groups of ours that are there now.
-pub(super) fn left() -> Vec<String> {
+/// Returns the names of groups that were created by this program and exist now.
+pub(super) fn remaining() -> Vec<String> {
     let Ok(CpuGroup { parent, .. }) = cpu_group(Path::new("/")) else { return Vec::new() };
-    let Ok(folders) = fs::read_dir(parent) else { return Vec::new() };
-    let names = folders.flatten().map(|of| of.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.starts_with(PREFIX)).collect()
+    let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
+    let mut names = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(PREFIX) {
+            names.push(name);
+        }
+    }
+    names
 }
 
-/// Removes groups whose maker has ended, and whose remover was killed, too.
+/// Removes groups whose creator has ended and whose remover was killed.
 pub fn sweep() {
     let Ok(CpuGroup { parent, .. }) = cpu_group(Path::new("/")) else { return };
-    for name in left() {
-        let maker = name.strip_prefix(PREFIX).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
-        if maker.is_some_and(|pid| test_kill_process(pid).is_err()) {
-            let mut all = vec![parent.join(&name)];
-            while let Some(inner) = inner_of(all.last()) {
-                all.push(inner);
-            }
-            // Who is still in them is alive: these are not tried again.
-            all.iter().rev().for_each(|path| {
-                let _ = fs::remove_dir(path);
-            });
+    for name in remaining() {
+        let creator = name.strip_prefix(PREFIX).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
+        if creator.is_none_or(|pid| test_kill_process(pid).is_ok()) {
+            continue;
+        }
+        let mut folders = vec![parent.join(&name)];
+        while let Some(inner) = inner_group(&folders[folders.len() - 1]) {
+            folders.push(inner);
+        }
+        for folder in folders.iter().rev() {
+            // A group with processes is left: they are alive.
+            let _ = fs::remove_dir(folder);
         }
     }
 }
 
-/// The group of ours that is in another.
-fn inner_of(path: Option<&PathBuf>) -> Option<PathBuf> {
-    let folders = fs::read_dir(path?).ok()?.flatten();
-    let is_ours = |of: &fs::DirEntry| of.file_name().to_string_lossy().starts_with("level-");
-    folders.filter(is_ours).map(|of| of.path()).next()
+/// Returns the nested group within a group.
+fn inner_group(folder: &Path) -> Option<PathBuf> {
+    for entry in fs::read_dir(folder).ok()?.flatten() {
+        if entry.file_name().to_string_lossy().starts_with("level-") {
+            return Some(entry.path());
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -143,7 +153,7 @@ mod tests {
     /// A process in groups that is killed, with no chance to do anything about it.
     #[test]
     fn what_was_made_is_gone_when_its_maker_was_killed() {
-        let ready = || CgroupLevels::below(4);
+        let ready = || CgroupLevels::enter(4);
         let child = match ChildProcess::start_ready(ready, |_groups| sleep_for_ever()) {
             Ok(child) => child,
             Err(why) => {
@@ -151,9 +161,9 @@ mod tests {
             }
         };
         let name = format!("{PREFIX}{}", child.pid());
-        assert!(left().contains(&name));
+        assert!(remaining().contains(&name));
         drop(child);
-        testing::wait_for("removal", || (!left().contains(&name)).then_some(()));
+        testing::wait_for("removal", || (!remaining().contains(&name)).then_some(()));
     }
 
     #[test]

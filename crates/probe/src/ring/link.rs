@@ -1,47 +1,48 @@
-//! What carries the token from one member to the next, and what can go wrong with it. One file a
-//! family of links in `links/`; this is what each provides.
+//! A link: the mechanism that carries the token from one member to the next. The families of
+//! links are in `links/`; each implements [`Link`].
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use model::ring::Kind;
+use rundata::ring::Kind;
 
 pub use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 use crate::limits;
 use crate::procfs::UnreadableFile;
 use crate::sys::{SharedArea, TaskId, member_lost};
 
-/// A kind of link. Channels are made one at a time, before the member behind them exists; an end
-/// that a process does not use is dropped in it, so that what is held stays constant in the ring's
-/// size.
+/// A kind of link. Channels are created one at a time, before the member that receives exists.
+/// Each process drops the ends that it does not use, so that it holds the same number of them in a
+/// ring of any size.
 pub trait Link: 'static {
-    /// Either end.
+    /// Type of both ends.
     type End: LinkEnd + Send + 'static;
 
-    /// Done once in the leader before the first channel is made: what the members inherit.
+    /// Prepares the leader before the first channel is created. The members inherit the result.
     fn prepare() -> Result<(), CallError> {
         Ok(())
     }
 
-    /// Makes the channel between two neighbours: the end that sends, and the one that receives.
+    /// Creates the channel between two neighbours; returns the sending and the receiving end.
     fn channel(place: &ChannelPlace) -> Result<(Self::End, Self::End), CallError>;
 }
 
-/// Where in the ring a channel is.
+/// Position of a channel in the ring.
 #[derive(Clone)]
 pub struct ChannelPlace {
-    /// What the ring shares.
+    /// Memory that all members share.
     pub area: Arc<SharedArea>,
-    /// What the members are.
+    /// Whether members are processes or threads.
     pub kind: Kind,
-    /// The member that receives, who need not exist yet; the leader is 0.
+    /// Number of the receiving member, which need not exist yet; the leader is 0.
     pub to: u32,
 }
 
 impl ChannelPlace {
-    /// The receiver's process and thread ids, waited for: a thread stores its own once it runs.
+    /// Returns the receiver's process and thread ids. Waits for a thread, which stores its own id
+    /// once it runs.
     pub fn find(&self) -> Result<TaskId, LinkError> {
         let cell = &self.area.cells()[self.to as usize];
         loop {
@@ -55,38 +56,38 @@ impl ChannelPlace {
     }
 }
 
-/// Why a ring could not be measured.
+/// Reason why a ring could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum RingError {
-    /// No ring of this case can be made, the machine does not let the link, a policy or a CPU be
-    /// used, or a member ended too early or did not make its hops: why, and what to do.
+    /// The case is impossible, the machine refuses the link, the policy or the CPU, or a member
+    /// ended too early or did not make its hops. The text says why, and what to do.
     #[error("{0}")]
     Other(String),
-    /// A call that the link cannot do without was refused, whatever the ring's size.
+    /// A call that the link needs was refused; the ring's size does not matter.
     #[error("{}: {}", .0.0, .0.1)]
     Call(CallError),
-    /// The machine ran out of something while the ring was set up.
+    /// The machine ran out of a resource while the ring was set up.
     #[error(
         "a ring of {wanted} members could not be set up: {} failed at member {made} with {}. \
          {limits}",
         .call.0, .call.1
     )]
     Refused {
-        /// Ring size.
+        /// Members of the ring.
         wanted: u32,
-        /// Members that there were.
+        /// Members that existed.
         made: u32,
         /// The call that failed.
         call: CallError,
-        /// Which limit it was.
+        /// Description of the limit that was reached.
         limits: String,
     },
-    /// So many members cannot be made: none was.
+    /// The machine has no room for so many members; none was created.
     #[error("{wanted} members cannot be made: {limits}")]
     TooMany {
         /// Members of the ring.
         wanted: u32,
-        /// Which limit it is.
+        /// Description of the limit that forbids it.
         limits: String,
     },
     /// The members' memory cannot be allocated.
@@ -101,14 +102,14 @@ pub enum RingError {
 }
 
 impl RingError {
-    /// The call that failed when a ring of so many had so many members, and the limits behind it.
-    /// These are read while all members still live: only then do their counts include them.
+    /// Describes a call that failed when a ring of `wanted` members had `made` of them. The limits
+    /// behind it are read now, while all members live: later their counts would not include them.
     pub(super) fn refused(wanted: u32, made: u32, call: CallError) -> Self {
         let limits = limits::behind(call.0, call.1);
         Self::Refused { wanted, made, call, limits }
     }
 
-    /// Whether the machine ran out of something, so that a larger ring would fail too.
+    /// Returns whether the machine ran out of a resource: then a larger ring would fail too.
     pub fn is_exhaustion(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::TooMany { .. } | Self::Memory(_))
     }

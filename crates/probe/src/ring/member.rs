@@ -1,4 +1,21 @@
-//! The timed loops: what every member does, and what the leader does.
+//! The timed loops of members and leader, and the leader's counts.
+//!
+//! The worker is member 0, the leader. Whenever the ring stands still, the leader holds the token
+//! and all others sleep in their receive: only then can their counters be read. A *control lap* of
+//! one hop each tells them what comes next; the phase after it is timed. A ring of three and one
+//! batch of 40 laps:
+//!
+//! ```text
+//! leader    laps = 40   control lap   40 laps timed    laps = 0    control lap
+//! member 1              reports 0     40 hops                      reports 40, ends
+//! member 2              reports 0     40 hops                      reports 40, ends
+//! ```
+//!
+//! Nothing is believed that was not counted twice. Every member adds 1 to the token, so after 40
+//! laps of three members the leader must find it 120 higher (modulo 256): a member that was left
+//! out shows at once. And in each control lap every member reports all hops that it made in its
+//! [`MemberCell`], which must be what the leader announced so far. Control laps count on neither
+//! side.
 
 use std::mem::take;
 use std::sync::atomic::Ordering;
@@ -7,53 +24,56 @@ use super::link::{LinkEnd, LinkError, RingError};
 use super::meters::SliceMeters;
 use super::slices::{WaitBudget, in_slices};
 use crate::sys::{
-    MemberCell, MemberNotes, RegisterKind, SharedArea, WorkArray, begin_line, member_lost,
-    monotonic_raw_ns, own_thread_cpu_ns, reference_quantum, wait_uninterruptible,
+    MemberCell, MemberNotes, RegisterKind, SharedArea, SoloTimes, WorkArray, begin_line,
+    member_lost, monotonic_raw_ns, own_thread_cpu_ns, reference_quantum, run_quantum,
+    wait_uninterruptible,
 };
-use model::ring::Slices;
+use rundata::ring::Slices;
 use rustix::io::Errno;
 
-/// Does it again when a signal came between that was not a member's death: some waits end even when
-/// the process was stopped and goes on (signal(7)).
+/// Repeats `act` if a signal interrupted it that was not a member's death: some waits end even when
+/// the process was stopped and continued (signal(7)).
 #[inline(always)]
 fn retry<T>(mut act: impl FnMut() -> Result<T, LinkError>) -> Result<T, LinkError> {
     loop {
         match act() {
             Ok(done) => return Ok(done),
-            Err(error) => repeatable(error)?,
+            Err(error) => check_repeatable(error)?,
         }
     }
 }
 
-/// Apart and cold: a token that arrives pays one branch for all of it.
+/// Returns `Ok` if what failed can be repeated, else the error. Separate and cold: a token that
+/// arrives pays one branch for all of it.
 #[cold]
 #[inline(never)]
-fn repeatable(error: LinkError) -> Result<(), LinkError> {
+fn check_repeatable(error: LinkError) -> Result<(), LinkError> {
     match error {
         LinkError::Kernel(Errno::INTR) if !member_lost() => Ok(()),
         lost => Err(lost),
     }
 }
 
-/// Work of one hop.
+/// Work of a member in each hop.
 pub trait HopWork: 'static {
-    /// Does it once.
+    /// Does the work of one hop.
     fn touch(&mut self);
 
-    /// Called before each batch, outside of the timed loop.
+    /// Prepares the work for a batch. Called outside of the timed loop.
     fn begin(&mut self) {}
 
-    /// Moves its memory to another of its places, if it has some.
+    /// Moves the working set to another of its places, if it has several.
     fn move_to(&mut self, _place: u32) {}
 
-    /// Where it notes the pieces of its walk, if it can be cut.
+    /// Sets where the times of pieces are noted, if the walk can be cut.
     fn note_to(&mut self, _notes: MemberNotes) {}
 
-    /// Cuts its walk into so many pieces, 0 for none, and notes those of so many hops from now on.
+    /// Cuts the walk into `_pieces` pieces (0: not at all) and notes the times of the next
+    /// `_noted_hops` hops.
     fn cut(&mut self, _pieces: u32, _noted_hops: u64) {}
 }
 
-/// No work: the bare switch.
+/// No work: only the switch is measured.
 pub struct NoWork;
 
 impl HopWork for NoWork {
@@ -86,49 +106,50 @@ impl<K: RegisterKind> HopWork for K {
         self.write();
     }
 
-    /// What a library call left in use is not of this state.
+    /// Clears registers that library calls have left in use: they are not part of this state.
     fn begin(&mut self) {
         self.clear();
         self.write();
     }
 }
 
-/// A member's two ends and its work.
+/// A member of the ring: its two ends and its work.
 pub struct RingMember<E, W> {
-    /// Where the token goes.
+    /// End by which the token leaves.
     pub sender: E,
-    /// Where it comes from.
+    /// End by which the token arrives.
     pub receiver: E,
-    /// What is done with it in hand.
+    /// Work done while the member has the token.
     pub work: W,
-    /// A channel of its own, to be alone with, where each member has one: what it sends by the
-    /// first end comes back by the second.
-    pub own: Option<(E, E)>,
+    /// Both ends of a channel to itself, for solos: what the member sends by the first end arrives
+    /// at the second.
+    pub solo_ends: Option<(E, E)>,
 }
 
-/// A member as all code around the timed loops sees it, the same for all links and all work: a call
-/// by pointer a batch, none a hop.
+/// A member without its types of link and work, for the code around the timed loops: one call by
+/// pointer for each batch, none for each hop.
 pub trait TimedMember {
-    /// A member's laps.
+    /// Makes the hops of `laps` laps: receives, works and sends.
     fn pass(&mut self, laps: u64) -> Result<(), LinkError>;
-    /// The leader's laps: it starts with the token in hand and ends so, and gives the last token.
+    /// Makes the leader's hops of `laps` laps. The leader has `token` at the start; returns the
+    /// token that it has at the end.
     fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError>;
     /// Waits for the token.
     fn receive(&mut self) -> Result<u8, LinkError>;
     /// Passes the token on.
     fn send(&mut self, token: u8) -> Result<(), LinkError>;
-    /// [`LinkEnd::settle`].
+    /// Calls [`LinkEnd::settle`] of the sending end.
     fn settle(&mut self) -> Result<(), LinkError>;
-    /// Its work.
+    /// Returns the member's work.
     fn work(&mut self) -> &mut dyn HopWork;
-    /// Puts its own channel in the place of the ring's, or the ring's back. False where it has
-    /// none.
-    fn exchange(&mut self) -> bool;
-    /// Whether it has a channel of its own.
-    fn has_own(&self) -> bool;
-    /// [`LinkEnd::POLLS`].
+    /// Exchanges the ends of the ring and those of the solo channel. Returns false if there is no
+    /// solo channel.
+    fn exchange_ends(&mut self) -> bool;
+    /// Returns whether the member has a channel for solos.
+    fn has_solo_ends(&self) -> bool;
+    /// Returns [`LinkEnd::POLLS`].
     fn polls(&self) -> bool;
-    /// [`LinkEnd::INTERRUPTIBLE`].
+    /// Returns [`LinkEnd::INTERRUPTIBLE`].
     fn is_interruptible(&self) -> bool;
 }
 
@@ -172,15 +193,15 @@ impl<E: LinkEnd, W: HopWork> TimedMember for RingMember<E, W> {
         &mut self.work
     }
 
-    fn exchange(&mut self) -> bool {
-        let Some(own) = &mut self.own else { return false };
-        std::mem::swap(&mut self.sender, &mut own.0);
-        std::mem::swap(&mut self.receiver, &mut own.1);
+    fn exchange_ends(&mut self) -> bool {
+        let Some((sender, receiver)) = &mut self.solo_ends else { return false };
+        std::mem::swap(&mut self.sender, sender);
+        std::mem::swap(&mut self.receiver, receiver);
         true
     }
 
-    fn has_own(&self) -> bool {
-        self.own.is_some()
+    fn has_solo_ends(&self) -> bool {
+        self.solo_ends.is_some()
     }
 
     fn polls(&self) -> bool {
@@ -192,50 +213,54 @@ impl<E: LinkEnd, W: HopWork> TimedMember for RingMember<E, W> {
     }
 }
 
-/// The member alone: laps of a ring of one by its own channel, on the memory that it has in the
-/// ring. As many laps as are timed come before, up to [`WARM_LAPS`], so that its memory is where it
-/// is when nobody else runs. The times go to `cell`. Without a channel of its own it does nothing.
-fn alone(member: &mut dyn TimedMember, laps: u64, cell: &MemberCell) -> Result<(), LinkError> {
-    if !member.exchange() {
+/// Makes a solo: laps of a ring of one over the member's own channel, on the memory that it uses in
+/// the ring. Up to [`WARM_LAPS`] untimed laps come before, so that the caches hold its memory as
+/// they do when nobody else runs. Stores the times in `cell`. Does nothing if the member has no
+/// channel for solos.
+fn run_solo(member: &mut dyn TimedMember, laps: u64, cell: &MemberCell) -> Result<(), LinkError> {
+    if !member.exchange_ends() {
         return Ok(());
     }
-    let timed = member.drive(0, laps.min(WARM_LAPS)).and_then(|token| {
-        let mut quanta = Slices::with_room_for(1, laps);
-        reference_quantum(monotonic_raw_ns(), &mut quanta);
-        let used_before_ns = own_thread_cpu_ns();
-        let start = monotonic_raw_ns();
-        member.drive(token, laps)?;
-        let elapsed_ns = monotonic_raw_ns().wrapping_sub(start);
-        let used_ns = own_thread_cpu_ns().wrapping_sub(used_before_ns);
-        reference_quantum(monotonic_raw_ns(), &mut quanta);
-        let quanta = quanta.latency_ns.into_iter().zip(quanta.throughput_ns);
-        let quanta = quanta.flat_map(|times| [times.0, times.1].map(u64::from));
-        let times = [elapsed_ns, used_ns].into_iter().chain(quanta);
-        cell.solo_ns.iter().zip(times).for_each(|(slot, ns)| slot.store(ns, Ordering::Release));
-        Ok(())
-    });
-    member.exchange();
+    let timed = time_solo(member, laps, cell);
+    member.exchange_ends();
     timed
 }
 
-/// A member's life: a control lap announces the laps of the next batch and settles the account of
-/// the last one; zero laps announce the end. In a phase of solos each member makes its own when the
-/// token comes.
+/// Times the solo of a member whose ends are those of its own channel.
+fn time_solo(member: &mut dyn TimedMember, laps: u64, cell: &MemberCell) -> Result<(), LinkError> {
+    let token = member.drive(0, laps.min(WARM_LAPS))?;
+    let (quantum_before, _) = run_quantum(monotonic_raw_ns());
+    let cpu_before_ns = own_thread_cpu_ns();
+    let start_ns = monotonic_raw_ns();
+    member.drive(token, laps)?;
+    let elapsed_ns = monotonic_raw_ns().wrapping_sub(start_ns);
+    let cpu_ns = own_thread_cpu_ns().wrapping_sub(cpu_before_ns);
+    let (quantum_after, _) = run_quantum(monotonic_raw_ns());
+    cell.set_solo(&SoloTimes { elapsed_ns, cpu_ns, quantum_before, quantum_after });
+    Ok(())
+}
+
+/// Waits at the gate for the next phase, if members of this link wait for the token awake.
+fn wait_for_phase(polls: bool, area: &SharedArea, passed_phases: &mut u32) {
+    if polls {
+        area.wait_at_gate(*passed_phases);
+        *passed_phases = passed_phases.wrapping_add(1);
+    }
+}
+
+/// Runs a member until the leader announces the end. Each round is a control lap, which announces
+/// the laps of the next phase (0: the end) and reports the hops made so far, and then that phase:
+/// laps of the ring, or one solo of each member when the token comes to it.
 pub fn follow(
     member: &mut dyn TimedMember,
     area: &SharedArea,
     cell: &MemberCell,
 ) -> Result<(), LinkError> {
-    let (mut hops, mut phases) = (0, 0);
+    let mut hops = 0;
+    let mut passed_phases = 0;
     let polls = member.polls();
-    let mut rest = || {
-        if polls {
-            area.wait_at_gate(phases);
-            phases = phases.wrapping_add(1);
-        }
-    };
     loop {
-        rest();
+        wait_for_phase(polls, area, &mut passed_phases);
         let token = member.receive()?;
         cell.hops.store(hops, Ordering::Release);
         let laps = area.laps.load(Ordering::Acquire);
@@ -244,69 +269,71 @@ pub fn follow(
         if laps == 0 {
             return Ok(());
         }
-        rest();
+        wait_for_phase(polls, area, &mut passed_phases);
         member.work().move_to(area.place.load(Ordering::Acquire) as u32);
-        cut(member, area);
+        cut_walk(member, area);
         member.work().begin();
-        match area.solo_laps.load(Ordering::Acquire) {
-            solo_laps if solo_laps > 0 && member.has_own() => {
-                let token = member.receive()?;
-                alone(member, solo_laps, cell)?;
-                member.send(token.wrapping_add(1))?;
-            }
-            _ => member.pass(laps)?,
+        let solo_laps = area.solo_laps.load(Ordering::Acquire);
+        if solo_laps > 0 && member.has_solo_ends() {
+            let token = member.receive()?;
+            run_solo(member, solo_laps, cell)?;
+            member.send(token.wrapping_add(1))?;
+        } else {
+            member.pass(laps)?;
         }
         hops += laps;
     }
 }
 
-/// Cuts the member's walk as the leader wants it from this phase on.
-fn cut(member: &mut dyn TimedMember, area: &SharedArea) {
+/// Cuts the member's walk as the leader has announced it for this phase.
+fn cut_walk(member: &mut dyn TimedMember, area: &SharedArea) {
     let pieces = area.pieces.load(Ordering::Acquire) as u32;
     member.work().cut(pieces, area.noted_hops.load(Ordering::Acquire));
 }
 
-/// Laps that come before those of a solo, and before those of a ring between two solos.
+/// Untimed laps before those of a solo, and before those of the ring between two solos.
 pub(super) const WARM_LAPS: u64 = 2;
 
-/// The leader: it holds the token whenever the ring stands still.
+/// The leader of a ring. It has the token whenever the ring stands still.
 pub struct RingLeader<'a> {
     member: Box<dyn TimedMember + 'a>,
     pub(super) area: &'a SharedArea,
     token: u8,
+    /// Hops that each member must have made so far, without control laps.
     hops: u64,
     meters: SliceMeters,
 }
 
 impl<'a> RingLeader<'a> {
-    /// The leader of the ring whose members share `area`.
+    /// Builds the leader of the ring whose members share `area`.
     pub fn new(member: Box<dyn TimedMember + 'a>, area: &'a SharedArea) -> Self {
         Self { member, area, token: 0, hops: 0, meters: SliceMeters::default() }
     }
 
-    /// What is read around each slice, from the next batch on.
-    pub fn reads(&mut self, meters: SliceMeters) {
+    /// Sets what is read around each slice from the next batch on.
+    pub fn set_meters(&mut self, meters: SliceMeters) {
         self.meters = meters;
     }
 
-    /// Whether each member has a channel of its own, so that there are solos.
+    /// Returns whether members can make solos.
     pub fn has_solos(&self) -> bool {
-        self.member.has_own()
+        self.member.has_solo_ends()
     }
 
-    /// What each member reports, the leader first.
+    /// Returns what each member reports, the leader first.
     pub fn cells(&self) -> &'a [MemberCell] {
         self.area.cells()
     }
 
     /// Runs `laps` laps and checks that each member has changed the token in each.
-    fn laps(&mut self, laps: u64) -> Result<(), RingError> {
+    fn run_laps(&mut self, laps: u64) -> Result<(), RingError> {
         let changes = (laps as u8).wrapping_mul(self.area.cells().len() as u8);
         let expected = self.token.wrapping_add(changes);
-        let found = match self.member.is_interruptible() {
-            true => self.member.drive(self.token, laps)?,
-            false => wait_uninterruptible(|| self.member.drive(self.token, laps))
-                .unwrap_or(Err(LinkError::Closed))?,
+        let found = if self.member.is_interruptible() {
+            self.member.drive(self.token, laps)?
+        } else {
+            wait_uninterruptible(|| self.member.drive(self.token, laps))
+                .unwrap_or(Err(LinkError::Closed))?
         };
         if found != expected {
             return Err(RingError::Other(format!(
@@ -318,13 +345,13 @@ impl<'a> RingLeader<'a> {
         Ok(())
     }
 
-    /// A control lap: announces the laps of the next batch (0: the end) and checks that every
-    /// member made all hops of those before.
+    /// Makes a control lap: announces the laps of the next phase (0: the end) and checks that every
+    /// member made all hops of the phases before.
     pub fn announce(&mut self, laps: u64) -> Result<(), RingError> {
         self.area.laps.store(laps, Ordering::Release);
         self.member.settle()?;
-        self.begin();
-        self.laps(1)?;
+        self.begin_phase();
+        self.run_laps(1)?;
         for (member, cell) in self.area.cells().iter().enumerate().skip(1) {
             let found = cell.hops.load(Ordering::Acquire);
             if found != self.hops {
@@ -337,70 +364,70 @@ impl<'a> RingLeader<'a> {
         Ok(())
     }
 
-    /// Solos: one lap of the ring, in which each member makes `laps` laps alone when the token
-    /// comes to it, the leader first. What they took is in the cells.
-    pub fn solos(&mut self, laps: u64) -> Result<(), RingError> {
+    /// Runs a phase of solos: one lap of the ring, in which each member makes a solo of `laps` laps
+    /// when the token comes to it, the leader first. Their times are in the cells.
+    pub fn run_solos(&mut self, laps: u64) -> Result<(), RingError> {
         self.area.solo_laps.store(laps, Ordering::Release);
         self.announce(1)?;
-        cut(&mut *self.member, self.area);
-        alone(&mut *self.member, laps, &self.area.cells()[0])?;
-        self.laps(1)?;
+        cut_walk(&mut *self.member, self.area);
+        run_solo(&mut *self.member, laps, &self.area.cells()[0])?;
+        self.run_laps(1)?;
         self.hops += 1;
         self.area.solo_laps.store(0, Ordering::Release);
         Ok(())
     }
 
-    /// All members' memory at this of their places, from the control lap on that this announces.
-    /// Gives the time of the fastest of so many laps there, after [`WARM_LAPS`], with a quantum
-    /// before and behind them.
+    /// Moves the working sets of all members to this of their places. Returns the time of the
+    /// fastest of `laps` laps there in nanoseconds, after [`WARM_LAPS`], and a quantum before and
+    /// after them.
     pub fn move_to(&mut self, place: u32, laps: u64) -> Result<(u64, Slices), RingError> {
         self.area.place.store(place.into(), Ordering::Release);
         self.announce(WARM_LAPS + laps)?;
         self.member.work().move_to(place);
-        self.begin();
+        self.begin_phase();
         let mut quanta = Slices::with_room_for(1, 1);
-        self.laps(WARM_LAPS)?;
-        let mut now = reference_quantum(monotonic_raw_ns(), &mut quanta);
+        self.run_laps(WARM_LAPS)?;
+        let mut now_ns = reference_quantum(monotonic_raw_ns(), &mut quanta);
         let mut fastest_ns = u64::MAX;
         for _ in 0..laps {
-            self.laps(1)?;
-            let end = monotonic_raw_ns();
-            fastest_ns = fastest_ns.min(end.wrapping_sub(now));
-            now = end;
+            self.run_laps(1)?;
+            let end_ns = monotonic_raw_ns();
+            fastest_ns = fastest_ns.min(end_ns.wrapping_sub(now_ns));
+            now_ns = end_ns;
         }
-        reference_quantum(now, &mut quanta);
+        reference_quantum(now_ns, &mut quanta);
         self.hops += WARM_LAPS + laps;
         Ok((fastest_ns, quanta))
     }
 
-    /// One phase of the ring between two of solos: `count` slices, after [`WARM_LAPS`] laps, all
-    /// announced together, with a quantum before, between and behind them.
-    pub fn between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), RingError> {
+    /// Runs the phase of the ring between two phases of solos: `count` slices after [`WARM_LAPS`]
+    /// laps, all announced together, with a quantum before, between and after them.
+    pub fn run_between_solos(&mut self, count: u64, slices: &mut Slices) -> Result<(), RingError> {
         let laps = count * slices.laps;
         self.announce(laps + WARM_LAPS)?;
-        cut(&mut *self.member, self.area);
-        self.laps(WARM_LAPS)?;
+        cut_walk(&mut *self.member, self.area);
+        self.run_laps(WARM_LAPS)?;
         reference_quantum(monotonic_raw_ns(), slices);
         let mut meters = take(&mut self.meters);
-        // Counts are of the samples, and would disturb these for nothing.
+        // Events are counted in samples only; here they would disturb without use.
         let events = meters.events.take();
-        let made = in_slices(laps, slices, &meters, |laps| self.laps(laps), |_| ());
+        let result = in_slices(laps, slices, &meters, |laps| self.run_laps(laps), |_| ());
         self.meters = SliceMeters { events, ..meters };
-        made?;
+        result?;
         self.hops += laps + WARM_LAPS;
         Ok(())
     }
 
-    /// Wakes members that sleep between the laps because they do not within.
-    fn begin(&self) {
+    /// Opens the gate for members that wait for the token awake and sleep at the gate.
+    fn begin_phase(&self) {
         if self.member.polls() {
             self.area.open_gate();
         }
     }
 
-    /// The announced batch in slices of so many laps, with reference quanta around each. The
-    /// members wait meanwhile: the leader has the token. `budget` is for slices that wait. Gives
-    /// the time of the laps.
+    /// Runs the announced batch in slices with reference quanta around each, during which the other
+    /// members sleep. `budget` limits how long slices wait for an unshared core. Returns the time
+    /// of the laps in nanoseconds.
     pub fn batch_in_slices(
         &mut self,
         laps: u64,
@@ -408,37 +435,42 @@ impl<'a> RingLeader<'a> {
         budget: &mut WaitBudget,
     ) -> Result<u64, RingError> {
         self.member.work().begin();
-        let now = reference_quantum(monotonic_raw_ns(), slices);
-        reference_quantum(now, slices);
+        let now_ns = reference_quantum(monotonic_raw_ns(), slices);
+        reference_quantum(now_ns, slices);
         budget.wait(slices);
-        self.begin();
-        // Members that spin while the leader waits would be what it waits for to end.
-        let waits = !self.member.polls();
-        let pause = |slices: &mut _| {
-            if waits {
-                budget.wait(slices)
-            }
-        };
+        self.begin_phase();
+        // Members that poll share the core themselves: the leader would wait for them to stop.
+        let can_wait = !self.member.polls();
         let meters = take(&mut self.meters);
-        let made = in_slices(laps, slices, &meters, |laps| self.laps(laps), pause);
+        let result = in_slices(
+            laps,
+            slices,
+            &meters,
+            |laps| self.run_laps(laps),
+            |slices| {
+                if can_wait {
+                    budget.wait(slices)
+                }
+            },
+        );
         self.meters = meters;
-        let (elapsed_ns, now) = made?;
-        reference_quantum(now, slices);
+        let (elapsed_ns, now_ns) = result?;
+        reference_quantum(now_ns, slices);
         self.hops += laps;
         Ok(elapsed_ns)
     }
 
-    /// The announced batch, between two readings of `clock` and no more. Gives the time.
+    /// Runs the announced batch between two readings of `clock`. Returns the time between them.
     pub fn batch(&mut self, laps: u64, clock: &mut dyn FnMut() -> u64) -> Result<u64, RingError> {
         self.member.work().begin();
-        // The counts are taken already: what wakes the members is in the time as it is in them.
-        let start = clock();
-        self.begin();
-        let done = self.laps(laps);
-        let end = clock();
-        done?;
+        // The counts were read before: waking the members is part of them, and so of the time.
+        let start_ns = clock();
+        self.begin_phase();
+        let result = self.run_laps(laps);
+        let end_ns = clock();
+        result?;
         self.hops += laps;
-        Ok(end.wrapping_sub(start))
+        Ok(end_ns.wrapping_sub(start_ns))
     }
 }
 
@@ -447,7 +479,7 @@ mod tests {
     use super::*;
     use crate::ring::link::{ChannelPlace, Link};
     use crate::ring::links::PipeLink;
-    use model::ring::Kind;
+    use rundata::ring::Kind;
     use std::os::fd::OwnedFd;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
@@ -492,15 +524,15 @@ mod tests {
                             }
                         }
                     } else {
-                        let own = Some(channel());
-                        let mut seat = RingMember { sender, receiver, work: work(), own };
+                        let solo_ends = Some(channel());
+                        let mut seat = RingMember { sender, receiver, work: work(), solo_ends };
                         let _ = follow(&mut seat, area, &area.cells()[member]);
                     }
                 });
             }
             let sender = senders[0].take().unwrap();
             let receiver = receivers[members - 1].take().unwrap();
-            let seat = RingMember { sender, receiver, work: work(), own: Some(channel()) };
+            let seat = RingMember { sender, receiver, work: work(), solo_ends: Some(channel()) };
             let mut leader = RingLeader::new(Box::new(seat), &area);
             lead(&mut leader)
         })
@@ -524,7 +556,7 @@ mod tests {
     #[test]
     fn each_member_is_alone_once_a_phase_and_its_times_are_its_own() {
         with_ring(3, None, |leader| {
-            leader.solos(50).unwrap();
+            leader.run_solos(50).unwrap();
             let times = |leader: &RingLeader| -> Vec<[u64; 6]> {
                 leader
                     .cells()
@@ -536,11 +568,11 @@ mod tests {
             assert!(first.iter().all(|times| times.iter().all(|ns| *ns > 0)), "{first:?}");
             // A batch of the ring between two phases leaves the solos alone.
             let mut slices = Slices::with_room_for(4, 5);
-            leader.between_solos(4, &mut slices).unwrap();
+            leader.run_between_solos(4, &mut slices).unwrap();
             assert!(slices.elapsed_ns.iter().all(|ns| *ns > 0), "{slices:?}");
             let counts = (slices.elapsed_ns.len(), slices.latency_ns.len());
             assert_eq!((counts, times(leader)), ((4, 5), first));
-            leader.solos(50).unwrap();
+            leader.run_solos(50).unwrap();
             leader.announce(7).unwrap();
             leader.batch(7, &mut || 0).unwrap();
             leader.announce(0).unwrap();
@@ -602,12 +634,12 @@ mod tests {
             |leader| {
                 leader.move_to(1, 5).unwrap();
                 let moved = touches()[1];
-                leader.solos(50).unwrap();
+                leader.run_solos(50).unwrap();
                 // Two control laps of the leader: this one, and the lap in which the solos are
                 // made.
                 let alone = 3 * (50 + WARM_LAPS) + 2;
                 assert_eq!(touches(), [1, moved + alone, 0]);
-                leader.between_solos(4, &mut Slices::with_room_for(4, 5)).unwrap();
+                leader.run_between_solos(4, &mut Slices::with_room_for(4, 5)).unwrap();
                 leader.announce(0).unwrap();
                 let ring = 3 * (4 * 5 + WARM_LAPS) + 2;
                 assert_eq!(touches(), [1, moved + alone + ring, 0]);
@@ -684,7 +716,7 @@ mod tests {
         let area = SharedArea::new(2, false).unwrap();
         let (sender, _) = channel();
         let (_, receiver) = channel();
-        let seat = RingMember { sender, receiver, work: NoWork, own: None };
+        let seat = RingMember { sender, receiver, work: NoWork, solo_ends: None };
         let mut leader = RingLeader::new(Box::new(seat), &area);
         assert!(matches!(leader.announce(1), Err(RingError::Lost(_))));
     }

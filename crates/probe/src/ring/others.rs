@@ -1,4 +1,4 @@
-//! The members besides the leader, seen from the leader: their end, and what they died of.
+//! The other members as the leader sees them: how they ended, and which one failed first.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -14,25 +14,24 @@ use crate::sys::{ChildProcess, SharedArea, TaskId};
 pub const STATUS_LOST: i32 = 3;
 /// Exit status of a member whose leader was gone before it started.
 pub const STATUS_ORPHAN: i32 = 4;
-/// Exit status of a member that could not be put on its CPU.
+/// Exit status of a member that could not be moved to its CPU.
 pub const STATUS_PLACE: i32 = 5;
-/// It was refused the memory of its work.
+/// Exit status of a member that was refused the memory of its work.
 pub const STATUS_MEMORY: i32 = 6;
 /// Exit status of a process that panicked, as the standard library gives it.
 const STATUS_PANIC: i32 = 101;
 
-/// How often a post-mortem looks for a first end, before it says that there was none: a panic that
-/// writes its stack on a busy machine takes its time.
+/// Number of times that a post-mortem looks for members that have ended: a panic that prints its
+/// stack on a busy machine may take long.
 const ATTEMPTS: u32 = 100;
-/// Time before each look.
+/// Time before each of these looks.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
-/// All members but the leader that the kernel knows, in the order of the ring. None where all run
-/// in the leader's own thread.
+/// All members but the leader, in the order of the ring. Empty if all run in the leader's thread.
 #[derive(Default)]
 pub struct OtherMembers(pub Vec<OtherMember>);
 
-/// One of the others.
+/// A member that is not the leader.
 pub enum OtherMember {
     /// A child of the worker. Dropping it kills it.
     Process(ChildProcess),
@@ -41,94 +40,107 @@ pub enum OtherMember {
 }
 
 impl OtherMembers {
-    /// The children whose ids the leader has left in the cells, the first ones of the ring.
+    /// Builds the list from the process ids that the leader has stored in the cells. They are those
+    /// of the first members of the ring, if not all were created.
     pub fn of_processes(area: &SharedArea) -> Self {
-        let tids = area.cells().iter().skip(1).map(|cell| cell.tid.load(Ordering::Acquire) as i32);
-        let pids = tids.map_while(Pid::from_raw);
-        Self(pids.map(|pid| OtherMember::Process(ChildProcess(pid))).collect())
+        let mut members = Vec::new();
+        for cell in &area.cells()[1..] {
+            let Some(pid) = Pid::from_raw(cell.tid.load(Ordering::Acquire) as i32) else { break };
+            members.push(OtherMember::Process(ChildProcess(pid)));
+        }
+        Self(members)
     }
 
-    /// The members as tasks whose counters can be read. All must have started: a lap is proof.
+    /// Returns the tasks whose counters are read. All members must have started, which a lap
+    /// proves.
     pub fn tasks(&self, area: &SharedArea) -> Vec<TaskId> {
-        let own = std::process::id() as i32;
-        let tids = area.cells().iter().skip(1).map(|cell| cell.tid.load(Ordering::Acquire) as i32);
-        let task = |(other, tid): (&OtherMember, i32)| match other {
-            OtherMember::Process(_) => TaskId { pid: tid, tid },
-            OtherMember::Thread(_) => TaskId { pid: own, tid },
-        };
-        self.0.iter().zip(tids).map(task).collect()
+        let own_pid = std::process::id() as i32;
+        let mut tasks = Vec::with_capacity(self.0.len());
+        for (member, cell) in self.0.iter().zip(&area.cells()[1..]) {
+            let tid = cell.tid.load(Ordering::Acquire) as i32;
+            let pid = match member {
+                OtherMember::Process(_) => tid,
+                OtherMember::Thread(_) => own_pid,
+            };
+            tasks.push(TaskId { pid, tid });
+        }
+        tasks
     }
 
-    /// Waits for all after the announced end.
+    /// Waits for all members after the announced end.
     pub fn finish(self) -> Result<(), RingError> {
-        for (member, other) in (1..).zip(self.0) {
-            if let Some(how) = other.end().description(0) {
-                return Err(ended_early(member, &how));
+        for (number, member) in (1..).zip(self.0) {
+            if let Some(how) = member.wait_for_exit().description(0) {
+                return Err(ended_early(number, &how));
             }
         }
         Ok(())
     }
 
-    /// Gives the cause of the error: a member that is gone shows as a lost token or, between
-    /// batches, in its counters. Processes that are left are killed as they are dropped, threads
-    /// end with the worker.
+    /// Returns the cause of an error: a member that has ended shows as a lost token or, between
+    /// batches, as counters that cannot be read. Processes that still run are killed when they are
+    /// dropped; threads end with the worker.
     pub fn end_after(self, error: RingError, area: &SharedArea) -> RingError {
-        let by_a_death = match error {
+        let may_be_a_death = match error {
             RingError::Lost(_) => true,
-            // Where the counters of nobody can be read, no member has to be gone.
+            // If the leader's own counters cannot be read either, no member has to be gone.
             RingError::Count(_) => Path::new("/proc/self/stat").exists(),
             _ => false,
         };
-        if by_a_death { self.post_mortem(area).unwrap_or(error) } else { error }
+        if may_be_a_death { self.post_mortem(area).unwrap_or(error) } else { error }
     }
 
-    /// After the token was lost: which member went first, if any did. Members that only noticed the
-    /// loss come after one that was killed or refused.
+    /// Finds the member that failed first after a loss of the token, if any did. Members that only
+    /// noticed the loss rank behind one that was killed or refused something.
     fn post_mortem(self, area: &SharedArea) -> Option<RingError> {
-        let mut left: Vec<(u32, OtherMember)> = (1..).zip(self.0).collect();
-        let (mut ends, mut found) = (Vec::new(), None);
+        let mut running: Vec<(u32, OtherMember)> = (1..).zip(self.0).collect();
+        let mut exits = Vec::new();
+        let mut first_loss = None;
         for _ in 0..ATTEMPTS {
-            // The loss travels round the ring before it reaches the leader, but deaths are reported
-            // when the kernel gets to it.
+            // The loss travels round the ring to the leader, possibly before the kernel reports the
+            // death that caused it.
             std::thread::sleep(BETWEEN_ATTEMPTS);
-            let mut still = Vec::new();
-            for (member, other) in left {
-                match other.try_end() {
-                    Ok(end) => ends.push((member, end)),
-                    Err(other) => still.push((member, other)),
+            let mut still_running = Vec::new();
+            for (number, member) in running {
+                match member.try_exit() {
+                    Ok(exit) => exits.push((number, exit)),
+                    Err(member) => still_running.push((number, member)),
                 }
             }
-            left = still;
-            found = culprit(&ends, area);
-            // The death that a member noticed may be reported after its own end: a process is gone
-            // when all that it held is, its ends of the ring first.
-            if found.as_ref().is_some_and(|culprit| !culprit.only_noticed) || left.is_empty() {
+            running = still_running;
+            first_loss = find_first_loss(&exits, area);
+            // A death may be reported after the end of the member that noticed it: a process closes
+            // its ends of the ring before it is gone.
+            let is_certain = first_loss.as_ref().is_some_and(|loss| !loss.only_noticed);
+            if is_certain || running.is_empty() {
                 break;
             }
         }
-        found.map(|culprit| culprit.error)
+        first_loss.map(|loss| loss.error)
     }
 }
 
 impl OtherMember {
-    /// Its end, waited for.
-    fn end(self) -> MemberExit {
+    /// Waits for the member's end.
+    fn wait_for_exit(self) -> MemberExit {
         match self {
-            Self::Process(child) => {
-                child.end(WaitOptions::empty()).map_or(MemberExit::Status(0), MemberExit::of)
-            }
+            Self::Process(child) => match child.end(WaitOptions::empty()) {
+                Ok(status) => MemberExit::from_status(status),
+                Err(_) => MemberExit::Status(0),
+            },
             Self::Thread(handle) => MemberExit::Status(handle.join().unwrap_or(STATUS_PANIC)),
         }
     }
 
-    /// Its end if it has come.
-    fn try_end(self) -> Result<MemberExit, Self> {
+    /// Returns how the member ended, or the member if it still runs.
+    fn try_exit(self) -> Result<MemberExit, Self> {
         match self {
-            Self::Process(child) => {
-                child.end(WaitOptions::NOHANG).map(MemberExit::of).map_err(Self::Process)
-            }
+            Self::Process(child) => match child.end(WaitOptions::NOHANG) {
+                Ok(status) => Ok(MemberExit::from_status(status)),
+                Err(child) => Err(Self::Process(child)),
+            },
             Self::Thread(handle) if !handle.is_finished() => Err(Self::Thread(handle)),
-            thread => Ok(thread.end()),
+            thread => Ok(thread.wait_for_exit()),
         }
     }
 }
@@ -141,14 +153,18 @@ enum MemberExit {
 }
 
 impl MemberExit {
-    /// Stopped ones are not asked for: it has ended in one of the two ways.
-    fn of(status: Option<WaitStatus>) -> Self {
-        let signal = status.and_then(WaitStatus::terminating_signal).map(Self::Signal);
-        let code = || status.map_or(Some(0), WaitStatus::exit_status).unwrap_or(STATUS_LOST);
-        signal.unwrap_or_else(|| Self::Status(code()))
+    /// Reads a wait status: of a process that has ended, as stopped ones are not waited for. `None`
+    /// is a process whose status is not known.
+    fn from_status(status: Option<WaitStatus>) -> Self {
+        let Some(status) = status else { return Self::Status(0) };
+        match status.terminating_signal() {
+            Some(signal) => Self::Signal(signal),
+            None => Self::Status(status.exit_status().unwrap_or(STATUS_LOST)),
+        }
     }
 
-    /// Absent for one who had done its part. `errno` is what the member left, or 0.
+    /// Describes the exit, or returns `None` if the member had done its part. `errno` is what the
+    /// member stored in its cell, or 0.
     fn description(self, errno: u32) -> Option<String> {
         let refused = std::io::Error::from_raw_os_error(errno as i32);
         Some(match self {
@@ -172,10 +188,10 @@ impl MemberExit {
     }
 }
 
-/// Who went first, as far as it is known.
+/// The member that failed first, as far as it is known.
 struct FirstLoss {
     error: RingError,
-    /// It lost the token, as members do whose neighbour is gone.
+    /// Whether it only lost the token, as members do whose neighbour is gone.
     only_noticed: bool,
 }
 
@@ -183,24 +199,40 @@ fn ended_early(member: u32, how: &str) -> RingError {
     RingError::Other(format!("member {member} ended early: {how}"))
 }
 
-/// Who of those that have ended, or were refused something and are about to, did so first: by what
-/// is known of them, as times are not.
-fn culprit(ends: &[(u32, MemberExit)], area: &SharedArea) -> Option<FirstLoss> {
-    let errno = |member: u32| area.cells()[member as usize].errno.load(Ordering::Acquire);
-    let about_to = (1..area.cells().len() as u32)
-        .filter(|member| errno(*member) != 0 && ends.iter().all(|(ended, _)| ended != member))
-        .map(|member| (member, MemberExit::Status(STATUS_LOST)));
-    let rank = |(member, end): &(u32, MemberExit)| match end {
+/// Rank of a member that only lost the token.
+const RANK_NOTICED: u32 = 3;
+
+/// Ranks how a member ended: the lower, the more likely it failed first.
+fn rank(exit: MemberExit, errno: u32) -> u32 {
+    match exit {
         MemberExit::Signal(_) => 0,
-        _ if errno(*member) != 0 => 1,
-        MemberExit::Status(STATUS_LOST) => 3,
+        MemberExit::Status(_) if errno != 0 => 1,
+        MemberExit::Status(STATUS_LOST) => RANK_NOTICED,
         MemberExit::Status(_) => 2,
-    };
-    let bad = ends.iter().copied().chain(about_to);
-    let bad = bad.filter(|(member, end)| end.description(errno(*member)).is_some());
-    let (member, end) = bad.min_by_key(|one| (rank(one), one.0))?;
-    let error = ended_early(member, &end.description(errno(member))?);
-    Some(FirstLoss { error, only_noticed: rank(&(member, end)) == 3 })
+    }
+}
+
+/// Finds the member that failed first, among those that have ended and those that were refused
+/// something and are about to end. Goes by how they ended, as the times are not known.
+fn find_first_loss(exits: &[(u32, MemberExit)], area: &SharedArea) -> Option<FirstLoss> {
+    let mut suspects = exits.to_vec();
+    for (number, cell) in (0..).zip(area.cells()).skip(1) {
+        let has_ended = exits.iter().any(|(ended, _)| *ended == number);
+        if cell.errno.load(Ordering::Acquire) != 0 && !has_ended {
+            suspects.push((number, MemberExit::Status(STATUS_LOST)));
+        }
+    }
+    let mut first: Option<(u32, u32, String)> = None;
+    for (number, exit) in suspects {
+        let errno = area.cells()[number as usize].errno.load(Ordering::Acquire);
+        let Some(how) = exit.description(errno) else { continue };
+        let rank = rank(exit, errno);
+        if first.as_ref().is_none_or(|first| (rank, number) < (first.0, first.1)) {
+            first = Some((rank, number, how));
+        }
+    }
+    let (rank, number, how) = first?;
+    Some(FirstLoss { error: ended_early(number, &how), only_noticed: rank == RANK_NOTICED })
 }
 
 #[cfg(test)]
@@ -215,7 +247,7 @@ mod tests {
             let code = errno.raw_os_error() as u32;
             area.cells()[*member as usize].errno.store(code, Ordering::Relaxed);
         }
-        culprit(ends, &area).map(|culprit| culprit.error.to_string())
+        find_first_loss(ends, &area).map(|loss| loss.error.to_string())
     }
 
     #[test]
@@ -253,7 +285,8 @@ mod tests {
     fn who_only_lost_the_token_is_not_known_to_be_the_first() {
         let area = SharedArea::new(5, false).unwrap();
         let lost = MemberExit::Status(STATUS_LOST);
-        let only_noticed = |ends: &[(u32, MemberExit)]| culprit(ends, &area).unwrap().only_noticed;
+        let only_noticed =
+            |ends: &[(u32, MemberExit)]| find_first_loss(ends, &area).unwrap().only_noticed;
         assert!(only_noticed(&[(2, lost)]) && only_noticed(&[(2, lost), (3, lost)]));
         assert!(!only_noticed(&[(2, lost), (1, MemberExit::Signal(9))]));
         assert!(!only_noticed(&[(2, lost), (3, MemberExit::Status(STATUS_PANIC))]));

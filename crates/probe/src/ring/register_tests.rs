@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-use model::ring::{Kind, State};
+use rundata::ring::{Kind, State};
 use testing::Need;
 
 use crate::placement;
@@ -96,8 +96,12 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
         };
         let (to_follower, from_leader) = channel(1).expect("a pipe");
         let (to_leader, from_follower) = channel(0).expect("a pipe");
-        let follower =
-            RingMember { sender: to_leader, receiver: from_leader, work: registers, own: None };
+        let follower = RingMember {
+            sender: to_leader,
+            receiver: from_leader,
+            work: registers,
+            solo_ends: None,
+        };
         let cpus = placement::allowed_cpus().expect("an affinity mask");
         thread::scope(|scope| {
             // Threads inherit it.
@@ -108,7 +112,8 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
                 follow(&mut follower, shared, &shared.cells()[1])
             });
             let work = self.0;
-            let seat = RingMember { sender: to_follower, receiver: from_follower, work, own: None };
+            let seat =
+                RingMember { sender: to_follower, receiver: from_follower, work, solo_ends: None };
             let mut leader = RingLeader::new(Box::new(seat), shared);
             leader.announce(LAPS).expect("a lap");
             // As a library call may leave them: none of it may be in the batch.

@@ -1,10 +1,25 @@
 //! One worker's round of one case: set-up, warm-up, samples, end.
+//!
+//! A case with a working set also has *triples*: each member's solo, the ring, each solo again, all
+//! on the same memory within some milliseconds. Two members with hops of 10 us:
+//!
+//! ```text
+//! solo of 0   solo of 1   ring                          solo of 0   solo of 1
+//! 25 laps     25 laps     6 slices of 5 laps, 0.1 ms    25 laps     25 laps
+//! 0.25 ms     0.25 ms     each, quanta between          0.25 ms     0.25 ms
+//! ```
+//!
+//! Why: the cost of a switch is a small difference of two large times, (ring - solo) per hop. Which
+//! pages a member got, and which of their lines meet in a cache set, changes those times more than
+//! the switch does. Ring and solo of one worker share the pages, so the pages cancel; a solo before
+//! and one after cancel drift. A solo runs over a channel of the member to itself, so that it makes
+//! the same calls as in the ring but never switches. `pieces` has the triples of hops longer than a
+//! slice.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use model::ring::{
+use rundata::ring::{
     Batching, Case, Counters, ELEMENT_BYTES, Event, LONGEST_SLICE_NS, Places, Policy, Sample,
     Slices, Triple, Triples,
 };
@@ -20,13 +35,13 @@ use super::member::RingLeader;
 use super::member_clocks::MemberClocks;
 use super::meters::SliceMeters;
 use super::pieces;
-use super::slices::{ENOUGH_PLACES_NS, FEWEST_PLACES, PLACE_LAPS, WaitBudget, best_place};
+use super::slices::{MIN_PLACES, PLACE_LAPS, PLACES_NS, WaitBudget, best_place};
 use crate::counters::{CounterSnapshot, steal_ns};
 use crate::program::huge_page_bytes_of_process;
 use crate::sys::{self, CpuEvents, PageBallast, TaskId, WorkArray, monotonic_raw_ns};
 use crate::{halts, placement, policy};
 
-/// What a worker gets: one case, one round.
+/// Work order of a worker: one case in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment<C = Case, B = Batching> {
     /// Number of the case in the plan.
@@ -35,104 +50,104 @@ pub struct Assignment<C = Case, B = Batching> {
     pub case: C,
     /// The round.
     pub round: u32,
-    /// How the case becomes samples.
+    /// How samples are taken: laps, slices, triples.
     pub batching: B,
-    /// k0 of the CPU that is measured, as far as it is known (`model::plan::Reference`): what is
-    /// waited for.
+    /// k0 of the measured CPU, if it is known (`rundata::plan::Reference`): samples wait for a core
+    /// with this ratio.
     #[serde(default)]
     pub unshared_ratio: Option<f64>,
 }
 
-/// Longest time a real-time member may run without waiting once, beyond its work: in a ring of
-/// several each waits in every hop, so one that spins is broken, and must not hold the CPU
+/// Longest time that a real-time member may run without waiting once, beyond its work. In a ring of
+/// several each member waits in every hop: one that does not is broken, and must not hold the CPU
 /// (setrlimit(2), RLIMIT_RTTIME).
 const RT_SPIN_LIMIT_US: u64 = 2_000_000;
 
-/// More of it for each member: the leader makes them all, and reads all their counts, without
-/// sleeping once. A fork takes some tens of microseconds.
+/// Additional time for each member: the leader creates them all, and reads all their counts,
+/// without sleeping once. A fork takes some tens of microseconds.
 const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
 
-/// Slices of the ring between two phases of solos.
+/// Number of slices of the ring between two phases of solos.
 const RING_SLICES: u64 = 6;
-/// Wanted time of each. Shorter than those of a sample: what a neighbour that comes and goes leaves
-/// behind in a shared cache is in the ring, whose members' arrays fill more of it than one alone
-/// does.
+/// Wanted time of each of these slices. Shorter than a sample's: a neighbour that comes and goes
+/// evicts lines from a shared cache, which costs the ring, whose arrays fill more of it, more than
+/// a solo.
 const RING_SLICE_NS: f64 = 100_000.0;
-/// Wanted time of each phase of solos, at most.
+/// Upper bound of the wanted time of each phase of solos.
 const TRIPLE_SOLOS_NS: f64 = 500_000.0;
-/// Laps of a solo at least.
-const FEWEST_LAPS: u64 = 3;
-/// A worker makes no further triple once they have lasted this long.
-const ENOUGH_TRIPLES_NS: u64 = 15_000_000;
-/// The same of triples whose hops are cut: of each piece several are needed.
-const ENOUGH_CUT_NS: u64 = 60_000_000;
-/// As long as a piece was never seen on an unshared core, so long.
-const LONGEST_CUT_NS: u64 = 400_000_000;
+/// Smallest number of laps of a solo.
+const MIN_SOLO_LAPS: u64 = 3;
+/// Time after which a worker measures no further triple.
+const TRIPLES_NS: u64 = 15_000_000;
+/// Like [`TRIPLES_NS`], for hops that are cut: each piece has to be measured several times.
+const CUT_TRIPLES_NS: u64 = 60_000_000;
+/// Like [`CUT_TRIPLES_NS`], while a piece was never measured on an unshared core.
+const MAX_CUT_TRIPLES_NS: u64 = 400_000_000;
 
-/// A sample waits for an unshared core at most so many times as long as it lasts, all its slices
-/// together: where the core is shared nine tenths of the time in stays of some milliseconds, two or
-/// three moments at which it is not come in 30 ms.
+/// Limit of the time for which all slices of a sample together wait for an unshared core, as a
+/// multiple of the sample's time. A core that is shared nine tenths of the time, for some
+/// milliseconds each, is unshared at two or three moments in 30 ms.
 const SAMPLE_WAIT_FACTOR: u64 = 3;
-/// All triples of a worker have this maximum total wait.
+/// Limit of the time for which all triples of a worker together wait.
 const TRIPLES_WAIT_NS: u64 = 15_000_000;
 
-/// Slices of a sample at most: a sample of prescribed laps may last for hours.
-const MOST_SLICES: u64 = 10_000;
+/// Largest number of slices of a sample: one of prescribed laps may last for hours.
+const MAX_SLICES: u64 = 10_000;
 
-/// Nanoseconds an element of the working set is taken to last before one was timed.
+/// Assumed time of a touch of one element, in nanoseconds, before one was timed.
 const SLOW_ELEMENT_NS: f64 = 1000.0;
 
-/// Nanoseconds a hop is taken to last before one was timed: far more than it does anywhere.
+/// Assumed time of a hop in nanoseconds before one was timed: far longer than on any machine.
 const SLOW_HOP_NS: f64 = 10e6;
 
-/// Runs one assignment as [`super::run`] does, by a clock of the caller's, in nanoseconds: it is
-/// read before and after each batch, the last two times around that of the sample that comes next.
-/// What else it does, it does within the sample.
+/// Runs one assignment like [`super::run`], with a clock of the caller's in nanoseconds. It is read
+/// before and after each batch; the last two readings before a sample reaches `sink` are those of
+/// its batch. Whatever else the clock does is part of the sample's time.
 pub fn run_by_clock(
     assignment: &Assignment,
     clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(Sample),
 ) -> Result<(), RingError> {
-    let name = &assignment.case.link;
-    let unknown = || RingError::Other(format!("no link is called '{name}'"));
-    let link = links::find_link(name).ok_or_else(unknown)?;
-    link.suits(&assignment.case)?;
-    // Before there is a member: what it notes is inherited.
+    let case = &assignment.case;
+    let link = links::find_link(&case.link)
+        .ok_or_else(|| RingError::Other(format!("no link is called '{}'", case.link)))?;
+    link.suits(case)?;
+    // Before there is a member: members inherit the mask that it sets.
     let halts = halts::HaltWatch::start();
     let start_ns = monotonic_raw_ns();
-    let case = &assignment.case;
-    sys::default_alarm();
+    sys::reset_alarm();
     let slow_lap_ns = f64::from(case.members) * slow_hop_ns(case);
-    deadline(slow_lap_ns);
+    set_step_deadline(slow_lap_ns);
     let cpus = case.placement.cpus_of(0);
     placement::pin(&cpus).map_err(|errno| {
         RingError::Other(format!("member 0 could not be put on CPU {cpus:?}: {errno}"))
     })?;
     take_policy(case, link.sleeps)?;
     raise_open_files();
-    // It goes on to all members, and is given back when they have ended.
-    let _held = case.burden.map(|burden| burden::take(burden, case)).transpose()?;
+    // Members inherit the burden; it is released when they have ended.
+    let _burden = case.burden.map(|burden| burden::take(burden, case)).transpose()?;
     if case.members > 1 {
-        // Without it a loss is noticed all the same, where the link has an end or by the deadline.
+        // Without the watch a loss is noticed all the same: by the link, if it shows that the other
+        // end is closed, or by the deadline.
         let _ = sys::watch_members();
     }
-    let alone = assignment.batching.triples.is_some() && case.members > 1;
+    let has_solos = assignment.batching.triples.is_some() && case.members > 1;
     let ballast_start_ns = monotonic_raw_ns();
-    // Another one in each worker of a run, and the same in each run of a plan.
+    // Differs between the workers of a run, and is the same in each run of a plan.
     let seed = (u64::from(assignment.round) << 32) + assignment.case_number as u64;
     let ballast = case.work.and_then(|work| PageBallast::hold(work.huge_pages, seed));
-    // It is no part of a ring's set-up.
+    // Not a part of the ring's set-up.
     let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
-    let BuiltRing { leader, area, others } = link.make(case, seed, alone)?;
+    let BuiltRing { leader, area, others } = link.build(case, seed, has_solos)?;
     let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
     let mut leader = RingLeader::new(leader, &area);
     let sampled = leader.announce(1).and_then(|()| {
-        // All members have their memory: they took part in a lap.
+        // All members have allocated their memory: they took part in a lap.
         drop(ballast);
         let tasks = others.tasks(&area);
-        let clocks = MemberClocks::of(case, &tasks);
-        leader.reads(SliceMeters::with_events(clocks, events_of(assignment)));
-        let huge_page_bytes = case.work.and_then(|_| huge_page_bytes_of(&tasks));
+        let clocks = MemberClocks::choose(case, &tasks);
+        leader.set_meters(SliceMeters::with_events(clocks, open_events(assignment)));
+        let huge_page_bytes = case.work.and_then(|_| huge_page_bytes(&tasks));
         let sampler = RingSampler {
             assignment,
             clock,
@@ -146,17 +161,17 @@ pub fn run_by_clock(
         };
         sampler.run(sink)
     });
-    // Without the leader's ends the members notice a loss, wherever it happened.
+    // Closes the leader's ends: members that wait for a lost token notice it.
     drop(leader);
     sys::unwatch_members();
-    deadline(slow_lap_ns);
+    set_step_deadline(slow_lap_ns);
     match sampled {
         Ok(()) => others.finish(),
         Err(error) => Err(others.end_after(error, &area)),
     }
 }
 
-/// Takes the samples of a ring whose first batch of one lap has been announced.
+/// Takes the samples of a ring whose first batch, of one lap, has been announced.
 struct RingSampler<'a, 'ring> {
     assignment: &'a Assignment,
     clock: &'a mut dyn FnMut() -> u64,
@@ -170,29 +185,30 @@ struct RingSampler<'a, 'ring> {
 }
 
 impl RingSampler<'_, '_> {
+    /// Takes all samples of the round, and announces the end to the members.
     fn run(mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         self.warm_up()?;
         self.places = self.choose_place()?;
-        let calibrated = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
-        let slice_laps = self.slice_laps(batching.laps.unwrap_or(calibrated));
-        let whole_slices = calibrated.next_multiple_of(slice_laps.unwrap_or(1));
+        let calibrated_laps = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
+        let slice_laps = self.slice_laps(batching.laps.unwrap_or(calibrated_laps));
+        let whole_slices = calibrated_laps.next_multiple_of(slice_laps.unwrap_or(1));
         let laps = batching.laps.unwrap_or(whole_slices);
         let mut sampled_ns = 0;
-        // A first reading for nothing: its buffers' page faults are not the ring's.
+        // The first reading is not used: page faults of its buffers are not the ring's.
         self.counts_before(self.tasks.len().min(1))?;
         self.announce(laps)?;
         for number in 0.. {
             let start_ns = monotonic_raw_ns();
             let mut sample = self.sample(number, laps, slice_laps)?;
-            // With the counting, which takes longer than the laps of a large ring, and without
+            // Includes the counting, which takes longer than the laps of a large ring, but no
             // waits.
             let waited_ns = sample.slices.as_ref().and_then(Slices::waited_ns).unwrap_or(0);
             sampled_ns += (monotonic_raw_ns() - start_ns).saturating_sub(waited_ns);
-            sample.triples = self.triples(!sample.is_as_found())?.map(Box::new);
+            sample.triples = self.measure_triples(!sample.is_as_found())?.map(Box::new);
             let enough =
                 number + 1 >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
-            // The next announcement is also the proof that every member made all its hops.
+            // The next announcement also proves that every member made all its hops.
             self.announce(if enough { 0 } else { laps })?;
             sink(sample);
             if enough {
@@ -202,13 +218,14 @@ impl RingSampler<'_, '_> {
         Ok(())
     }
 
+    /// Announces the laps of the next batch, with a new deadline.
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
-        deadline((laps + 1) as f64 * self.ns_per_lap);
+        set_step_deadline((laps + 1) as f64 * self.ns_per_lap);
         self.leader.announce(laps)
     }
 
-    /// Untimed laps in growing batches until one lasts an eighth of a sample. What a lap takes is
-    /// reckoned from the fastest batch: a disturbed one must not make the samples too short.
+    /// Runs laps in growing batches until one lasts an eighth of a sample. The time of a lap is
+    /// that of the fastest batch: a disturbed one must not make the samples too short.
     fn warm_up(&mut self) -> Result<(), RingError> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
         let mut laps = 1;
@@ -223,18 +240,21 @@ impl RingSampler<'_, '_> {
         }
     }
 
-    /// Tries some places of the members' memory, and moves it to the best. None where they have one
-    /// only: huge pages that were not given would each be touched anew. It waits for nothing: the
-    /// sample that follows is timed as the machine is found.
+    /// Tries several places for the members' memory and moves it to the best. Returns `None` if
+    /// there is one place only, or if the kernel gave fewer huge pages than needed: base pages
+    /// would fault at each place. Waits for nothing: the sample that follows is timed as the
+    /// machine is found.
     fn choose_place(&mut self) -> Result<Option<Places>, RingError> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
-        let needed = case.work.and_then(|work| WorkArray::bytes_with_places(&work));
-        let needed = needed.and_then(|bytes| bytes.checked_mul(case.members.into()));
-        let has_places = needed.is_some_and(|needed| self.huge_page_bytes >= Some(needed));
+        let member_bytes = case.work.and_then(|work| WorkArray::bytes_with_places(&work));
+        let ring_bytes = member_bytes.and_then(|bytes| bytes.checked_mul(case.members.into()));
+        if ring_bytes.is_none_or(|needed| self.huge_page_bytes < Some(needed)) {
+            return Ok(None);
+        }
         let start_ns = monotonic_raw_ns();
         let mut tried = Vec::new();
-        for place in 0..batching.places.filter(|_| has_places).unwrap_or(0) {
-            if place >= FEWEST_PLACES && monotonic_raw_ns() - start_ns > ENOUGH_PLACES_NS {
+        for place in 0..batching.places.unwrap_or(0) {
+            if place >= MIN_PLACES && monotonic_raw_ns() - start_ns > PLACES_NS {
                 break;
             }
             tried.push(self.move_to(place)?);
@@ -245,27 +265,29 @@ impl RingSampler<'_, '_> {
         Ok(Some(counts))
     }
 
+    /// Moves the members' memory to a place and times laps there.
     fn move_to(&mut self, place: u32) -> Result<(u64, Slices), RingError> {
-        deadline((PLACE_LAPS + 8) as f64 * self.ns_per_lap);
+        set_step_deadline((PLACE_LAPS + 8) as f64 * self.ns_per_lap);
         self.leader.move_to(place, PLACE_LAPS)
     }
 
-    /// Laps of a slice, where samples of so many laps are cut into slices: as many as the fastest
-    /// batch says, at least one, and at most [`MOST_SLICES`] slices of a sample.
+    /// Returns the laps of a slice, if samples of `sample_laps` laps are cut into slices. A slice
+    /// has at least one lap, and a sample at most [`MAX_SLICES`] slices.
     fn slice_laps(&self, sample_laps: u64) -> Option<u64> {
         let batching = &self.assignment.batching;
         let wanted_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
         let laps = (wanted_ns as f64 / self.ns_per_lap) as u64;
-        let fewest = sample_laps.div_ceil(MOST_SLICES);
+        let fewest = sample_laps.div_ceil(MAX_SLICES);
         Some(laps.max(fewest).max(1))
     }
 
-    /// One timed batch with the kernel's counts around it. The members' are read while they all
-    /// wait; the leader, which cannot wait, reads its own as the last and the first thing.
+    /// Times one batch, with the kernel's counts read before and after it. The members' counts are
+    /// read while they all sleep. The leader cannot sleep: it reads its own last before the batch,
+    /// and first after it.
     ///
-    /// A sample waits for an unshared core, except the first of a worker, which is timed as the
-    /// machine is found: what waits is no measure of the machine, nor what comes straight after.
-    /// Nor does one wait whose slices are too long to be judged.
+    /// Every sample but the first of a worker waits for an unshared core. The first is timed as the
+    /// machine is found: samples that wait, and what follows them, do not show how often the core
+    /// is shared. Slices that are too long to be judged do not wait either.
     fn sample(
         &mut self,
         number: u32,
@@ -276,8 +298,8 @@ impl RingSampler<'_, '_> {
         let mut slices = slice_laps.map(|slice_laps| {
             let is_judged = slice_laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
             let waits = number > 0 && unshared_ratio.is_some() && is_judged;
-            let make = if waits { Slices::that_wait } else { Slices::with_room_for };
-            let slices = make(laps.div_ceil(slice_laps) as usize, slice_laps);
+            let new_slices = if waits { Slices::that_wait } else { Slices::with_room_for };
+            let slices = new_slices(laps.div_ceil(slice_laps) as usize, slice_laps);
             slices.with_events(batching.events.len())
         });
         let mut budget = self.budget(batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
@@ -296,7 +318,7 @@ impl RingSampler<'_, '_> {
             hops: laps * u64::from(case.members),
             elapsed_ns,
             counters: Counters { halts: self.halts.since(&halts_before), ..after.since(&before) },
-            // A machine that was moved may count from zero again: then it is not known.
+            // A guest that was moved to another host may count from zero again: then it is unknown.
             steal_ns: stolen_after.zip(stolen_before).and_then(|(now, then)| now.checked_sub(then)),
             setup_ns: self.setup_ns,
             slices,
@@ -305,127 +327,144 @@ impl RingSampler<'_, '_> {
         })
     }
 
-    /// Each member's solo, the ring, each solo again, as often as the plan says or as fits into the
-    /// time of a worker: on the same memory, within milliseconds of each other. None where the
-    /// members have no channel to be alone with.
-    fn triples(&mut self, after_wait: bool) -> Result<Option<Triples>, RingError> {
+    /// Measures triples, as many as the plan wants or as fit into a worker's time. Returns `None`
+    /// if the members have no channel for solos. `after_wait`: the sample before has waited.
+    fn measure_triples(&mut self, after_wait: bool) -> Result<Option<Triples>, RingError> {
         let wanted = self.assignment.batching.triples.unwrap_or(0);
         if !self.leader.has_solos() || wanted == 0 {
             return Ok(None);
         }
         let members = self.assignment.case.members;
-        let laps = |wanted_ns: f64| (wanted_ns / self.ns_per_lap) as u64;
         let pieces = self.pieces_of_hop();
-        let (ring_laps, solo_laps, enough_ns) = match pieces {
-            Some(_) => (pieces::RING_LAPS, pieces::SOLO_LAPS, ENOUGH_CUT_NS),
-            // A member alone takes less for a hop than the ring does, and all have their turn.
-            None => (
-                laps(RING_SLICE_NS).max(1),
-                laps(TRIPLE_SOLOS_NS).max(FEWEST_LAPS),
-                ENOUGH_TRIPLES_NS,
-            ),
+        let (ring_laps, solo_laps, triples_ns) = if pieces.is_some() {
+            (pieces::RING_LAPS, pieces::SOLO_LAPS, CUT_TRIPLES_NS)
+        } else {
+            let ring_laps = (RING_SLICE_NS / self.ns_per_lap) as u64;
+            // All members' solos together: a solo hop takes less time than one of the ring.
+            let solo_laps = (TRIPLE_SOLOS_NS / self.ns_per_lap) as u64;
+            (ring_laps.max(1), solo_laps.max(MIN_SOLO_LAPS), TRIPLES_NS)
         };
-        // What comes straight after a wait is not as the machine was found either.
-        let as_found = self.assignment.unshared_ratio.map(|_| u32::from(!after_wait));
-        let (all, places) = (Vec::new(), self.places);
-        let mut found = Triples { members, ring_laps, solo_laps, pieces, all, as_found, places };
+        let mut triples = Triples {
+            members,
+            ring_laps,
+            solo_laps,
+            pieces,
+            all: Vec::new(),
+            // What follows a wait is not as the machine was found either.
+            as_found: self.assignment.unshared_ratio.map(|_| u32::from(!after_wait)),
+            places: self.places,
+        };
         let mut budget = self.budget(TRIPLES_WAIT_NS);
         let start_ns = monotonic_raw_ns();
         for number in 0..wanted {
             if number > 0 || after_wait {
                 budget.spend(0);
             }
-            found.all.push(match pieces {
+            triples.all.push(match pieces {
                 Some(pieces) => {
-                    deadline((ring_laps + 2 * solo_laps + 10) as f64 * self.ns_per_lap);
-                    self.leader.triple_in_pieces(pieces)?
+                    set_step_deadline((ring_laps + 2 * solo_laps + 10) as f64 * self.ns_per_lap);
+                    self.leader.measure_triple_in_pieces(pieces)?
                 }
-                None => self.triple(ring_laps, solo_laps)?,
+                None => self.measure_triple(ring_laps, solo_laps)?,
             });
             let waited_ns = TRIPLES_WAIT_NS - budget.left_ns;
             let passed_ns = (monotonic_raw_ns() - start_ns).saturating_sub(waited_ns);
-            let lacks = |ratio| pieces.is_some() && !found.are_seen_unshared(ratio);
-            let goes_on =
-                passed_ns <= LONGEST_CUT_NS && self.assignment.unshared_ratio.is_some_and(lacks);
-            if passed_ns > enough_ns && !goes_on {
+            if passed_ns > triples_ns && !self.needs_more(&triples, passed_ns) {
                 break;
             }
         }
-        Ok(Some(found))
+        Ok(Some(triples))
     }
 
-    /// Pieces of a hop that takes longer than a slice, by the fastest lap.
+    /// Returns whether some piece was never measured on an unshared core, and time is left for more
+    /// triples. Never for triples without pieces.
+    fn needs_more(&self, triples: &Triples, passed_ns: u64) -> bool {
+        let Some(ratio) = self.assignment.unshared_ratio else { return false };
+        triples.pieces.is_some()
+            && passed_ns <= MAX_CUT_TRIPLES_NS
+            && !triples.are_seen_unshared(ratio)
+    }
+
+    /// Returns the pieces into which a hop is cut, if it takes longer than a slice in the fastest
+    /// lap.
     fn pieces_of_hop(&self) -> Option<u32> {
         let Assignment { case, batching, .. } = self.assignment;
         let slice_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
-        pieces::pieces(&case.work?, self.ns_per_lap / f64::from(case.members), slice_ns)
+        pieces::pieces_of_hop(&case.work?, self.ns_per_lap / f64::from(case.members), slice_ns)
     }
 
+    /// Returns a budget of so much time for waits.
     fn budget(&self, left_ns: u64) -> WaitBudget {
         WaitBudget { unshared_ratio: self.assignment.unshared_ratio, left_ns }
     }
 
-    fn triple(&mut self, ring_laps: u64, solo_laps: u64) -> Result<Triple, RingError> {
+    /// Measures a triple whose hops are not cut.
+    fn measure_triple(&mut self, ring_laps: u64, solo_laps: u64) -> Result<Triple, RingError> {
         let mut triple = Triple::default();
-        self.solos(solo_laps, &mut triple)?;
+        self.run_solos(solo_laps, &mut triple)?;
         let mut slices = Slices::with_room_for(RING_SLICES as usize, ring_laps);
-        self.leader.between_solos(RING_SLICES, &mut slices)?;
+        self.leader.run_between_solos(RING_SLICES, &mut slices)?;
         triple.ring_ns = slices.elapsed_ns;
         triple.ring_cpu_ns = slices.cpu_ns;
         triple.latency_ns.extend(slices.latency_ns);
         triple.throughput_ns.extend(slices.throughput_ns);
-        self.solos(solo_laps, &mut triple)?;
+        self.run_solos(solo_laps, &mut triple)?;
         Ok(triple)
     }
 
-    /// One phase of solos, whose times are added to `to`.
-    fn solos(&mut self, solo_laps: u64, to: &mut Triple) -> Result<(), RingError> {
-        deadline((solo_laps + 3) as f64 * self.ns_per_lap);
-        self.leader.solos(solo_laps)?;
+    /// Runs a phase of solos, whose times are added to `triple`.
+    fn run_solos(&mut self, solo_laps: u64, triple: &mut Triple) -> Result<(), RingError> {
+        set_step_deadline((solo_laps + 3) as f64 * self.ns_per_lap);
+        self.leader.run_solos(solo_laps)?;
         for cell in self.leader.cells() {
-            let times_ns = cell.solo_ns.each_ref().map(|ns| ns.load(Ordering::Acquire));
-            let [solo_ns, cpu_ns, quanta @ ..] = times_ns;
-            to.solos_ns.push(solo_ns);
-            to.solos_cpu_ns.push(cpu_ns);
-            for [latency, throughput] in [[quanta[0], quanta[1]], [quanta[2], quanta[3]]] {
-                to.latency_ns.push(u32::try_from(latency).unwrap_or(u32::MAX));
-                to.throughput_ns.push(u32::try_from(throughput).unwrap_or(u32::MAX));
+            let solo = cell.solo();
+            triple.solos_ns.push(solo.elapsed_ns);
+            triple.solos_cpu_ns.push(solo.cpu_ns);
+            for quantum in [solo.quantum_before, solo.quantum_after] {
+                let latency_ns = u32::try_from(quantum.latency_ns).unwrap_or(u32::MAX);
+                let throughput_ns = u32::try_from(quantum.throughput_ns).unwrap_or(u32::MAX);
+                triple.latency_ns.push(latency_ns);
+                triple.throughput_ns.push(throughput_ns);
             }
         }
         Ok(())
     }
 
-    /// The kernel's counts of the first so many members and the leader, and the time that was
-    /// stolen from their CPUs.
+    /// Reads the kernel's counts of the leader and of the first `count` other members, and the time
+    /// stolen from their CPUs in nanoseconds, before a batch.
     fn counts_before(&self, count: usize) -> Result<(CounterSnapshot, Option<u64>), RingError> {
         let others = CounterSnapshot::of_resting(&self.tasks[..count])?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
         Ok((others.plus(&CounterSnapshot::of_self_before(own_task())?), steal_ns))
     }
 
+    /// Reads the counts of all members and the time stolen, after a batch.
     fn counts_after(&self) -> Result<(CounterSnapshot, Option<u64>), RingError> {
-        let own = CounterSnapshot::of_self_after(own_task())?;
+        let leader = CounterSnapshot::of_self_after(own_task())?;
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
-        Ok((CounterSnapshot::of_resting(&self.tasks)?.plus(&own), steal_ns))
+        Ok((CounterSnapshot::of_resting(&self.tasks)?.plus(&leader), steal_ns))
     }
 }
 
-/// What the plan has counted on the ring's one CPU. It could be when the plan was made; where it
-/// cannot be any more the ring is measured all the same, without counts.
-fn events_of(Assignment { case, batching, .. }: &Assignment) -> Option<CpuEvents> {
-    let placed = case.placement.is_one_cpu() && !batching.events.is_empty();
-    let cpu = *case.placement.cpus_of(0).first().filter(|_| placed)?;
+/// Opens the events that the plan wants counted on the ring's one CPU. They were available when the
+/// plan was made; if they are no longer, the ring is measured without them.
+fn open_events(assignment: &Assignment) -> Option<CpuEvents> {
+    let Assignment { case, batching, .. } = assignment;
+    if !case.placement.is_one_cpu() || batching.events.is_empty() {
+        return None;
+    }
+    let cpu = *case.placement.cpus_of(0).first()?;
     CpuEvents::open(cpu, &batching.events).ok()
 }
 
-/// Bytes of huge pages that the ring's processes were given; absent where the kernel does not
-/// report them.
-fn huge_page_bytes_of(tasks: &[TaskId]) -> Option<u64> {
+/// Returns the bytes of huge pages that the ring's processes were given, if the kernel reports
+/// them.
+fn huge_page_bytes(tasks: &[TaskId]) -> Option<u64> {
     let pids: BTreeSet<i32> = tasks.iter().chain([&own_task()]).map(|task| task.pid).collect();
     pids.into_iter().map(huge_page_bytes_of_process).sum()
 }
 
-/// Far longer than a hop takes on any machine.
+/// Returns a time in nanoseconds that is far longer than a hop on any machine.
 fn slow_hop_ns(case: &Case) -> f64 {
     let elements = case.work.map_or(0, |work| work.bytes / ELEMENT_BYTES);
     SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
@@ -433,14 +472,14 @@ fn slow_hop_ns(case: &Case) -> f64 {
 
 /// Returns an upper bound of the time that a member takes for the first walks through its working
 /// set, which calibrate the number of laps.
-pub fn slowest_walk(case: &Case) -> Duration {
+pub fn max_walk_time(case: &Case) -> Duration {
     let elements = case.work.map_or(0, |work| work.bytes / ELEMENT_BYTES);
     Duration::from_nanos(elements.saturating_mul(4 * SLOW_ELEMENT_NS as u64))
 }
 
-/// Longer than the laps that an assignment prescribes take on any machine; nothing where it leaves
-/// them to the calibration, which keeps them short.
-pub fn slowest(assignment: &Assignment) -> Duration {
+/// Returns an upper bound of the time that the prescribed laps of an assignment take on any
+/// machine; zero if it leaves the laps to the calibration, which keeps them short.
+pub fn max_prescribed_time(assignment: &Assignment) -> Duration {
     let Assignment { case, batching, .. } = assignment;
     let batches = f64::from(batching.samples_per_round) + 1.0;
     let laps = batching.laps.map_or(0.0, |laps| laps as f64) * batches;
@@ -448,18 +487,20 @@ pub fn slowest(assignment: &Assignment) -> Duration {
     Duration::try_from_secs_f64(ns / 1e9).unwrap_or(Duration::MAX)
 }
 
+/// Returns the ids of the calling thread.
 fn own_task() -> TaskId {
     TaskId { pid: std::process::id() as i32, tid: rustix::thread::gettid().as_raw_pid() }
 }
 
-/// A step that should last `expected_ns` is taken for hung if it lasts far longer.
-fn deadline(expected_ns: f64) {
-    sys::deadline((60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32);
+/// Sets the deadline of a step that should last `expected_ns`: it is taken for hung if it lasts far
+/// longer.
+fn set_step_deadline(expected_ns: f64) {
+    sys::set_deadline((60.0 + 20.0 * expected_ns / 1e9).min(f64::from(u32::MAX)) as u32);
 }
 
-/// Takes the policy for the worker and all that it forks or starts.
+/// Takes the policy of the case for the worker and all that it forks or starts.
 fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
-    // A ring of one never waits, and a broken one ends by its deadline.
+    // A ring of one never waits; if it hangs, its deadline ends it.
     if case.policy.is_realtime() && case.members > 1 && sleeps {
         let work_us = 20.0 * slow_hop_ns(case) / 1000.0;
         let members_us = RT_SPIN_PER_MEMBER_US * u64::from(case.members);
@@ -470,17 +511,19 @@ fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
     taken.map_err(|errno| RingError::Other(policy::describe_refusal(case.policy, errno)))
 }
 
-/// Whether the calling process may use `policy`; tried on a thread of its own, which then ends.
+/// Checks that the calling process may use `policy`. Tries it on a thread of its own.
 pub fn check_policy(policy: Policy) -> Result<(), RingError> {
     policy::check(policy).map_err(|errno| RingError::Other(policy::describe_refusal(policy, errno)))
 }
 
-/// Whether a CPU counts these events, all at once; else one that it does not, and why.
+/// Checks that a CPU counts these events, all at once. Returns the first event that it does not
+/// count, and why.
 pub fn check_events(cpu: u32, events: &[Event]) -> Result<(), (Event, Errno)> {
     CpuEvents::open(cpu, events).map(drop)
 }
 
-/// Threads of a ring share one table of descriptors: use all of it that is granted.
+/// Raises the limit of open files as far as it is granted: threads of a ring share one table of
+/// descriptors.
 fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     // A refusal shows later as the limit that it is, with its value.

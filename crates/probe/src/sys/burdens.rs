@@ -1,20 +1,20 @@
-//! What makes the switches of a process dearer: a filter of its system calls (seccomp(2)), a
-//! barrier of the branch predictor (PR_SET_SPECULATION_CTRL(2const)). Each goes on to all that it
-//! forks or starts.
+//! Burdens that make the switches of a process dearer: a filter of its system calls (seccomp(2)), a
+//! barrier of the branch predictor (PR_SET_SPECULATION_CTRL(2const)). Processes that it forks or
+//! starts inherit them.
 
 use rustix::io::Errno;
 
 use super::check;
 
-/// From linux/prctl.h; libc does not have them for all targets.
+/// Constants of linux/prctl.h, which libc does not have for all targets.
 const PR_GET_SPECULATION_CTRL: libc::c_int = 52;
 const PR_SET_SPECULATION_CTRL: libc::c_int = 53;
 const PR_SPEC_INDIRECT_BRANCH: libc::c_ulong = 1;
 const PR_SPEC_PRCTL: libc::c_int = 1;
 const PR_SPEC_DISABLE: libc::c_ulong = 4;
 
-/// Filters the system calls of this process by a program of one instruction, which allows all. It
-/// cannot be taken back.
+/// Filters the system calls of this process by a program of one instruction, which allows all
+/// calls. The filter cannot be removed.
 pub fn filter_nothing() -> Result<(), Errno> {
     // BPF_RET | BPF_K.
     let mut allow = libc::sock_filter { code: 0x06, jt: 0, jf: 0, k: libc::SECCOMP_RET_ALLOW };
@@ -28,16 +28,17 @@ pub fn filter_nothing() -> Result<(), Errno> {
     }
 }
 
-/// Has the kernel keep indirect branches of others away from this process: by a barrier (IBPB) with
-/// each switch, where it does that only for those that ask. ENXIO where the choice is not the
-/// process's, EPERM where it was taken before.
+/// Makes the kernel shield this process from indirect branches of others, by a barrier (IBPB) with
+/// each switch, on machines where only processes that ask get it. ENXIO if a process has no choice,
+/// EPERM if it has chosen before.
 pub fn shield_branches() -> Result<(), Errno> {
-    let of = PR_SPEC_INDIRECT_BRANCH;
+    let feature = PR_SPEC_INDIRECT_BRANCH;
     // SAFETY: prctl takes numbers here.
-    let state = check(unsafe { libc::prctl(PR_GET_SPECULATION_CTRL, of, 0, 0, 0) })?;
+    let state = check(unsafe { libc::prctl(PR_GET_SPECULATION_CTRL, feature, 0, 0, 0) })?;
     if state & PR_SPEC_PRCTL == 0 {
         return Err(Errno::NXIO);
     }
     // SAFETY: the same.
-    check(unsafe { libc::prctl(PR_SET_SPECULATION_CTRL, of, PR_SPEC_DISABLE, 0, 0) }).map(|_| ())
+    let set = unsafe { libc::prctl(PR_SET_SPECULATION_CTRL, feature, PR_SPEC_DISABLE, 0, 0) };
+    check(set).map(|_| ())
 }

@@ -1,5 +1,4 @@
-//! Clocks; what was used so far (getrusage(2), times(2)); a moment in local time; other calls that
-//! are timed.
+//! Clocks, resource usage (getrusage(2), times(2)), local time, and other calls that are timed.
 
 use std::ffi::{CStr, c_int, c_long, c_void};
 use std::hint::black_box;
@@ -26,19 +25,19 @@ fn gettime(clock: libc::clockid_t) -> Result<u64, Errno> {
     Ok((time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64))
 }
 
-/// CLOCK_MONOTONIC_RAW in nanoseconds: not slewed by time synchronisation, read without entering
-/// the kernel where the clock source allows.
+/// Reads CLOCK_MONOTONIC_RAW in nanoseconds. It is not slewed by time synchronisation, and is read
+/// without entering the kernel if the clock source allows it.
 pub fn monotonic_raw_ns() -> u64 {
     gettime(libc::CLOCK_MONOTONIC_RAW).unwrap_or(0)
 }
 
-/// CLOCK_MONOTONIC in nanoseconds: the clock that the kernel's timers and its tick run by.
+/// Reads CLOCK_MONOTONIC in nanoseconds, the clock of the kernel's timers and its tick.
 #[inline(always)]
 pub fn monotonic_ns() -> u64 {
     gettime(libc::CLOCK_MONOTONIC).unwrap_or(0)
 }
 
-/// From one timer tick to the next in nanoseconds: the resolution of the kernel's coarse
+/// Returns the time between two ticks of the kernel in nanoseconds: the resolution of its coarse
 /// clock.
 pub fn tick_period_ns() -> u64 {
     let period = clock_getres(ClockId::MonotonicCoarse);
@@ -54,19 +53,19 @@ pub fn sleep_until(moment_ns: u64) {
     while let Err(Errno::INTR) = clock_nanosleep_absolute(ClockId::Monotonic, &moment) {}
 }
 
-/// CLOCK_THREAD_CPUTIME_ID in nanoseconds.
+/// Reads CLOCK_THREAD_CPUTIME_ID in nanoseconds.
 #[inline(always)]
 pub fn own_thread_cpu_ns() -> u64 {
     gettime(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or(0)
 }
 
-/// CLOCK_PROCESS_CPUTIME_ID in nanoseconds.
+/// Reads CLOCK_PROCESS_CPUTIME_ID in nanoseconds.
 #[inline(always)]
 pub fn own_process_cpu_ns() -> u64 {
     gettime(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap_or(0)
 }
 
-/// Which CPU clock of a thread or process (`kernel/time/posix-cpu-timers.c`).
+/// CPU clocks of a thread or process (`kernel/time/posix-cpu-timers.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuClock {
     /// User and system time as the tick sampled them (CPUCLOCK_PROF).
@@ -77,25 +76,28 @@ pub enum CpuClock {
     Precise = 2,
 }
 
-/// A CPU clock in nanoseconds, of the process `id` (any process) or of the thread `id` (of the
-/// calling process only). The encoding of the clock's number is the kernel's: the complement of the
-/// id, shifted by three, with bit 2 for a thread.
+/// Reads a CPU clock in nanoseconds, of the process `id` (any process) or of the thread `id` (of
+/// the calling process only). The kernel encodes the clock's number as the complement of the id,
+/// shifted by three, with bit 2 for a thread.
 pub fn cpu_clock_ns(id: i32, thread: bool, which: CpuClock) -> Result<u64, Errno> {
     let per_thread = if thread { 4 } else { 0 };
     gettime(((!id) << 3) | per_thread | which as libc::clockid_t)
 }
 
-/// All three clocks of a process or thread: precise, user time by ticks, user and system time by
-/// ticks.
+/// Reads all three clocks of a process or thread in nanoseconds: precise, user time by ticks, user
+/// and system time by ticks.
 pub fn cpu_clocks_ns(id: i32, thread: bool) -> Result<[u64; 3], Errno> {
-    let read = |which| cpu_clock_ns(id, thread, which);
-    Ok([read(CpuClock::Precise)?, read(CpuClock::TicksUser)?, read(CpuClock::TicksUserSystem)?])
+    Ok([
+        cpu_clock_ns(id, thread, CpuClock::Precise)?,
+        cpu_clock_ns(id, thread, CpuClock::TicksUser)?,
+        cpu_clock_ns(id, thread, CpuClock::TicksUserSystem)?,
+    ])
 }
 
-/// Whose usage.
+/// Processes or threads whose usage is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageScope {
-    /// The calling process, all threads.
+    /// All threads of the calling process.
     Own = libc::RUSAGE_SELF as isize,
     /// The calling thread.
     Thread = libc::RUSAGE_THREAD as isize,
@@ -103,19 +105,19 @@ pub enum UsageScope {
     Children = libc::RUSAGE_CHILDREN as isize,
 }
 
-/// What getrusage(2) wrote. Its figures are read out when they are asked for: the call alone is
-/// what is timed.
+/// Result of getrusage(2). Its figures are converted when they are asked for, so that only the call
+/// is timed.
 #[derive(Clone, Copy, Debug)]
 pub struct ResourceUsage(pub libc::rusage);
 
-/// getrusage(2).
+/// Reads the usage by getrusage(2).
 #[inline(always)]
-pub fn usage(whose: UsageScope) -> ResourceUsage {
+pub fn usage(scope: UsageScope) -> ResourceUsage {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills one rusage. With a valid address and `who` it cannot fail, and
     // zeroes are a valid rusage.
     unsafe {
-        libc::getrusage(whose as c_int, usage.as_mut_ptr());
+        libc::getrusage(scope as c_int, usage.as_mut_ptr());
         ResourceUsage(usage.assume_init())
     }
 }
@@ -125,72 +127,72 @@ fn time_ns(time: libc::timeval) -> u64 {
 }
 
 impl ResourceUsage {
-    /// User time in nanoseconds, in steps of a microsecond.
+    /// Returns the user time in nanoseconds, in steps of a microsecond.
     pub fn user_ns(&self) -> u64 {
         time_ns(self.0.ru_utime)
     }
 
-    /// System time in nanoseconds, in steps of a microsecond.
+    /// Returns the system time in nanoseconds, in steps of a microsecond.
     pub fn system_ns(&self) -> u64 {
         time_ns(self.0.ru_stime)
     }
 
-    /// User and system time in nanoseconds.
+    /// Returns the user and system time in nanoseconds.
     pub fn total_ns(&self) -> u64 {
         self.user_ns() + self.system_ns()
     }
 
-    /// Page faults served without input or output.
+    /// Returns the page faults that needed no input or output.
     pub fn minor_faults(&self) -> u64 {
         self.0.ru_minflt as u64
     }
 
-    /// Switches, voluntary and involuntary.
+    /// Returns the voluntary and involuntary switches.
     pub fn switches(&self) -> u64 {
         (self.0.ru_nvcsw + self.0.ru_nivcsw) as u64
     }
 
-    /// Greatest resident memory in bytes (ru_maxrss).
+    /// Returns the largest resident memory in bytes (ru_maxrss).
     pub fn max_resident_bytes(&self) -> u64 {
         self.0.ru_maxrss as u64 * 1024
     }
 }
 
-/// times(2), and what it returns.
+/// Calls times(2); returns its result and the times.
 #[inline(always)]
 fn tms() -> (c_long, libc::tms) {
     let mut times = MaybeUninit::<libc::tms>::zeroed();
-    // SAFETY: the kernel fills one tms; zeroes are a valid one. With a valid address it cannot fail:
-    // -1 is a moment like others (times(2), BUGS).
+    // SAFETY: the kernel fills one tms; zeroes are a valid one. With a valid address it cannot
+    // fail: -1 is a moment like others (times(2), BUGS).
     unsafe { (libc::times(times.as_mut_ptr()), times.assume_init()) }
 }
 
-/// times(2): user and system time of the process in ticks of the clock (sysconf(_SC_CLK_TCK)).
+/// Reads the user and system time of the process by times(2), in ticks of sysconf(_SC_CLK_TCK).
 #[inline(always)]
 pub fn times() -> u64 {
     let (_, times) = tms();
     (times.tms_utime + times.tms_stime) as u64
 }
 
-/// times(2) of all children that were waited for, in ticks of sysconf(_SC_CLK_TCK).
+/// Times of all children that were waited for, by times(2), in ticks of sysconf(_SC_CLK_TCK).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildTicks {
     /// User time.
     pub user: c_long,
     /// System time.
     pub system: c_long,
-    /// Time since a moment that is the kernel's choice.
+    /// Time since a fixed moment that the kernel has chosen.
     pub since: c_long,
 }
 
-/// times(2).
+/// Reads the times of children by times(2).
 pub fn child_ticks() -> ChildTicks {
     let (since, times) = tms();
     ChildTicks { user: times.tms_cutime, system: times.tms_cstime, since }
 }
 
-/// Seconds since 1970 as ctime(3) writes them, in local time, without the newline. `None` beyond
-/// the years that it can write.
+/// Formats seconds since 1970 like ctime(3), in local time, without the newline. Returns `None` for
+/// years beyond its range.
 pub fn local_time(seconds: i64) -> Option<String> {
     // ctime_r(3) asks for 26 bytes; years of more than four digits take more.
     let mut text = [0; 64];
@@ -204,9 +206,9 @@ pub fn local_time(seconds: i64) -> Option<String> {
     Some(text.to_string_lossy().trim_end().to_string())
 }
 
-// Calls that are timed. System calls go by syscall(2): nothing cached, nothing answered without the
-// kernel, and the same few instructions around each. Blocks are those of the C library's allocator,
-// or of whichever took its place by LD_PRELOAD.
+// Calls that are timed. System calls are made by syscall(2): nothing is cached or answered without
+// the kernel, and the same few instructions are around each. Blocks are those of the C library's
+// allocator or of the one that replaces it by LD_PRELOAD.
 
 /// getuid(2).
 #[inline(always)]
@@ -222,7 +224,7 @@ pub fn getppid() -> i64 {
     unsafe { libc::syscall(libc::SYS_getppid) }
 }
 
-/// read(2) of one byte. Gives what the call gives: 1, or -1 with errno.
+/// Reads one byte by read(2). Returns the result of the call: 1, or -1 with errno.
 #[inline(always)]
 pub fn read_byte(from: BorrowedFd) -> i64 {
     let mut byte = MaybeUninit::<u8>::uninit();
@@ -230,7 +232,7 @@ pub fn read_byte(from: BorrowedFd) -> i64 {
     unsafe { libc::syscall(libc::SYS_read, from.as_raw_fd(), byte.as_mut_ptr(), 1_usize) }
 }
 
-/// write(2) of one byte. Gives what the call gives: 1, or -1 with errno.
+/// Writes one byte by write(2). Returns the result of the call: 1, or -1 with errno.
 #[inline(always)]
 pub fn write_byte(to: BorrowedFd) -> i64 {
     let byte = 0_u8;
@@ -238,7 +240,7 @@ pub fn write_byte(to: BorrowedFd) -> i64 {
     unsafe { libc::syscall(libc::SYS_write, to.as_raw_fd(), &raw const byte, 1_usize) }
 }
 
-/// CLOCK_MONOTONIC in nanoseconds by the real call, whatever the vDSO could answer.
+/// Reads CLOCK_MONOTONIC in nanoseconds by the system call, not by the vDSO.
 #[inline(always)]
 pub fn monotonic_ns_by_call() -> u64 {
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
@@ -251,7 +253,7 @@ pub fn monotonic_ns_by_call() -> u64 {
     (time.tv_sec as u64).wrapping_mul(1_000_000_000).wrapping_add(time.tv_nsec as u64)
 }
 
-/// futex(2), FUTEX_WAKE of one waiter at a private word. Gives how many were woken.
+/// Wakes one waiter at a private word (futex(2), FUTEX_WAKE). Returns how many were woken.
 #[inline(always)]
 pub fn futex_wake(word: &AtomicU32) -> i64 {
     let how = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
@@ -266,12 +268,12 @@ pub fn sched_yield() -> i64 {
     unsafe { libc::syscall(libc::SYS_sched_yield) }
 }
 
-/// A block from malloc(3), given back by [`HeapBlock::free`] and not otherwise: what is timed must not
-/// happen implicitly.
+/// A block from malloc(3), released by [`HeapBlock::free`] only: a timed call must not happen
+/// implicitly.
 pub struct HeapBlock(NonNull<c_void>);
 
 impl HeapBlock {
-    /// malloc(3); `None` when there is no memory.
+    /// Allocates a block by malloc(3); `None` if there is no memory.
     #[inline(always)]
     pub fn new(bytes: usize) -> Option<Self> {
         // SAFETY: malloc takes any size. The black box keeps the compiler from leaving out the
@@ -279,7 +281,7 @@ impl HeapBlock {
         NonNull::new(black_box(unsafe { libc::malloc(black_box(bytes)) })).map(Self)
     }
 
-    /// free(3).
+    /// Releases the block by free(3).
     #[inline(always)]
     pub fn free(self) {
         // SAFETY: the block is malloc's, and no other reference to it exists.
@@ -287,7 +289,7 @@ impl HeapBlock {
     }
 }
 
-/// The end of the heap that brk(2) grows.
+/// Returns the end of the heap that brk(2) grows.
 pub fn heap_end() -> usize {
     // SAFETY: sbrk(0) changes nothing.
     unsafe { libc::sbrk(0) as usize }

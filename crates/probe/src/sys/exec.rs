@@ -1,4 +1,5 @@
-//! Becoming another program: a command in a process of its own, this program again, this process.
+//! Starting other programs: a command in a new process, this program again, or in place of this
+//! process.
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -20,44 +21,44 @@ use super::signal::{action_of, block, change_mask, has, set_of};
 use super::stop::{StopHandlers, stop_signal};
 use super::words::MappedCommand;
 
-/// A command that was started.
+/// A process that was started for a command.
 pub struct StartedCommand {
-    /// Its process id.
+    /// Process id.
     pub pid: Pid,
-    /// Readable at its end; absent before Linux 5.2.
+    /// Process descriptor, readable at its end; `None` before Linux 5.2.
     pub handle: Option<OwnedFd>,
-    /// What the child noted before its exec.
+    /// State that the child noted before its exec.
     pub before_exec: BeforeExec,
 }
 
-/// A child just before its exec, and how that went.
+/// State of a child before its exec, and the result of the exec.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BeforeExec {
-    /// Why the exec failed, if it did.
+    /// Errno of the exec, if it failed.
     pub failure: Option<Errno>,
-    /// Whether the command was not begun, as a signal had asked to stop.
+    /// Whether the exec was not tried because a signal had asked to stop.
     pub held: bool,
-    /// Which path the program was looked for at last; a new start begins there.
+    /// Number of the path that was tried last; the next start begins with it.
     pub found: usize,
-    /// What it had used so far.
+    /// Resources used before the exec.
     pub usage: Option<ResourceUsage>,
 }
 
-/// Starts commands.
+/// Starts commands in new processes.
 pub struct CommandStarter {
     inherited: InheritedState,
     stack: GuardedStack,
 }
 
-/// For a child before its exec: a few calls deep, more where execve(2) is wrapped.
+/// Stack of a child before its exec: a few calls deep, more if execve(2) is wrapped.
 const STACK_BYTES: usize = 128 << 10;
 
-/// What the child needs, and what it notes.
+/// Everything that the child needs, and the cells in which it notes its state.
 struct StartRequest<'a> {
     command: &'a MappedCommand<'a>,
     handlers: &'a StopHandlers,
     inherited: InheritedState,
-    /// Where both its outputs go instead of the caller's.
+    /// Descriptor for both outputs, instead of the caller's.
     output: Option<BorrowedFd<'a>>,
     rehearsal: bool,
     found: Cell<usize>,
@@ -65,18 +66,18 @@ struct StartRequest<'a> {
 }
 
 impl CommandStarter {
-    /// Of commands that find `inherited` as it was.
+    /// Builds a starter whose commands get the state in `inherited`.
     pub fn new(inherited: InheritedState) -> Result<Self, Errno> {
         Ok(Self { inherited, stack: GuardedStack::new(STACK_BYTES)? })
     }
 
-    /// Starts a command, looking for its program from path `found` on; a `rehearsal` ends where it
-    /// would become the command. Its outputs go to `output`, if that is given. The child has the
-    /// parent's descriptors and mask, and its memory up to the exec, for which the calling thread
-    /// waits (vfork(2)): no page table is copied, no page faults once more.
+    /// Starts a command, trying its paths from number `found` on. A `rehearsal` ends before the
+    /// exec. The outputs go to `output`, if that is given. The child has the parent's descriptors
+    /// and mask, and shares its memory up to the exec, for which the calling thread waits
+    /// (vfork(2)): no page table is copied, and no page faults again.
     ///
-    /// A stopping signal that came before the child was made prevents its exec: the kernel delivers
-    /// what is pending before it forks, and gives what comes to the whole group meanwhile to both
+    /// A stopping signal that came before the child existed prevents its exec: the kernel delivers
+    /// pending signals before it forks, and delivers signals to the whole group meanwhile to both
     /// (kernel/fork.c, `delayed`).
     pub fn start(
         &self,
@@ -91,20 +92,13 @@ impl CommandStarter {
         let start = StartRequest { command, handlers, inherited, output, rehearsal, found, noted };
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        let mut clone = |flags| {
-            // SAFETY: the child runs on a stack of its own, which grows down from the aligned end
-            // of its mapping, while this thread, the only one that has this CommandStarter and the
-            // command, waits for its exec or its end; what it writes meanwhile are cells, errno and
-            // the command's table. The kernel writes one descriptor.
-            unsafe {
-                let argument = (&raw const start).cast_mut().cast();
-                libc::clone(become_command, self.stack.top(), flags, argument, &raw mut handle)
-            }
-        };
-        let mut pid = clone(shared | libc::CLONE_PIDFD);
+        // SAFETY: `start` lives on, and this thread, the only one that has this starter and the
+        // command, waits for the child's exec or its end.
+        let mut pid = unsafe { self.clone_child(&start, shared | libc::CLONE_PIDFD, &mut handle) };
         if pid == -1 && last_errno() == Errno::INVAL {
-            // Linux before 5.2.
-            pid = clone(shared);
+            // Linux before 5.2 has no CLONE_PIDFD.
+            // SAFETY: as above.
+            pid = unsafe { self.clone_child(&start, shared, &mut handle) };
         }
         let failure = last_errno();
         let pid = Pid::from_raw(pid.max(0)).ok_or(failure)?;
@@ -113,14 +107,44 @@ impl CommandStarter {
         let before_exec = BeforeExec { found: start.found.get(), ..start.noted.get() };
         Ok(StartedCommand { pid, handle, before_exec })
     }
+
+    /// Makes the child, which runs [`become_command`] on the starter's stack. Returns its process
+    /// id, or -1 with errno; the kernel writes a descriptor to `handle`.
+    ///
+    /// # Safety
+    /// `start` outlives the child's use of it, the caller waits for the child's exec or end
+    /// (CLONE_VFORK), and no other thread uses the starter or the command meanwhile: what the child
+    /// writes are cells, errno and the command's table.
+    unsafe fn clone_child(
+        &self,
+        start: &StartRequest<'_>,
+        flags: c_int,
+        handle: &mut c_int,
+    ) -> c_int {
+        let argument = std::ptr::from_ref(start).cast_mut().cast();
+        // SAFETY: the stack grows down from the aligned end of its mapping; the caller guarantees
+        // the rest. The kernel writes one descriptor.
+        unsafe {
+            libc::clone(
+                become_command,
+                self.stack.top(),
+                flags,
+                argument,
+                std::ptr::from_mut(handle),
+            )
+        }
+    }
 }
 
+/// Becomes the command, in the child: restores inherited state, and executes it. Ends the child if
+/// that fails.
 extern "C" fn become_command(start: *mut c_void) -> c_int {
-    // SAFETY: `CommandStarter::start` gives the address of a Start that lives on, and waits.
+    // SAFETY: `CommandStarter::start` passes the address of a StartRequest that lives on, and
+    // waits.
     let StartRequest { command, handlers, inherited, output, rehearsal, found, noted } =
         unsafe { &*start.cast::<StartRequest<'_>>() };
     handlers.set_default();
-    // By a handler that ran here before they were set.
+    // A handler may have run in this process before the actions were reset.
     if stop_signal().is_some() {
         noted.set(BeforeExec { held: true, ..BeforeExec::default() });
         super::exit_now(127);
@@ -139,13 +163,13 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
     super::exit_now(127)
 }
 
-/// This program once more, with `words`: the copy has `descriptors`, which exec would close, the
-/// caller's signals and all that it was started with. EBUSY beside other threads.
+/// Starts this program again with `words`. The copy gets `descriptors`, which exec would close, the
+/// caller's signals and its inherited state. EBUSY if there are other threads.
 pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pid, Errno> {
     let table = table_of(words);
-    // Without /proc by the path that it was started with.
-    let own = c"/proc/self/exe";
-    let own = if access(own, Access::EXISTS).is_ok() { own } else { linux_execfn() };
+    let link = c"/proc/self/exe";
+    // Without /proc it uses the path by which the program was started.
+    let path = if access(link, Access::EXISTS).is_ok() { link } else { linux_execfn() };
     match fork()? {
         ForkSide::Parent(pid) => Ok(pid),
         ForkSide::Child => {
@@ -154,14 +178,14 @@ pub fn start_again(words: &[&CStr], descriptors: &[BorrowedFd<'_>]) -> Result<Pi
                 unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_SETFD, 0) };
             }
             // SAFETY: the table holds C strings and ends with a null.
-            unsafe { libc::execv(own.as_ptr(), table.as_ptr()) };
+            unsafe { libc::execv(path.as_ptr(), table.as_ptr()) };
             super::exit_now(127)
         }
     }
 }
 
 /// Sets a variable (`NAME=VALUE`) in the environment of this process, and so of all that it starts.
-/// EBUSY beside other threads, which may be reading it; EINVAL without a `=`.
+/// EBUSY if there are other threads, which may be reading it; EINVAL without a `=`.
 pub fn set_variable(variable: CString) -> Result<(), Errno> {
     if !variable.as_bytes().contains(&b'=') {
         return Err(Errno::INVAL);
@@ -198,25 +222,23 @@ pub fn in_own_session(command: &mut std::process::Command) {
     }
 }
 
-/// Has the command's process killed when this one ends (PR_SET_PDEATHSIG), its own children not.
-pub fn that_ends_with_us(command: &mut std::process::Command) {
+/// Makes the kernel kill the command's process when this one ends (PR_SET_PDEATHSIG), but not its
+/// own children.
+pub fn end_with_this_process(command: &mut std::process::Command) {
     let parent = getpid();
     let inherited = InheritedState::own();
     // SAFETY: between fork and exec the child makes some system calls and touches no memory.
     unsafe {
         command.pre_exec(move || {
             inherited.restore_signals();
-            match end_with_parent(parent) {
-                true => Ok(()),
-                false => Err(std::io::Error::from(Errno::CHILD)),
-            }
+            if end_with_parent(parent) { Ok(()) } else { Err(std::io::Error::from(Errno::CHILD)) }
         });
     }
 }
 
-/// Becomes the program `path`, with these arguments, the first of which is its name, the
-/// environment as it is, and the signals and streams that this process was started with. `std`
-/// searches PATH, and hands what is no program to a shell. Returns why it failed.
+/// Replaces this process by the program `path`, with these arguments, the first of which is its
+/// name, the present environment, and the signals and streams that this process inherited. Returns
+/// the errno if it fails. (`std` would search PATH, and give a file that is no program to a shell.)
 pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
     let table = table_of(args);
     InheritedState::own().restore();
@@ -225,19 +247,21 @@ pub fn execute(path: &CStr, args: &[&CStr]) -> Errno {
     last_errno()
 }
 
+/// Builds the table of words for exec, which ends with a null.
 fn table_of(words: &[&CStr]) -> Vec<*const c_char> {
-    words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect()
+    let mut table: Vec<*const c_char> = words.iter().map(|word| word.as_ptr()).collect();
+    table.push(std::ptr::null());
+    table
 }
 
-// What this process was started with, and what Rust's runtime and `main` change before anything
-// else: SIGPIPE, SIGCHLD, SIGXFSZ, and standard streams that were closed. A command is to find them
-// as its caller left them.
+// Inherited state that Rust's runtime and `main` change first: SIGPIPE, SIGCHLD, SIGXFSZ, and
+// standard streams that were closed. Commands get it as the caller of this program left it.
 
-/// Signals whose being ignored is passed on, and their bits.
+/// Signals that commands ignore if this program's caller did; their bit is their index.
 const SIGNALS: [c_int; 3] = [libc::SIGPIPE, libc::SIGCHLD, libc::SIGXFSZ];
-/// Bit of standard stream 0.
+/// Bit of standard stream 0, if it was closed.
 const STREAMS: usize = 8;
-/// Bit of a SIGCHLD that is blocked.
+/// Bit of a blocked SIGCHLD.
 const CHILD_BLOCKED: u64 = 1 << 16;
 
 static FOUND: AtomicU64 = AtomicU64::new(0);
@@ -249,6 +273,7 @@ static FOUND: AtomicU64 = AtomicU64::new(0);
 #[unsafe(link_section = ".init_array")]
 static AT_START: extern "C" fn() = note_state;
 
+/// Notes the state that this process inherited, before anything changes it.
 extern "C" fn note_state() {
     let mut found = 0;
     for (place, signal) in SIGNALS.into_iter().enumerate() {
@@ -264,23 +289,24 @@ extern "C" fn note_state() {
     FOUND.store(found, Ordering::Relaxed);
 }
 
-/// Ignored signals and closed streams, in one number for another process of this program.
+/// Ignored signals and closed streams that this program inherited, in one number that can be passed
+/// to another of its processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InheritedState(u64);
 
 impl InheritedState {
-    /// Of this process.
+    /// Returns the state that this process inherited.
     pub fn own() -> Self {
         Self(FOUND.load(Ordering::Relaxed))
     }
 
-    /// Whether a standard stream was closed, and what has its number now is /dev/null.
+    /// Returns whether a standard stream was closed: its number belongs to /dev/null now.
     pub fn had_closed(self, stream: usize) -> bool {
         self.0 & (1 << (STREAMS + stream)) != 0
     }
 
-    /// Has standard output and error go elsewhere; one that was closed stays so. A failure leaves
-    /// them.
+    /// Redirects standard output and error, except those that were closed. After a failure they
+    /// stay.
     fn redirect_outputs(self, to: BorrowedFd<'_>) {
         for stream in (1..3).filter(|stream| !self.had_closed(*stream)) {
             // SAFETY: touches no memory.
@@ -288,7 +314,7 @@ impl InheritedState {
         }
     }
 
-    /// Has signals ignored that were, and no others: for a child before its exec.
+    /// Ignores the signals that were ignored, and no others, in a child before its exec.
     pub(super) fn restore_signals(self) {
         for (place, signal) in SIGNALS.into_iter().enumerate() {
             let ignored = self.0 & (1 << place) != 0;
@@ -297,14 +323,14 @@ impl InheritedState {
         }
     }
 
-    /// Puts it all back for the program that this process is about to become.
+    /// Restores all of it for the program that is about to replace this process.
     pub(super) fn restore(self) {
         self.restore_signals();
         if self.0 & CHILD_BLOCKED != 0 {
             block(&[libc::SIGCHLD]);
         }
         for stream in (0..3).filter(|stream| self.had_closed(*stream)) {
-            // Closed by the exec and not before: if that fails, the number is not reused.
+            // Closed by the exec, not before: if that fails, the number is not reused.
             // SAFETY: touches no memory.
             unsafe { libc::fcntl(stream as c_int, libc::F_SETFD, libc::FD_CLOEXEC) };
         }

@@ -1,5 +1,5 @@
-//! The memory of a process whose children share it up to their exec: the kernel books its high
-//! water on them (fs/exec.c, `setmax_mm_hiwater_rss`), so it is kept low.
+//! Lowering the resident memory of a process whose children share it up to their exec. The kernel
+//! charges its high-water mark to each child (fs/exec.c, `setmax_mm_hiwater_rss`).
 
 use std::ffi::c_void;
 use std::fs::File;
@@ -12,47 +12,50 @@ use rustix::io::write;
 use rustix::mm::{Advice, madvise};
 use rustix::param::page_size;
 
-/// The most that was resident of this process (VmHWM).
+/// High-water mark of this process's resident memory (VmHWM).
 pub struct MemoryHighWater(OwnedFd);
 
-/// Written to clear_refs: the high water is to be what is resident now (proc_pid_clear_refs(5)).
+/// Text for clear_refs that sets the high-water mark to what is resident now
+/// (proc_pid_clear_refs(5)).
 const RESET_HIGH_WATER: &[u8] = b"5";
 
-/// Of a page in pagemap: present (proc_pid_pagemap(5)).
+/// Bit of a resident page in pagemap (proc_pid_pagemap(5)).
 const PRESENT: u64 = 1 << 63;
 
 impl MemoryHighWater {
-    /// Fails where the kernel has no such file (CONFIG_PROC_PAGE_MONITOR), or it may not be used.
+    /// Opens that of this process. Fails if the kernel lacks the file (CONFIG_PROC_PAGE_MONITOR) or
+    /// it may not be written.
     pub fn own() -> io::Result<Self> {
         let flags = OFlags::WRONLY | OFlags::CLOEXEC;
         Ok(Self(open("/proc/self/clear_refs", flags, Mode::empty())?))
     }
 
-    /// The next child is charged with what is resident now, not with the most that ever was.
+    /// Resets the mark: the next child is charged with what is resident now, not with the maximum
+    /// so far.
     pub fn reset(&self) {
-        // A failure would leave the most that ever was, which is recorded beside the child's
-        // figures.
+        // After a failure the maximum stays, which is recorded beside the child's figures.
         let _ = write(&self.0, RESET_HIGH_WATER);
     }
 
-    /// Gives back what is resident of files and not needed for `rehearse`: once all of it; then
-    /// each page around what the rehearsal touched becomes a mapping of its own. The kernel maps
-    /// what lies around a page too (64 KiB of the file, since Linux 6.18 up to 2 MiB), but no more
-    /// than there is of a mapping. The second rehearsal brings back what it needs.
+    /// Releases resident pages of files that `rehearse` does not need. First it releases all. Then
+    /// each page beside those that the rehearsal touched becomes a mapping of its own: with a page
+    /// the kernel maps its surroundings (64 KiB of the file, since Linux 6.18 up to 2 MiB), but
+    /// only within a mapping. The second rehearsal brings back what it needs.
     pub fn reduce(&self, mut rehearse: impl FnMut()) -> io::Result<()> {
-        give_back(&files()?)?;
+        release(&file_mappings()?)?;
         rehearse();
         self.reset();
-        let files = files()?;
-        cut(&files)?;
-        give_back(&files)?;
+        let files = file_mappings()?;
+        split_around_resident(&files)?;
+        release(&files)?;
         rehearse();
         Ok(())
     }
 }
 
-/// Private mappings of files, not writable, of which no page was ever written (relocations are).
-fn files() -> io::Result<Vec<FileMapping>> {
+/// Finds the private mappings of files that are not writable and of which no page was ever written
+/// (relocations are).
+fn file_mappings() -> io::Result<Vec<FileMapping>> {
     let mut files = Vec::new();
     for line in BufReader::new(File::open("/proc/self/smaps")?).split(b'\n') {
         gather(&mut files, &String::from_utf8_lossy(&line?));
@@ -60,8 +63,8 @@ fn files() -> io::Result<Vec<FileMapping>> {
     Ok(files.into_iter().flatten().collect())
 }
 
-/// Gives back all pages of files: they come again from the page cache when they are touched.
-fn give_back(files: &[FileMapping]) -> io::Result<()> {
+/// Releases all pages of these mappings: the page cache has them when they are touched again.
+fn release(files: &[FileMapping]) -> io::Result<()> {
     for FileMapping { start, bytes } in files {
         // SAFETY: pages of a file in a mapping that cannot be written to and has no page of its
         // own: what is read there next is the same.
@@ -70,11 +73,11 @@ fn give_back(files: &[FileMapping]) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a mapping of its own of every page that is resident, or beside one.
-fn cut(files: &[FileMapping]) -> io::Result<()> {
+/// Makes every other page that is resident or beside a resident one a mapping of its own.
+fn split_around_resident(files: &[FileMapping]) -> io::Result<()> {
     let pages = File::open("/proc/self/pagemap")?;
     for place in files {
-        for page in to_cut(&resident(&pages, place)?) {
+        for page in pages_to_split(&resident(&pages, place)?) {
             let start = (place.start + page * page_size()) as *mut c_void;
             // SAFETY: sets the read-ahead of the file, and changes nothing in the page. Where the
             // advice differs from its neighbours' a mapping is one of its own.
@@ -84,34 +87,39 @@ fn cut(files: &[FileMapping]) -> io::Result<()> {
     Ok(())
 }
 
-/// Which pages of a mapping are resident.
+/// Reads which pages of a mapping are resident.
 fn resident(pages: &File, place: &FileMapping) -> io::Result<Vec<bool>> {
     let mut entries = vec![0; place.bytes / page_size() * size_of::<u64>()];
     let first = place.start / page_size() * size_of::<u64>();
     pages.read_exact_at(&mut entries, first as u64)?;
-    let entries = entries.chunks_exact(size_of::<u64>());
-    let is_present = |entry: &[u8]| {
+    let mut resident = Vec::new();
+    for entry in entries.chunks_exact(size_of::<u64>()) {
         let entry = entry.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
-        entry & PRESENT != 0
-    };
-    Ok(entries.map(is_present).collect())
+        resident.push(entry & PRESENT != 0);
+    }
+    Ok(resident)
 }
 
-/// Every other page, as far as it or a neighbour is resident.
-fn to_cut(resident: &[bool]) -> Vec<usize> {
-    let near = |page: &usize| resident[page - 1..resident.len().min(page + 2)].contains(&true);
-    (1..resident.len()).step_by(2).filter(near).collect()
+/// Returns every other page, if it or a neighbour is resident.
+fn pages_to_split(resident: &[bool]) -> Vec<usize> {
+    let mut pages = Vec::new();
+    for page in (1..resident.len()).step_by(2) {
+        let end = resident.len().min(page + 2);
+        if resident[page - 1..end].contains(&true) {
+            pages.push(page);
+        }
+    }
+    pages
 }
 
-/// Lines of smaps with the bytes of a mapping that are no longer the file's: in memory and swapped
-/// out.
-const OWN: [&str; 2] = ["Anonymous:", "Swap:"];
+/// Lines of smaps with the bytes of a mapping that were written: in memory and swapped out.
+const WRITTEN: [&str; 2] = ["Anonymous:", "Swap:"];
 
-/// Adds a mapping by its first line; a line with bytes of its own excludes it again.
+/// Adds a mapping at its first line; a line with written bytes excludes it again.
 fn gather(files: &mut Vec<Option<FileMapping>>, line: &str) {
     if let Some(mapping) = mapping(line) {
         files.push(mapping);
-    } else if OWN.iter().any(|name| line.starts_with(name))
+    } else if WRITTEN.iter().any(|name| line.starts_with(name))
         && line.split_whitespace().nth(1) != Some("0")
     {
         if let Some(last) = files.last_mut() {
@@ -120,21 +128,20 @@ fn gather(files: &mut Vec<Option<FileMapping>>, line: &str) {
     }
 }
 
-/// Where a mapping is, in whole pages.
+/// Address and size of a mapping, in whole pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileMapping {
     start: usize,
     bytes: usize,
 }
 
-/// The first line of a mapping in smaps (proc_pid_maps(5)); the mapping where it is of a file,
-/// private and not writable.
+/// Parses the first line of a mapping in smaps (proc_pid_maps(5)). Returns `Some(None)` if it is
+/// not of a file, private and not writable.
 fn mapping(line: &str) -> Option<Option<FileMapping>> {
     let mut fields = line.split_whitespace();
     let (start, end) = fields.next()?.split_once('-')?;
-    let address = |text| usize::from_str_radix(text, 16).ok();
-    let start = address(start)?;
-    let bytes = address(end)?.checked_sub(start)?;
+    let start = usize::from_str_radix(start, 16).ok()?;
+    let bytes = usize::from_str_radix(end, 16).ok()?.checked_sub(start)?;
     let is_private = matches!(fields.next()?.as_bytes(), [_, b'-', _, b'p']);
     let is_file = fields.nth(3).is_some_and(|name| name.starts_with('/'));
     Some((is_private && is_file).then_some(FileMapping { start, bytes }))
@@ -172,13 +179,13 @@ Anonymous:             0 kB";
     #[test]
     fn pages_around_what_is_resident_are_cut() {
         let cut = |resident: &[usize]| {
-            to_cut(&(0..6).map(|page| resident.contains(&page)).collect::<Vec<_>>())
+            pages_to_split(&(0..6).map(|page| resident.contains(&page)).collect::<Vec<_>>())
         };
         assert_eq!(cut(&[]), [0; 0]);
         assert_eq!(cut(&[0]), [1]);
         assert_eq!(cut(&[1]), [1]);
         assert_eq!(cut(&[2]), [1, 3]);
         assert_eq!(cut(&[5]), [5]);
-        assert_eq!(to_cut(&[true]), [0; 0], "nothing beside it");
+        assert_eq!(pages_to_split(&[true]), [0; 0], "nothing beside it");
     }
 }

@@ -1,8 +1,8 @@
 //! Signals as the memorandum's programs catch them (VENIX 1984, appendix): by a handler that
-//! installs itself again, as System V forgot a handler that had run, and that may answer with a
+//! installs itself again, as System V removed a handler when it ran, and that may answer with a
 //! signal.
 //!
-//! What the handlers know is the process's own: a fork has copies.
+//! The handlers' state is the process's own: a forked process has a copy.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -15,16 +15,16 @@ use super::signal::{block, member_lost, unblock};
 
 // One thread and its handlers share these: relaxed order is their order.
 
-/// Signals that a handler of this process has caught.
+/// Number of signals that a handler of this process has caught.
 static CAUGHT: AtomicU64 = AtomicU64::new(0);
-/// Who is answered.
+/// Process to which the handler answers.
 static PEER: AtomicI32 = AtomicI32::new(0);
 static ANSWERS_LEFT: AtomicU64 = AtomicU64::new(0);
 
-/// A signal, and how its handler is installed and it is sent. Both give what the C library gives:
-/// in a handler nothing else may be done with a failure, and the next signal shows it.
+/// A signal, and the calls that install its handler and send it. Both return the C library's
+/// result: a handler cannot treat a failure, and the next signal shows it.
 pub trait SignalMethod: 'static {
-    /// Not one of the ring's links.
+    /// Number of the signal, which no link of the ring uses.
     const SIGNAL: c_int;
     /// Installs a handler.
     fn install(handler: extern "C" fn(c_int)) -> c_int;
@@ -32,7 +32,7 @@ pub trait SignalMethod: 'static {
     fn kill(pid: i32) -> c_int;
 }
 
-/// SIGHUP by signal(2), as the memorandum's programs themselves.
+/// SIGHUP by signal(2), as in the memorandum's programs.
 pub struct HangupSignal;
 
 impl SignalMethod for HangupSignal {
@@ -73,13 +73,13 @@ impl SignalMethod for ResetSignal {
 
     #[inline(always)]
     fn kill(pid: i32) -> c_int {
-        // By syscall(2), as the calls that are taken off. SAFETY: kill touches no memory, and is
+        // By syscall(2), like the calls that are subtracted. SAFETY: kill touches no memory, and is
         // async-signal-safe.
         unsafe { libc::syscall(libc::SYS_kill, pid, Self::SIGNAL) as c_int }
     }
 }
 
-/// Signals that a handler of this process has caught.
+/// Returns the number of signals that a handler of this process has caught.
 pub fn caught() -> u64 {
     CAUGHT.load(Relaxed)
 }
@@ -89,14 +89,14 @@ fn count() {
     CAUGHT.store(CAUGHT.load(Relaxed) + 1, Relaxed);
 }
 
-/// The memorandum's func() of simsig. Measured code.
+/// Catches a signal like func() of the memorandum's simsig. Measured code.
 extern "C" fn catch<S: SignalMethod>(_signal: c_int) {
     S::install(catch::<S>);
     count();
 }
 
-/// The memorandum's func() of twosig. A process that is gone is noticed by its parent. Measured
-/// code.
+/// Catches and answers a signal like func() of the memorandum's twosig. If the peer is gone, its
+/// parent notices it. Measured code.
 extern "C" fn catch_and_answer<S: SignalMethod>(_signal: c_int) {
     S::install(catch_and_answer::<S>);
     count();
@@ -114,7 +114,7 @@ pub struct OwnSignal<S> {
 }
 
 impl<S: SignalMethod> OwnSignal<S> {
-    /// Installs the handler and lets the signal in, whatever the process was started with.
+    /// Installs the handler and unblocks the signal, which the process may have inherited blocked.
     pub fn new() -> Result<Self, Errno> {
         Self::install()?;
         unblock(S::SIGNAL);
@@ -127,21 +127,22 @@ impl<S: SignalMethod> OwnSignal<S> {
         check(S::install(catch::<S>)).map(|_| ())
     }
 
-    /// Sends it (kill(2)): it is caught before this returns.
+    /// Sends the signal (kill(2)): it is caught before this returns.
     #[inline(always)]
     pub fn send(&self) -> Result<(), Errno> {
         check(S::kill(self.pid)).map(|_| ())
     }
 }
 
-/// Waiting for a signal of the other process: pause(2) without its race (sigsuspend(2)).
+/// Signals exchanged with another process, waited for by sigsuspend(2), which is pause(2) without
+/// its race.
 pub struct PeerSignal<S> {
     waiting: libc::sigset_t,
     signal: PhantomData<S>,
 }
 
 impl<S: SignalMethod> PeerSignal<S> {
-    /// Installs the handler, and blocks the signal but while it is waited for, in the calling
+    /// Installs the handler, and blocks the signal except while it is waited for, in the calling
     /// process and all that it forks from now on.
     pub fn new() -> Result<Self, Errno> {
         let waiting = block(&[S::SIGNAL]);
@@ -155,8 +156,8 @@ impl<S: SignalMethod> PeerSignal<S> {
         unsafe { libc::sigsuspend(&self.waiting) };
     }
 
-    /// Sends `peer` a signal and waits for the answer, `loops` times; all but the first are sent by
-    /// the handler. Fails when a child has died (see [`super::watch_members`]).
+    /// Sends `peer` a signal and waits for the answer, `loops` times; the handler sends all but the
+    /// first. Fails if a child has died (see [`super::watch_members`]).
     #[inline(always)]
     pub fn exchange(&self, peer: i32, loops: u32) -> Result<(), Errno> {
         PEER.store(peer, Relaxed);
@@ -172,7 +173,7 @@ impl<S: SignalMethod> PeerSignal<S> {
         Ok(())
     }
 
-    /// Answers so many signals of `peer`.
+    /// Answers `signals` signals of `peer`.
     #[inline(always)]
     pub fn answer(&self, peer: i32, signals: u64) {
         PEER.store(peer, Relaxed);

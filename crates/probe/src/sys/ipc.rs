@@ -1,7 +1,7 @@
-//! What links use beside descriptors: message queues and semaphores of POSIX and of System V,
-//! FIFOs, pipes by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name
-//! can be removed at once. Objects of System V outlive their makers, and removing one destroys it
-//! at once for all: only the end of their IPC namespace removes them in every case.
+//! Objects of links that need unsafe calls: queues of POSIX and of System V, semaphores, FIFOs,
+//! pipes by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be
+//! removed at once. Objects of System V outlive their creators, and removing one destroys it for
+//! all users: only the end of their IPC namespace removes them in every case.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -16,9 +16,9 @@ use super::signal::{member_lost, no_timeout};
 use super::{check, done};
 use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 
-/// Moves the calling process into a namespace of its own, which the kernel takes away with all that
-/// is in it when the last process in there has ended, however it did. Where the privilege is
-/// missing (CAP_SYS_ADMIN) through a user namespace, which the process must be single-threaded for.
+/// Moves the calling process into a new namespace, which the kernel removes with all its objects
+/// when the last process in it has ended. Without the privilege (CAP_SYS_ADMIN) it uses a user
+/// namespace, for which the process must be single-threaded.
 pub fn own_namespace(kind: UnshareFlags) -> Result<(), Errno> {
     match unshare(kind) {
         Err(Errno::PERM) => unshare(UnshareFlags::NEWUSER | kind),
@@ -26,18 +26,18 @@ pub fn own_namespace(kind: UnshareFlags) -> Result<(), Errno> {
     }
 }
 
-/// [`own_namespace`] without the way through a user namespace.
+/// Like [`own_namespace`], but never uses a user namespace.
 pub fn unshare(kind: UnshareFlags) -> Result<(), Errno> {
-    // SAFETY: namespaces are no table of descriptors, which threads could miss.
+    // SAFETY: it unshares namespaces, not the table of descriptors, which other threads use.
     unsafe { unshare_unsafe(kind.difference(UnshareFlags::FILES)) }
 }
 
-/// Permissions: the owner's alone.
+/// Mode of a new object that only its owner may use.
 const MODE: c_int = 0o600 | libc::IPC_CREAT | libc::IPC_EXCL;
 
-/// A set of one semaphore, at zero: one up, one down. It has no room for a token, which lies in
-/// shared memory beside it. Clones are the same semaphore. Nobody removes it: the namespace ends
-/// with it.
+/// A set of one semaphore, at zero at first: a send increments it, a receive decrements it. The
+/// token lies in shared memory beside it. Clones are the same semaphore. It is removed with its
+/// namespace.
 #[derive(Clone)]
 pub struct SysvSemaphore {
     id: c_int,
@@ -45,14 +45,14 @@ pub struct SysvSemaphore {
 }
 
 impl SysvSemaphore {
-    /// A new one.
+    /// Creates a semaphore.
     pub fn new() -> Result<Self, CallError> {
         // SAFETY: touches no memory.
         let id = check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).in_call("semget")?;
         Ok(Self { id, slot: SharedValue::new().in_call("mmap")? })
     }
 
-    /// One up (1), or one down (-1) once that can be.
+    /// Increments the semaphore (1), or waits until it can be decremented (-1).
     #[inline(always)]
     fn change(&self, by: i16) -> Result<(), Errno> {
         let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
@@ -75,7 +75,7 @@ impl LinkEnd for SysvSemaphore {
     }
 }
 
-/// A message queue. Copies are the same queue. Nobody removes it, as above.
+/// A message queue. Copies are the same queue. It is removed with its namespace.
 #[derive(Clone, Copy, Debug)]
 pub struct SysvQueue {
     id: c_int,
@@ -89,7 +89,7 @@ struct QueueMessage {
 }
 
 impl SysvQueue {
-    /// A new one.
+    /// Creates a queue.
     pub fn new() -> Result<Self, Errno> {
         // SAFETY: touches no memory.
         check(unsafe { libc::msgget(libc::IPC_PRIVATE, MODE) }).map(|id| Self { id })
@@ -120,16 +120,17 @@ impl LinkEnd for SysvQueue {
 pub struct PosixQueue(OwnedFd);
 
 impl PosixQueue {
-    /// Both ends of a new one, whose name is removed again.
+    /// Creates a queue and removes its name; returns both ends.
     pub fn pair(name: &CStr) -> Result<(Self, Self), CallError> {
         // SAFETY: two system calls on a name that is there.
-        let made = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
-        let queue = made.in_call("clone")?.in_call("mq_open")?;
-        let other = fcntl_dupfd_cloexec(&queue, 0).in_call("fcntl")?;
-        Ok((Self(queue), Self(other)))
+        let opened = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
+        let queue = opened.in_call("clone")?.in_call("mq_open")?;
+        let receiver = fcntl_dupfd_cloexec(&queue, 0).in_call("fcntl")?;
+        Ok((Self(queue), Self(receiver)))
     }
 }
 
+/// Creates a queue for one message of one byte, and removes its name.
 fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the attributes' remaining fields may be zero; the name ends with a zero; a descriptor
@@ -167,20 +168,20 @@ impl LinkEnd for PosixQueue {
     }
 }
 
-// What must not be cut in two: making something with a name and taking the name away again. A
-// worker that is killed with -9 between the two would leave it behind, so a vfork helper does both.
+// Creating an object with a name and removing the name must not be interrupted: a worker that is
+// killed with -9 between the two would leave the name behind. A vfork helper does both.
 
-/// Enough for a few system calls deep, and a guard page, of 64 KiB where pages are largest.
+/// Stack of the helper: for a few calls, and a guard page of up to 64 KiB.
 const STACK_BYTES: usize = 128 * 1024;
 
+/// Function that the helper runs, and its result.
 struct HelperTask<F, T> {
     act: Option<F>,
     result: Option<T>,
 }
 
-/// Does `act` in a process of its own, which shares memory and descriptors with the caller; the
-/// caller waits for it. Killing the caller does not kill that process, so that `act` is done whole
-/// or not at all.
+/// Runs `act` in a new process that shares memory and descriptors with the caller, who waits for
+/// it. If the caller is killed, that process goes on: `act` is done completely or not at all.
 ///
 /// # Safety
 /// `act` makes system calls and nothing else: it does not allocate (another thread, killed with the
@@ -210,22 +211,23 @@ pub(super) unsafe fn in_vfork_helper<T, F: FnOnce() -> T>(act: F) -> Result<T, E
     work.result.ok_or(Errno::CANCELED)
 }
 
-/// Both ends of a FIFO, the one that writes first, whose name `path` is taken away again.
+/// Creates a FIFO at `path` and removes its name; returns the writing and the reading end.
 pub fn fifo_unlinked(path: &CStr) -> Result<(OwnedFd, OwnedFd), CallError> {
     // SAFETY: system calls on a path that is there.
-    let made = unsafe {
+    let ends = unsafe {
         in_vfork_helper(|| {
             let mode = Mode::RUSR | Mode::WUSR;
             mknodat(CWD, path, FileType::Fifo, mode, 0).in_call("mkfifo")?;
-            let ends = open_both(path).in_call("open");
+            let opened = open_both(path).in_call("open");
             unlink(path).in_call("unlink")?;
-            ends
+            opened
         })
     };
-    made.in_call("clone")?
+    ends.in_call("clone")?
 }
 
-/// The end that reads is opened first and without waiting, or each would wait for the other.
+/// Opens both ends of a FIFO. The reading end is opened first and without waiting: otherwise each
+/// open would wait for the other.
 fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
     let receiver = open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
     let sender = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
@@ -233,31 +235,31 @@ fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
     Ok((sender, receiver))
 }
 
-/// One end of a pipe, with a ring of its own for one operation at a time.
+/// One end of a pipe, with an io_uring for one operation at a time.
 pub struct UringLink {
     pipe: OwnedFd,
     ring: IoUring,
-    /// Never freed: an operation that was given up may still write to it.
+    /// Buffer of the operation, never freed: one that was given up may still write to it.
     buffer: &'static mut UringBuffer,
 }
 
-/// Cache lines of its own (two are fetched together): ends on two CPUs must not share one.
+/// A buffer in cache lines of its own (two are fetched together): ends on two CPUs share none.
 #[repr(align(128))]
 struct UringBuffer {
     byte: u8,
 }
 
-/// Where in a pipe: it has no positions.
+/// Offset for a pipe, which has no positions.
 const NO_OFFSET: u64 = u64::MAX;
 
 impl UringLink {
-    /// Of this end.
+    /// Builds an end of a link from an end of a pipe.
     pub fn new(pipe: OwnedFd) -> Result<Self, Errno> {
         let ring = IoUring::new(1).map_err(|error| errno(&error))?;
         Ok(Self { pipe, ring, buffer: Box::leak(Box::new(UringBuffer { byte: 0 })) })
     }
 
-    /// Hands an operation in and waits for its result.
+    /// Submits an operation and waits for its result.
     #[inline(always)]
     fn wait(&mut self, operation: &squeue::Entry) -> Result<u32, Errno> {
         // SAFETY: the operation's buffer is never freed, and nothing uses it until the operation
@@ -271,7 +273,8 @@ impl UringLink {
                     count => Ok(count as u32),
                 };
             }
-            // Interrupted: the operation is in the kernel already and must not be handed in again.
+            // After an interruption the kernel has the operation, which must not be submitted
+            // again.
             match submitted {
                 Ok(_) => {}
                 Err(error) if errno(&error) == Errno::INTR => {}

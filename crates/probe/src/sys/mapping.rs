@@ -1,4 +1,4 @@
-//! Memory of its own, mapped for as long as it is held.
+//! Mappings of memory and of files that end when they are dropped.
 
 use std::ffi::c_void;
 use std::os::fd::AsFd;
@@ -6,16 +6,16 @@ use std::os::fd::AsFd;
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 
-/// A huge page of any architecture that Linux has them on is at most this large for base pages of 4
-/// KiB; the array lies in memory that begins and ends at a multiple of it, so that it can consist
-/// of them.
+/// Size of a huge page, for base pages of 4 KiB, on all architectures where Linux has them. Working
+/// sets lie in memory that begins and ends at a multiple of it, so that it can consist of huge
+/// pages.
 pub(super) const HUGE_PAGE_BYTES: usize = 2 << 20;
-/// The steps in which an array's places differ.
+/// Distance between two places of a working set.
 pub(super) const BASE_PAGE_BYTES: usize = 4096;
 
 /// A mapping of memory or of a file; it ends when this is dropped, in this process alone.
 pub(super) struct MemoryMapping {
-    /// Where it begins: a multiple of the page size.
+    /// Address of the first byte, a multiple of the page size.
     pub(super) base: *mut c_void,
     pub(super) bytes: usize,
 }
@@ -27,7 +27,7 @@ unsafe impl Send for MemoryMapping {}
 unsafe impl Sync for MemoryMapping {}
 
 impl MemoryMapping {
-    /// Zeroed, readable and writable.
+    /// Maps zeroed memory, readable and writable.
     pub(super) fn new(bytes: usize, flags: MapFlags) -> Result<Self, Errno> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a fresh anonymous mapping aliases nothing.
@@ -35,11 +35,13 @@ impl MemoryMapping {
         Ok(Self { base, bytes })
     }
 
-    /// The first bytes of a file: to be read, or shared with whoever else maps it, and written.
+    /// Maps the first `bytes` bytes of a file: read-only, or, if `shared`, writable and shared with
+    /// all who map it.
     pub(super) fn of_file(file: impl AsFd, bytes: usize, shared: bool) -> Result<Self, Errno> {
-        let (protection, flags) = match shared {
-            true => (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED),
-            false => (ProtFlags::READ, MapFlags::PRIVATE),
+        let (protection, flags) = if shared {
+            (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED)
+        } else {
+            (ProtFlags::READ, MapFlags::PRIVATE)
         };
         // SAFETY: without MAP_FIXED the kernel chooses the place: it aliases nothing of this
         // process.
@@ -47,9 +49,9 @@ impl MemoryMapping {
         Ok(Self { base, bytes })
     }
 
-    /// So many bytes that begin at a huge page, private and not reserved; gives their beginning
-    /// too.
-    pub(super) fn of_huge_pages(bytes: usize) -> Result<(Self, *mut c_void), Errno> {
+    /// Maps private, not reserved memory with `bytes` bytes that begin at a multiple of
+    /// [`HUGE_PAGE_BYTES`]. Returns the mapping and the address of these bytes.
+    pub(super) fn at_huge_page(bytes: usize) -> Result<(Self, *mut c_void), Errno> {
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         let mapping = Self::new(bytes + HUGE_PAGE_BYTES, flags)?;
         let start = mapping.base.wrapping_byte_add(mapping.base.align_offset(HUGE_PAGE_BYTES));

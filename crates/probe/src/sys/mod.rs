@@ -9,7 +9,6 @@ mod exec;
 mod footprint;
 mod handlers;
 mod ipc;
-mod looks;
 mod mapping;
 mod needed_calls;
 mod notes;
@@ -21,6 +20,7 @@ mod registers;
 mod samples;
 mod signal;
 mod spawn;
+mod speed_log;
 mod stop;
 mod veth;
 mod walk;
@@ -36,9 +36,8 @@ pub use exec::*;
 pub use footprint::MemoryHighWater;
 pub use handlers::*;
 pub use ipc::*;
-pub use looks::SpeedLog;
 pub use needed_calls::{RefusedCall, check_needed_calls};
-pub use notes::{MOST_NOTES, MemberNotes, PieceTimes};
+pub use notes::{MAX_NOTES, MemberNotes, PieceTimes};
 pub use page::*;
 pub use process::*;
 pub use quanta::*;
@@ -48,25 +47,26 @@ pub use samples::{
 };
 pub use signal::*;
 pub use spawn::spawn_watched;
+pub use speed_log::SpeedLog;
 pub use stop::*;
 pub use veth::VethPair;
 pub use walk::WorkArray;
 pub use words::*;
 
-/// The instructions that follow begin a line of the instruction cache, in every build: where a
-/// timed loop lies changes what a hop takes (docs/validation.md, two speeds of one loop).
+/// Aligns the instructions that follow to a line of the instruction cache, in every build: the
+/// place of a timed loop changes the time of a hop (docs/validation.md, two speeds of one loop).
 #[inline(always)]
 pub fn begin_line() {
     // SAFETY: only fills up with instructions that do nothing.
     unsafe { std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags)) }
 }
 
-/// Why the last call of the C library failed.
+/// Returns the errno of the last call of the C library.
 fn last_errno() -> Errno {
     Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
 }
 
-/// Whether a call that gives nothing else succeeded. For those that a ring times.
+/// Checks a call that returns nothing else than success or -1. For calls that a ring times.
 #[inline(always)]
 fn done(status: c_long) -> Result<(), Errno> {
     match status {
@@ -75,9 +75,9 @@ fn done(status: c_long) -> Result<(), Errno> {
     }
 }
 
-/// The result of a call of the C library that gives -1 with errno when it fails. Not for calls that
-/// a ring times: there the compiler keeps the result in one word and tests that once more in every
-/// hop.
+/// Returns the result of a call of the C library that returns -1 with errno if it fails. Not for
+/// calls that a ring times: the compiler would keep the result in one word and test it again in
+/// every hop.
 #[inline(always)]
 fn check<T: Copy + PartialEq + From<i8>>(result: T) -> Result<T, Errno> {
     if result == T::from(-1) { Err(last_errno()) } else { Ok(result) }

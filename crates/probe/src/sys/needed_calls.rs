@@ -1,9 +1,9 @@
 //! System calls without which nothing can be waited for, ended or timed.
 //!
-//! A filter (seccomp) may refuse any of them. What stands on them has no way to say so: the standard
-//! library panics where `clock_nanosleep` fails, a loop that polls turns without end where `ppoll`
-//! does. So they are tried once, before anything is started. Each is called in a way that changes
-//! nothing, and that a kernel answers in one known way.
+//! A filter (seccomp) may refuse any of them. What stands on them has no way to say so: the
+//! standard library panics where `clock_nanosleep` fails, a loop that polls turns without end where
+//! `ppoll` does. So they are tried once, before anything is started. Each is called in a way that
+//! changes nothing, and that a kernel answers in one known way.
 
 use std::ffi::c_long;
 
@@ -58,7 +58,7 @@ pub fn check_needed_calls() -> Result<(), RefusedCall> {
     let at_futex_word = &raw const futex_word as c_long;
     let own_pid = c_long::from(std::process::id() as i32);
     let no_file = -1;
-    // What would be written there is refused with EFAULT.
+    // Writing to this address fails with EFAULT.
     let nowhere = -1;
     let address_space = c_long::from(libc::RLIMIT_AS as i32);
     let cpu_clock = c_long::from(libc::CLOCK_THREAD_CPUTIME_ID);

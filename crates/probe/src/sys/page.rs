@@ -1,6 +1,6 @@
-//! Memory that stays shared over fork: what the members of a ring share with their leader, and
-//! where links that have no object of the kernel keep what two neighbours share; memory that is
-//! held while members take theirs.
+//! Memory that stays shared over fork: the area that the members of a ring share with their leader,
+//! values that links without a kernel object share, stacks of helper processes; and ballast pages,
+//! which change where members' memory lies.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -17,28 +17,29 @@ use rustix::thread::futex;
 
 use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, MemoryMapping};
 use super::notes::{MemberNotes, NoteBook};
+use super::quanta::QuantumTimes;
 use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 use crate::random::RandomSource;
 
-/// What may lie in memory shared between processes.
+/// Marks types that may lie in memory shared between processes.
 ///
 /// # Safety
-/// All zeros are a value, any thread may use it through a shared reference, and it means the same
-/// in every process (no address of its own).
+/// All zeros are a valid value, any thread may use it through a shared reference, and it means the
+/// same in every process: it holds no address.
 pub unsafe trait Shareable: Sync {}
 
-/// One `T`, all zeros at first, that its holders share also when a fork has parted them.
+/// One `T`, all zeros at first, shared by all clones, also by those in forked processes.
 pub struct SharedValue<T: Shareable> {
     value: NonNull<T>,
     mapping: Arc<MemoryMapping>,
 }
 
-/// A stack for a process that shares the caller's memory, which lies below a page that nobody may
-/// touch.
+/// A stack for a process that shares the caller's memory. Its lowest page is a guard page.
 pub(super) struct GuardedStack(MemoryMapping);
 
 impl GuardedStack {
-    /// Of so many bytes, a multiple of the page size; the lowest page is the guard.
+    /// Maps a stack of `bytes` bytes, a multiple of the page size, of which the lowest page is the
+    /// guard.
     pub(super) fn new(bytes: usize) -> Result<Self, Errno> {
         let mapping = MemoryMapping::new(bytes, MapFlags::PRIVATE)?;
         // SAFETY: the lowest page of the new mapping, which is not in use.
@@ -46,7 +47,7 @@ impl GuardedStack {
         Ok(Self(mapping))
     }
 
-    /// Where it begins: it grows down from its aligned end.
+    /// Returns the aligned end of the stack, from which it grows down.
     pub(super) fn top(&self) -> *mut c_void {
         self.0.base.wrapping_byte_add(self.0.bytes)
     }
@@ -58,7 +59,7 @@ unsafe impl<T: Shareable> Send for SharedValue<T> {}
 unsafe impl<T: Shareable> Sync for SharedValue<T> {}
 
 impl<T: Shareable> SharedValue<T> {
-    /// A new one.
+    /// Maps a new value of zeros.
     pub fn new() -> Result<Self, Errno> {
         let mapping = Arc::new(MemoryMapping::new(size_of::<T>(), MapFlags::SHARED)?);
         let value = NonNull::new(mapping.base.cast()).ok_or(Errno::NOMEM)?;
@@ -92,17 +93,17 @@ unsafe impl Shareable for TokenSlot {}
 unsafe impl Shareable for AtomicU32 {}
 
 impl TokenSlot {
-    /// What an empty slot holds.
+    /// Value of an empty slot.
     pub const EMPTY: u32 = 0;
 
-    /// Puts the token in.
+    /// Puts a token into the slot.
     #[inline(always)]
     pub fn put(&self, token: u8) {
         self.0.store(u32::from(token) + 1, Ordering::Release);
     }
 
-    /// Takes the token out, if there is one. Only one receiver looks, so that no exchange is
-    /// needed.
+    /// Takes the token out, if there is one. There is only one receiver, so that no atomic exchange
+    /// is needed.
     #[inline(always)]
     pub fn take(&self) -> Option<u8> {
         match self.0.load(Ordering::Acquire) {
@@ -114,14 +115,14 @@ impl TokenSlot {
         }
     }
 
-    /// The word itself, to wait on.
+    /// Returns the word to wait on.
     #[inline(always)]
     pub fn word(&self) -> &AtomicU32 {
         &self.0
     }
 }
 
-/// State that a member publishes. A cache line of its own: no false sharing between members.
+/// State that a member publishes, in a cache line of its own: members share no line.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct MemberCell {
@@ -129,32 +130,87 @@ pub struct MemberCell {
     pub tid: AtomicU32,
     /// Errno of the call that ended the member; 0 while all is well.
     pub errno: AtomicU32,
-    /// Timed and warm-up hops that the member has made, control laps aside.
+    /// Hops that the member has made, without those of control laps.
     pub hops: AtomicU64,
-    /// The member's last solo: time of its laps, its CPU time in them, then both loops of the
-    /// quantum before and of the one behind it, in nanoseconds.
+    /// The member's last solo ([`SoloTimes`]): time of its laps, its CPU time in them, then both
+    /// loops of the quantum before and of the one after it, in nanoseconds.
     pub solo_ns: [AtomicU64; 6],
 }
 
-/// State that the leader publishes: each number is set before the token that announces it is sent.
+/// Times of a member's solo.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SoloTimes {
+    /// Time of its laps, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// CPU time of the member in its laps, in nanoseconds.
+    pub cpu_ns: u64,
+    /// Quantum before the laps.
+    pub quantum_before: QuantumTimes,
+    /// Quantum after the laps.
+    pub quantum_after: QuantumTimes,
+}
+
+impl MemberCell {
+    /// Publishes the times of a solo.
+    pub fn set_solo(&self, times: &SoloTimes) {
+        let times_ns = [
+            times.elapsed_ns,
+            times.cpu_ns,
+            times.quantum_before.latency_ns,
+            times.quantum_before.throughput_ns,
+            times.quantum_after.latency_ns,
+            times.quantum_after.throughput_ns,
+        ];
+        for (slot, time_ns) in self.solo_ns.iter().zip(times_ns) {
+            slot.store(time_ns, Ordering::Release);
+        }
+    }
+
+    /// Returns the times of the last solo.
+    pub fn solo(&self) -> SoloTimes {
+        let times_ns = self.solo_ns.each_ref().map(|slot| slot.load(Ordering::Acquire));
+        let [
+            elapsed_ns,
+            cpu_ns,
+            latency_before,
+            throughput_before,
+            latency_after,
+            throughput_after,
+        ] = times_ns;
+        SoloTimes {
+            elapsed_ns,
+            cpu_ns,
+            quantum_before: QuantumTimes {
+                latency_ns: latency_before,
+                throughput_ns: throughput_before,
+            },
+            quantum_after: QuantumTimes {
+                latency_ns: latency_after,
+                throughput_ns: throughput_after,
+            },
+        }
+    }
+}
+
+/// State that the leader publishes. Each number is set before the token that announces it is sent.
 #[repr(C, align(64))]
 #[derive(Default)]
 pub struct AreaHeader {
     /// Laps of the coming batch; 0 asks the members to end.
     pub laps: AtomicU64,
-    /// Laps of each member's solo in the coming phase; 0 where that is a batch of the ring.
+    /// Laps of each member's solo in the coming phase; 0 if that is a batch of the ring.
     pub solo_laps: AtomicU64,
-    /// Which of its places a member's memory lies at from the coming phase on.
+    /// Number of the place at which members' memory lies from the coming phase on.
     pub place: AtomicU64,
-    /// Into how many pieces a member's walk is cut from the coming phase on; 0 where it is not cut.
+    /// Pieces into which members' walks are cut from the coming phase on; 0 if they are not cut.
     pub pieces: AtomicU64,
-    /// Hops of the coming phase that a member notes piece by piece.
+    /// Hops of the coming phase whose pieces each member notes.
     pub noted_hops: AtomicU64,
-    /// Phases (control laps and batches) that the leader has begun, for links that wait awake.
+    /// Phases (control laps and batches) that the leader has begun, for members that poll.
     phases: AtomicU32,
 }
 
-/// A header and one [`MemberCell`] a member in memory that stays shared over fork.
+/// An [`AreaHeader`] and a [`MemberCell`] for each member, in memory that stays shared over fork.
 pub struct SharedArea {
     mapping: MemoryMapping,
     members: usize,
@@ -162,8 +218,8 @@ pub struct SharedArea {
 }
 
 impl SharedArea {
-    /// An area for `members` members, all cells zero; with room for what each member notes of the
-    /// pieces of its walk, if it is to have some.
+    /// Maps an area for `members` members, all cells zero. If `has_notes`, it has room for the
+    /// notes that each member takes of the pieces of its walk.
     pub fn new(members: usize, has_notes: bool) -> Result<Self, Errno> {
         let bytes = size_of::<AreaHeader>() + members * size_of::<MemberCell>();
         let mapping = MemoryMapping::new(bytes, MapFlags::SHARED)?;
@@ -171,12 +227,12 @@ impl SharedArea {
         Ok(Self { mapping, members, notes })
     }
 
-    /// The notes of one member, where there is room for any.
+    /// Returns the notes of one member, if the area has room for notes.
     pub fn notes_of(&self, member: usize) -> Option<MemberNotes> {
-        self.notes.as_ref().map(|notes| notes.of(member))
+        self.notes.as_ref().map(|notes| notes.member(member))
     }
 
-    /// All cells, the leader's first.
+    /// Returns all cells, the leader's first.
     pub fn cells(&self) -> &[MemberCell] {
         // SAFETY: `members` cells follow the header within the mapping; both are 64-byte aligned
         // and valid when zero.
@@ -214,12 +270,12 @@ impl Deref for SharedArea {
     }
 }
 
-/// Where a token is left under a mutex and waited for by a condition.
+/// A token under a mutex, and a condition variable to wait for it.
 #[repr(C)]
 pub struct TokenCondvar {
     mutex: UnsafeCell<libc::pthread_mutex_t>,
     arrived: UnsafeCell<libc::pthread_cond_t>,
-    /// Under the mutex.
+    /// Read and written under the mutex only.
     token: UnsafeCell<Option<u8>>,
 }
 
@@ -238,28 +294,30 @@ fn check_status(status: c_int) -> Result<(), Errno> {
 }
 
 impl TokenCondvar {
-    /// A new one, for threads of one process or also for processes; else the call that failed.
+    /// Creates one for threads of one process, or also for processes. Returns the call that failed.
     pub fn new(between_processes: bool) -> Result<SharedValue<Self>, CallError> {
         let condvar = SharedValue::<Self>::new().in_call("mmap")?;
-        let shared = match between_processes {
-            true => libc::PTHREAD_PROCESS_SHARED,
-            false => libc::PTHREAD_PROCESS_PRIVATE,
+        let shared = if between_processes {
+            libc::PTHREAD_PROCESS_SHARED
+        } else {
+            libc::PTHREAD_PROCESS_PRIVATE
         };
-        let (mut of_mutex, mut of_condition) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let mut mutex_attributes = MaybeUninit::uninit();
+        let mut condition_attributes = MaybeUninit::uninit();
         // SAFETY: each attribute is initialised before it is used; no other thread has the condvar
         // yet, so that writing to it is exclusive.
-        let made = unsafe {
+        let statuses = unsafe {
             *condvar.token.get() = None;
             [
-                libc::pthread_mutexattr_init(of_mutex.as_mut_ptr()),
-                libc::pthread_mutexattr_setpshared(of_mutex.as_mut_ptr(), shared),
-                libc::pthread_mutex_init(condvar.mutex.get(), of_mutex.as_ptr()),
-                libc::pthread_condattr_init(of_condition.as_mut_ptr()),
-                libc::pthread_condattr_setpshared(of_condition.as_mut_ptr(), shared),
-                libc::pthread_cond_init(condvar.arrived.get(), of_condition.as_ptr()),
+                libc::pthread_mutexattr_init(mutex_attributes.as_mut_ptr()),
+                libc::pthread_mutexattr_setpshared(mutex_attributes.as_mut_ptr(), shared),
+                libc::pthread_mutex_init(condvar.mutex.get(), mutex_attributes.as_ptr()),
+                libc::pthread_condattr_init(condition_attributes.as_mut_ptr()),
+                libc::pthread_condattr_setpshared(condition_attributes.as_mut_ptr(), shared),
+                libc::pthread_cond_init(condvar.arrived.get(), condition_attributes.as_ptr()),
             ]
         };
-        made.into_iter().try_for_each(check_status).in_call("pthread_cond_init")?;
+        statuses.into_iter().try_for_each(check_status).in_call("pthread_cond_init")?;
         Ok(condvar)
     }
 }
@@ -297,38 +355,39 @@ impl LinkEnd for SharedValue<TokenCondvar> {
     }
 }
 
-// Other physical pages for each worker.
+// Ballast: each worker gets other physical pages.
 
-/// Huge pages that are held at most: 62 MiB.
-const MOST_PAGES: u64 = 31;
-/// Base pages that are held at most, where the arrays refuse huge ones: 4 MiB.
-const MOST_BASE_PAGES: u64 = 1024;
+/// Largest number of huge pages held: 62 MiB.
+const MAX_HUGE_PAGES: u64 = 31;
+/// Largest number of base pages held, for working sets without huge pages: 4 MiB.
+const MAX_BASE_PAGES: u64 = 1024;
 
-/// Memory that is held while the members take theirs. The kernel hands out the pages first that
-/// were given back last, so that all workers of a launch would work in the same few pages, and
-/// which lines share a cache set would be constant within a launch. A different number of held
-/// pages in each worker makes it vary between workers, of which there are many (as Curtsinger and
-/// Berger 2013 do with a program's own layout).
+/// Memory that is held while the members allocate theirs. The kernel hands out first the pages that
+/// were given back last. All workers of a launch would therefore get the same few pages, and which
+/// lines share a cache set would be constant within a launch. Another number of held pages in each
+/// worker makes it vary between workers, of which there are many (as Curtsinger and Berger 2013 do
+/// with a program's layout).
 pub struct PageBallast(#[allow(dead_code, reason = "held")] MemoryMapping);
 
 impl PageBallast {
-    /// Holds a number of pages that the seed decides. None where the memory is not available: then
-    /// the members take what comes.
+    /// Holds a number of pages that the seed decides. Returns `None` if the memory is not
+    /// available: then the members allocate without ballast.
     pub fn hold(huge_pages: bool, seed: u64) -> Option<Self> {
-        let (page, most, advice) = match huge_pages {
-            true => (HUGE_PAGE_BYTES, MOST_PAGES, Advice::LinuxHugepage),
-            false => (BASE_PAGE_BYTES, MOST_BASE_PAGES, Advice::LinuxNoHugepage),
+        let (page_bytes, max_pages, advice) = if huge_pages {
+            (HUGE_PAGE_BYTES, MAX_HUGE_PAGES, Advice::LinuxHugepage)
+        } else {
+            (BASE_PAGE_BYTES, MAX_BASE_PAGES, Advice::LinuxNoHugepage)
         };
-        let held = page * RandomSource::new(seed).below(most + 1) as usize;
-        let (mapping, start) = MemoryMapping::of_huge_pages(held).ok()?;
+        let bytes = page_bytes * RandomSource::new(seed).below(max_pages + 1) as usize;
+        let (mapping, start) = MemoryMapping::at_huge_page(bytes).ok()?;
         for advice in [advice, Advice::LinuxDontFork] {
             // SAFETY: advice changes no content; these pages are in the mapping. Members that are
             // forked do not get it.
-            let _ = unsafe { madvise(start, held, advice) };
+            let _ = unsafe { madvise(start, bytes, advice) };
         }
-        for at in (0..held).step_by(page) {
+        for offset in (0..bytes).step_by(page_bytes) {
             // SAFETY: within the mapping, which is writable and not shared.
-            unsafe { start.wrapping_byte_add(at).cast::<u8>().write_volatile(1) };
+            unsafe { start.wrapping_byte_add(offset).cast::<u8>().write_volatile(1) };
         }
         Some(Self(mapping))
     }
@@ -398,7 +457,7 @@ mod tests {
     #[test]
     fn how_much_is_held_goes_by_the_seed_and_members_do_not_inherit_it() {
         for (huge, page, most) in
-            [(true, HUGE_PAGE_BYTES, MOST_PAGES), (false, BASE_PAGE_BYTES, MOST_BASE_PAGES)]
+            [(true, HUGE_PAGE_BYTES, MAX_HUGE_PAGES), (false, BASE_PAGE_BYTES, MAX_BASE_PAGES)]
         {
             let mut all = Vec::new();
             for seed in 0..8 {

@@ -1,29 +1,42 @@
-//! A walk that is cut into pieces, with a reference quantum before, between and behind them: where
-//! a hop takes longer than the quanta around it can vouch for. What a member notes of them lies in
-//! memory that its leader reads.
+//! Walks that are cut into pieces, with a reference quantum before, between and after them.
+//!
+//! Why: a walk through many megabytes takes some milliseconds. Quanta around such a hop say nothing
+//! of what shared the core within it, so the member itself runs a quantum about every 0.2 ms and
+//! notes its times in memory that the leader reads (`notes.rs`). A hop in three pieces gives four
+//! notes:
+//!
+//! ```text
+//! note 0     piece 0   note 1     piece 1   note 2     piece 2   note 3
+//! when it              time of              time of              time of
+//! began                piece 0              piece 1              piece 2
+//! ```
+//!
+//! The pieces touch the same elements in the same order as the whole walk, and differ by one touch
+//! at most. Nothing is allocated and no page is faulted meanwhile; a walk that is not cut keeps its
+//! instructions.
 
 use std::ops::Range;
 
-use model::ring::{Op, Walk};
+use rundata::ring::{Op, Walk};
 
 use super::clock::monotonic_raw_ns;
 use super::notes::{MemberNotes, WalkCut, WalkPiece};
-use super::quanta::quantum;
+use super::quanta::run_quantum;
 use super::walk::{self, LINE_ELEMENTS, WorkArray, chase, sparse};
 
 impl WorkArray {
-    /// Where it notes its pieces.
+    /// Sets where the times of pieces are noted.
     pub fn note_to(&mut self, notes: MemberNotes) {
         self.cut.notes = Some(notes);
     }
 
-    /// Cuts the walk into so many pieces, 0 for none, from now on. As many hops as are told are
-    /// noted, from the first of the notes on; their room is touched here, so that noting faults no
-    /// page.
+    /// Cuts the walk into `pieces` pieces (0: not at all) from now on, and notes the times of the
+    /// next `noted_hops` hops, beginning at the first note. Clears the notes that will be taken, so
+    /// that noting faults no page.
     pub fn cut(&mut self, pieces: u32, noted_hops: u64) {
         let pieces = pieces as usize;
         if self.cut.pieces.len() != pieces {
-            if !self.cut.is_none() {
+            if !self.cut.is_whole() {
                 self.lay();
             }
             self.cut.pieces = self.pieces(pieces);
@@ -32,58 +45,62 @@ impl WorkArray {
         let wanted = usize::try_from(noted_hops).unwrap_or(usize::MAX).saturating_mul(pieces + 1);
         self.cut.room = if pieces > 0 { wanted.min(notes.len()) } else { 0 };
         self.cut.next = 0;
-        notes[..self.cut.room].iter().for_each(|note| note.set(0, 0, 0));
+        for note in &notes[..self.cut.room] {
+            note.clear();
+        }
     }
 
-    /// So many pieces, which differ by one touch at most. A chase ends at the last line of each: it
-    /// leads back to where a walk ends.
+    /// Builds `count` pieces, which differ by one touch at most. A chase is changed: the last line
+    /// of each piece leads to index 0, where a walk ends.
     fn pieces(&mut self, count: usize) -> Vec<WalkPiece> {
         let (walk, stride) = (self.walk, self.stride);
         let elements = self.slice();
-        let all = match walk {
+        let touches = match walk {
             Walk::Whole => elements.len(),
             Walk::Chase => elements.len() / LINE_ELEMENTS,
             Walk::Sparse => elements.len() / stride,
         };
-        let (mut touched, mut at) = (0, WalkPiece { offset: 0, from: 0, touches: 0 });
-        let pieces = (1..=count).map(|number| {
-            let end = (all as u128 * number as u128 / count as u128) as usize;
-            let piece = WalkPiece { touches: end - touched, ..at };
+        let mut pieces = Vec::with_capacity(count);
+        let mut touched = 0;
+        let mut start = WalkPiece { offset: 0, from: 0, touches: 0 };
+        for number in 1..=count {
+            let end = (touches as u128 * number as u128 / count as u128) as usize;
+            let piece = WalkPiece { touches: end - touched, ..start };
             touched = end;
-            at = match walk {
+            start = match walk {
                 Walk::Whole => after_whole(elements.len(), stride, piece),
                 Walk::Chase => after_chase(elements, piece),
                 Walk::Sparse => after_sparse(stride, piece),
             };
-            piece
-        });
-        pieces.collect()
+            pieces.push(piece);
+        }
+        pieces
     }
 
-    /// The walk piece by piece, with a quantum around each as long as there is room to note it.
-    /// Apart, so that a walk that is not cut keeps its instructions.
+    /// Walks piece by piece, with a quantum around each while there is room to note it. Not
+    /// inlined: a walk that is not cut keeps its instructions.
     #[inline(never)]
     pub(super) fn walk_in_pieces(&mut self) {
-        let mut now = monotonic_raw_ns();
-        now = self.note(now, now);
+        let mut now_ns = monotonic_raw_ns();
+        now_ns = self.note_quantum(now_ns, now_ns);
         for number in 0..self.cut.pieces.len() {
             self.walk_piece(self.cut.pieces[number]);
-            let end = if self.cut.room > 0 { monotonic_raw_ns() } else { now };
-            now = self.note(end.wrapping_sub(now), end);
+            let end_ns = if self.cut.room > 0 { monotonic_raw_ns() } else { now_ns };
+            now_ns = self.note_quantum(end_ns.wrapping_sub(now_ns), end_ns);
         }
     }
 
-    /// Runs a quantum from `now` on and notes it with what came before. Gives the time after it.
-    /// Without room nothing is run.
-    fn note(&mut self, since_ns: u64, now: u64) -> u64 {
-        let WalkCut { notes: Some(notes), next, room, .. } = &mut self.cut else { return now };
+    /// Runs a quantum and notes its times with `since_ns` ([`super::notes::PieceTimes::since_ns`]).
+    /// `now_ns` is the current time; returns the time after the quantum. Does nothing without room.
+    fn note_quantum(&mut self, since_ns: u64, now_ns: u64) -> u64 {
+        let WalkCut { notes: Some(notes), next, room, .. } = &mut self.cut else { return now_ns };
         if *room == 0 {
-            return now;
+            return now_ns;
         }
-        let (latency_ns, throughput_ns, end) = quantum(now);
-        notes.all()[*next].set(since_ns, latency_ns, throughput_ns);
+        let (times, end_ns) = run_quantum(now_ns);
+        notes.all()[*next].set(since_ns, times);
         (*next, *room) = (*next + 1, *room - 1);
-        end
+        end_ns
     }
 
     fn walk_piece(&mut self, piece: WalkPiece) {
@@ -94,6 +111,7 @@ impl WorkArray {
         }
     }
 
+    /// Touches each element of a piece.
     #[inline(always)]
     fn each_of(&mut self, piece: WalkPiece, touch: impl Fn(&mut f64) + Copy) {
         let (stride, walk) = (self.stride, self.walk);
@@ -109,12 +127,13 @@ impl WorkArray {
     }
 }
 
-/// Elements that the pass from `offset` on touches.
+/// Returns how many elements the pass that begins at `offset` touches.
 fn pass_touches(length: usize, stride: usize, offset: usize) -> usize {
     length.saturating_sub(offset).div_ceil(stride)
 }
 
-/// The elements of a piece of a whole walk, pass by pass: each stride-th of each of these ranges.
+/// Returns the ranges of a piece of a whole walk, one for each pass; in each range every stride-th
+/// element is touched.
 fn passes(length: usize, stride: usize, piece: WalkPiece) -> impl Iterator<Item = Range<usize>> {
     let (mut left, mut from) = (piece.touches, piece.from);
     (piece.offset..).map_while(move |offset| {
@@ -138,7 +157,8 @@ fn whole_piece(
     }
 }
 
-/// By itself, so that its loop has the instructions that it has in a walk that is not cut.
+/// Touches every stride-th element. Not inlined: its loop then has the instructions that it has in
+/// a walk that is not cut.
 #[inline(never)]
 fn pass(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
     for element in elements.iter_mut().step_by(stride) {
@@ -146,7 +166,7 @@ fn pass(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
     }
 }
 
-/// Where the piece after this one begins.
+/// Returns where the piece after this one begins, in a whole walk.
 fn after_whole(length: usize, stride: usize, piece: WalkPiece) -> WalkPiece {
     let WalkPiece { mut offset, from, touches } = piece;
     let mut next = from + touches;
@@ -157,13 +177,14 @@ fn after_whole(length: usize, stride: usize, piece: WalkPiece) -> WalkPiece {
     WalkPiece { offset, from: next, touches: 0 }
 }
 
+/// Returns where the piece after this one begins, in a sparse walk.
 fn after_sparse(stride: usize, piece: WalkPiece) -> WalkPiece {
     let lines = stride.div_ceil(LINE_ELEMENTS);
     let line = (piece.offset / LINE_ELEMENTS + piece.touches) % lines;
     WalkPiece { offset: line * LINE_ELEMENTS, from: piece.from + piece.touches, touches: 0 }
 }
 
-/// Ends the walk at the last line of this piece, and gives where it went on.
+/// Ends the chase at the last line of this piece, and returns where it would have gone on.
 fn after_chase(elements: &mut [f64], piece: WalkPiece) -> WalkPiece {
     let mut from = piece.from;
     for left in (0..piece.touches).rev() {
@@ -178,9 +199,9 @@ fn after_chase(elements: &mut [f64], piece: WalkPiece) -> WalkPiece {
 
 #[cfg(test)]
 mod tests {
-    use super::super::notes::{MOST_NOTES, NoteBook, PieceNote, PieceTimes};
+    use super::super::notes::{MAX_NOTES, NoteBook, PieceNote, PieceTimes};
     use super::*;
-    use model::ring::Work;
+    use rundata::ring::Work;
     use std::cell::RefCell;
 
     fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> WorkArray {
@@ -272,27 +293,27 @@ mod tests {
     fn as_many_hops_as_are_told_are_noted_and_no_more() {
         let book = NoteBook::new(2).unwrap();
         let mut array = array(64 * 50, 64, Walk::Chase, Op::Read);
-        array.note_to(book.of(1));
+        array.note_to(book.member(1));
         array.cut(3, 2);
         (0..4).for_each(|_| array.walk());
-        let noted: Vec<PieceTimes> = book.of(1).all().iter().map(PieceNote::get).collect();
+        let noted: Vec<PieceTimes> = book.member(1).all().iter().map(PieceNote::get).collect();
         assert!(noted[..8].iter().all(|one| one.latency_ns > 0 && one.throughput_ns > 0));
         assert!(noted[0].since_ns > 0 && noted[4].since_ns > noted[0].since_ns, "{noted:?}");
         assert!(noted[8..].iter().all(|one| *one == PieceTimes::default()));
-        assert!(book.of(0).all().iter().all(|note| note.get() == PieceTimes::default()));
+        assert!(book.member(0).all().iter().all(|note| note.get() == PieceTimes::default()));
         // A new phase begins anew, one without hops notes none.
         array.cut(3, 1);
         array.walk();
-        let first = book.of(1).all()[0].get();
+        let first = book.member(1).all()[0].get();
         assert!(first.since_ns > noted[4].since_ns);
         array.cut(3, 0);
         array.walk();
-        assert_eq!(book.of(1).all()[0].get(), first);
+        assert_eq!(book.member(1).all()[0].get(), first);
         // More hops than there is room for are noted as far as it goes.
         array.cut(3, u64::MAX);
-        (0..MOST_NOTES / 4 + 1).for_each(|_| array.walk());
-        assert!(book.of(1).all().iter().all(|note| note.get().latency_ns > 0));
-        assert_eq!(book.of(0).all()[0].get(), PieceTimes::default());
+        (0..MAX_NOTES / 4 + 1).for_each(|_| array.walk());
+        assert!(book.member(1).all().iter().all(|note| note.get().latency_ns > 0));
+        assert_eq!(book.member(0).all()[0].get(), PieceTimes::default());
     }
 
     #[test]

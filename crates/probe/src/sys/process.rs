@@ -1,6 +1,6 @@
-//! Processes: fork, the end, deadlines, policies; children: one that never outlives its parent, how
-//! one ended and what it used (wait4(2)), descriptors handed down, signals; a child whose system
-//! calls are counted.
+//! Processes: fork, exit, deadlines, policies. Children: those that never outlive their parent,
+//! their ends and usage (wait4(2)), inherited descriptors, signals. And a child whose system calls
+//! are counted.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_void};
@@ -25,7 +25,7 @@ use super::check;
 use super::clock::ResourceUsage;
 use super::signal::unblock;
 
-/// On which side of a fork the caller is.
+/// Side of a fork on which the caller is.
 pub enum ForkSide {
     /// In the new process.
     Child,
@@ -33,10 +33,10 @@ pub enum ForkSide {
     Parent(Pid),
 }
 
-/// Forks the calling process. EBUSY where it has other threads, or may have: the child has their
-/// locks and none of them, so that it could use only what is async-signal-safe.
+/// Forks the calling process. EBUSY if it has other threads, or may have: the child would have
+/// their locks but not the threads, and could use async-signal-safe functions only.
 pub fn fork() -> Result<ForkSide, Errno> {
-    // The harness of unit tests has threads; what these fork takes no lock that those hold for
+    // The harness of unit tests has threads; children of tests take no lock that those hold for
     // long.
     if !cfg!(test) && !has_one_thread() {
         return Err(Errno::BUSY);
@@ -48,20 +48,23 @@ pub fn fork() -> Result<ForkSide, Errno> {
     }
 }
 
-/// A thread that was joined is there for a moment longer.
+/// Returns whether the calling process has one thread. Waits up to 0.1 s, as a thread that was
+/// joined exists for a moment longer.
 pub(super) fn has_one_thread() -> bool {
-    let is_alone = |attempt: u32| {
+    for attempt in 0..100 {
         if attempt > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        is_alone()
-    };
-    (0..100).any(is_alone)
+        if is_alone() {
+            return true;
+        }
+    }
+    false
 }
 
-/// Asked of the kernel, which refuses CLONE_THREAD beside other threads and does nothing else
-/// (unshare(2)); where that is forbidden, as containers do, by the links of the folder of tasks:
-/// two, and one for each thread (proc_pid_task(5)).
+/// Returns whether the process has one thread now. The kernel refuses CLONE_THREAD if there are
+/// others, and else does nothing (unshare(2)). If that call is forbidden, as in containers, the
+/// links of the folder of tasks show it: two, and one for each thread (proc_pid_task(5)).
 fn is_alone() -> bool {
     let flag = UnshareFlags::from_bits_retain(libc::CLONE_THREAD as u32);
     // SAFETY: nothing is unshared by this flag.
@@ -80,13 +83,14 @@ pub fn set_parent_death_signal(parent: i32) -> Result<bool, Errno> {
     Ok(getppid().map(Pid::as_raw_pid) == Some(parent))
 }
 
-/// The same. False also where the kernel refuses: then the caller is to end itself.
+/// Lets the calling process be killed when its parent ends. Returns false if the parent has ended
+/// already or the kernel refuses: then the caller should end itself.
 pub fn end_with_parent(parent: Pid) -> bool {
     set_parent_death_signal(parent.as_raw_pid()) == Ok(true)
 }
 
-/// Has the command's addresses be the same in every run (ADDR_NO_RANDOMIZE), where that is granted.
-pub fn at_fixed_addresses(command: &mut Command) {
+/// Makes the command's addresses the same in every run (ADDR_NO_RANDOMIZE), if that is granted.
+pub fn fix_addresses(command: &mut Command) {
     // SAFETY: between fork and exec the child makes two system calls and touches no memory.
     unsafe {
         command.pre_exec(|| {
@@ -99,7 +103,7 @@ pub fn at_fixed_addresses(command: &mut Command) {
     }
 }
 
-/// Whether that is granted: some containers refuse it.
+/// Checks that fixed addresses are granted: some containers refuse them.
 pub fn check_fixed_addresses() -> Result<(), Errno> {
     // SAFETY: a flag that only exec(2) looks at, which is taken back at once.
     unsafe {
@@ -110,14 +114,14 @@ pub fn check_fixed_addresses() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Forks ([`fork`]) one that waits until nobody has the other end of `watched` any more, then does
-/// `act` and ends. It is in a session of its own, outlives its parent, and has no other descriptor:
-/// nobody waits for the end of what it has inherited.
+/// Forks ([`fork`]) a process that waits until no process has the other end of `watched`, then runs
+/// `act` and ends. It has a session of its own, outlives its parent, and has no other descriptor:
+/// it keeps no pipe open.
 pub fn act_behind(watched: OwnedFd, act: impl FnOnce()) -> Result<Pid, Errno> {
     match fork()? {
         ForkSide::Parent(pid) => Ok(pid),
         ForkSide::Child => {
-            // Signals to the parent's group are not for it. It leads none, so this cannot fail.
+            // It shall not get signals to the parent's group. It leads no group: this cannot fail.
             let _ = setsid();
             close_all_but(watched.as_raw_fd());
             let _ = File::from(watched).read_to_end(&mut Vec::new());
@@ -127,7 +131,7 @@ pub fn act_behind(watched: OwnedFd, act: impl FnOnce()) -> Result<Pid, Errno> {
     }
 }
 
-/// Closes every descriptor of this process but `kept`. Nobody in it may use another from here on.
+/// Closes every descriptor of this process except `kept`. No other may be used from here on.
 fn close_all_but(kept: RawFd) {
     let number = kept as libc::c_uint;
     let ranges = [(0, number.checked_sub(1)), (number + 1, Some(libc::c_uint::MAX))];
@@ -148,8 +152,8 @@ fn close_all_but(kept: RawFd) {
     }
 }
 
-/// Returns the numbers of this process's descriptors; where /proc does not tell them, all that there
-/// can be.
+/// Returns the numbers of this process's descriptors; where /proc does not tell them, all that
+/// there can be.
 fn open_descriptors() -> Vec<RawFd> {
     let mut numbers = Vec::new();
     if let Ok(entries) = std::fs::read_dir("/proc/self/fd") {
@@ -158,38 +162,38 @@ fn open_descriptors() -> Vec<RawFd> {
         }
         return numbers;
     }
-    let limit = getrlimit(Resource::Nofile).current.unwrap_or(MOST_DESCRIPTORS);
-    numbers.extend(0..limit.min(MOST_DESCRIPTORS) as RawFd);
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(MAX_DESCRIPTORS);
+    numbers.extend(0..limit.min(MAX_DESCRIPTORS) as RawFd);
     numbers
 }
 
-/// Descriptors that are closed one by one at most, where nobody tells which are open.
-const MOST_DESCRIPTORS: u64 = 1 << 20;
+/// Largest number of descriptors that are closed one by one if the open ones are not known.
+const MAX_DESCRIPTORS: u64 = 1 << 20;
 
-/// What the calling thread, and what it forks or starts from now on, is called by ps(1), top(1) and
-/// tracers: up to 15 bytes. StartedCommand through /proc/self/exe, a process is called `exe`.
+/// Sets the name, up to 15 bytes, under which ps(1), top(1) and tracers show the calling thread and
+/// all that it forks from now on. A process started through /proc/self/exe would be called `exe`.
 pub fn set_own_name(name: &CStr) {
-    // Only what it is called hangs on it.
+    // A failure changes nothing but the name.
     let _ = set_name(name);
 }
 
-/// Ends the calling process at once: no destructor, no buffer of the parent's is written twice.
+/// Ends the calling process at once: no destructor runs, and no buffer of the parent is written
+/// twice.
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: _exit does not return and touches no memory of ours.
     unsafe { libc::_exit(status) }
 }
 
-/// Makes SIGALRM end the process again, whatever it was started with: signals that are ignored or
-/// blocked stay so over exec.
-pub fn default_alarm() {
+/// Makes SIGALRM end the process: it may have been ignored or blocked when the process was started.
+pub fn reset_alarm() {
     // SAFETY: the default action needs no handler.
     unsafe { libc::signal(libc::SIGALRM, libc::SIG_DFL) };
     unblock(libc::SIGALRM);
 }
 
-/// Lets SIGALRM end the calling process after `seconds`, unless it is called again before; 0 takes
-/// the deadline away. A process that hangs takes its members with it.
-pub fn deadline(seconds: u32) {
+/// Lets SIGALRM end the calling process after `seconds`, unless this is called again before; 0
+/// removes the deadline. The members of a ring end with the process.
+pub fn set_deadline(seconds: u32) {
     // SAFETY: alarm touches no memory; the default action of SIGALRM is to terminate.
     unsafe { libc::alarm(seconds) };
 }
@@ -203,8 +207,8 @@ pub fn limit_real_time(limit_us: u64, grace_us: u64) {
     let _ = setrlimit(Resource::Rttime, limit);
 }
 
-/// Gives the calling thread, and what it forks or starts from now on, a scheduling policy
-/// (`libc::SCHED_*`) at a priority.
+/// Sets the scheduling policy (`libc::SCHED_*`) and priority of the calling thread, and of all that
+/// it forks or starts from now on.
 pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
     let param = libc::sched_param { sched_priority: priority };
     // SAFETY: the kernel reads one sched_param from a valid address.
@@ -216,8 +220,8 @@ pub fn set_policy(policy: i32, priority: i32) -> Result<(), Errno> {
 pub struct ChildEnd {
     /// Wait status as wait(2) gives it.
     pub status: i32,
-    /// What it used with its threads and the children that it waited for. Fields that Linux does
-    /// not fill are 0.
+    /// Usage of all its threads and of the children that it waited for. Fields that Linux does not
+    /// fill are 0.
     pub usage: ResourceUsage,
 }
 
@@ -230,8 +234,8 @@ pub fn wait_for(pid: i32) -> Result<ChildEnd, Errno> {
     Ok(ChildEnd { status, usage: ResourceUsage(unsafe { usage.assume_init() }) })
 }
 
-/// A child that has ended and waits to be reaped: `None` while all still run, ECHILD where there is
-/// none (waitid(2)).
+/// Returns a child that has ended and waits to be reaped, `None` if all children still run, ECHILD
+/// if there is no child (waitid(2)).
 pub fn ended_child() -> Result<Option<i32>, Errno> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let how = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
@@ -245,9 +249,9 @@ pub fn ended_child() -> Result<Option<i32>, Errno> {
     Ok(Some(pid).filter(|pid| *pid > 0))
 }
 
-/// Lets children go on that asked to be traced by this process (PTRACE_TRACEME) and stand since a
-/// signal or an exec, and are traced no longer. Each gets its signal, but for those by which a child
-/// waits for its tracer. Returns whether there was one.
+/// Detaches from children that have asked to be traced by this process (PTRACE_TRACEME) and were
+/// stopped by a signal or an exec. Each gets its signal, except those by which a child waits for
+/// its tracer. Returns whether there was such a child.
 pub fn release_traced_children() -> bool {
     let mut was_traced = false;
     loop {
@@ -267,13 +271,13 @@ pub fn release_traced_children() -> bool {
         was_traced = true;
         let waits = matches!(status & 0x7f, libc::SIGSTOP | libc::SIGTRAP);
         let signal = if waits { 0 } else { (status & 0x7f) as usize };
-        // One that was killed meanwhile is gone.
+        // It may have been killed meanwhile.
         let _ = request(libc::PTRACE_DETACH, child, signal);
     }
 }
 
-/// A descriptor that this process was started with, under another number; exec closes both. EBADF
-/// where none is open, and for standard streams.
+/// Duplicates a descriptor that this process was started with; exec closes both. EBADF if it is not
+/// open, and for standard streams.
 pub fn inherited(number: i32) -> Result<OwnedFd, Errno> {
     if number < 3 {
         return Err(Errno::BADF);
@@ -284,16 +288,16 @@ pub fn inherited(number: i32) -> Result<OwnedFd, Errno> {
     fcntl_dupfd_cloexec(found, 3)
 }
 
-/// Sends a signal to a process. One that is gone is no error.
+/// Sends a signal to a process. That it is gone is no error.
 pub fn send_signal(pid: i32, signal: i32) {
     // SAFETY: kill touches no memory.
     unsafe { libc::kill(pid, signal) };
 }
 
-// A child whose system calls are counted by its parent (ptrace(2)). It needs no privilege: the
-// child asks for it.
+// Counting the system calls of a child by ptrace(2). It needs no privilege, as the child asks for
+// it.
 
-/// The head of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h), as far as it is read.
+/// First fields of the kernel's `struct ptrace_syscall_info` (linux/ptrace.h).
 #[repr(C)]
 struct SyscallInfo {
     op: u8,
@@ -308,8 +312,8 @@ struct SyscallInfo {
 const GET_SYSCALL_INFO: libc::c_uint = 0x420e;
 const ENTRY: u8 = 1;
 
-/// Forks ([`fork`]), runs `act` in the child and gives how often it made each system call, by
-/// number. The child is gone when this returns.
+/// Runs `act` in a child ([`fork`]) and counts its system calls by their numbers. The child has
+/// ended when this returns.
 pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
     let child = ChildProcess::start(|| {
         // SAFETY: these calls touch no memory of ours. The parent sees the stop.
@@ -321,35 +325,36 @@ pub fn count_syscalls(act: impl FnOnce()) -> Result<BTreeMap<i64, u64>, Errno> {
         }
         exit_now(i32::from(!is_traced));
     })?;
-    let counts = watch(child.0)?;
-    // It is gone: its number may soon be another's.
+    let counts = trace(child.0)?;
+    // The child was reaped: its id may soon be another process's.
     std::mem::forget(child);
     Ok(counts)
 }
 
-/// A stop at a system call, with PTRACE_O_TRACESYSGOOD.
+/// Signal of a stop at a system call, with PTRACE_O_TRACESYSGOOD.
 const AT_A_CALL: i32 = libc::SIGTRAP | 0x80;
 
-fn watch(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
+/// Counts the system calls of a child up to its end.
+fn trace(child: Pid) -> Result<BTreeMap<i64, u64>, Errno> {
     let mut counts = BTreeMap::new();
     let options = libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_EXITKILL;
     let mut status = wait(child)?;
     if status.stopped() {
         request(libc::PTRACE_SETOPTIONS, child, options as usize)?;
     }
-    // The first stop is its own asking for it.
+    // At the first stop the child has asked to be traced.
     let mut signal = 0;
     while status.stopped() {
         request(libc::PTRACE_SYSCALL, child, signal)?;
         status = wait(child)?;
         signal = match status.stopping_signal() {
             Some(AT_A_CALL) => {
-                if let Some(number) = entered(child)? {
+                if let Some(number) = entered_call(child)? {
                     *counts.entry(number).or_default() += 1;
                 }
                 0
             }
-            // What it does to itself, such as abort(3), must happen to it.
+            // The child gets signals that it sends to itself, as abort(3) does.
             signal => signal.unwrap_or(0) as usize,
         };
     }
@@ -366,8 +371,8 @@ fn request(what: libc::c_uint, child: Pid, data: usize) -> Result<(), Errno> {
     check(unsafe { libc::ptrace(what, child.as_raw_pid(), 0, data) }).map(|_| ())
 }
 
-/// The number of the call that the child is about to make; none when it comes out of one.
-fn entered(child: Pid) -> Result<Option<i64>, Errno> {
+/// Returns the number of the call that the child is about to make; `None` at the end of a call.
+fn entered_call(child: Pid) -> Result<Option<i64>, Errno> {
     let mut info = MaybeUninit::<SyscallInfo>::zeroed();
     let size = size_of::<SyscallInfo>();
     // SAFETY: the kernel writes at most `size` bytes; zeroes are a valid SyscallInfo.
@@ -379,11 +384,11 @@ fn entered(child: Pid) -> Result<Option<i64>, Errno> {
     Ok((info.op == ENTRY).then_some(info.number as i64))
 }
 
-/// A child of this process; dropping it kills it.
+/// A child of this process. Dropping it kills the child.
 pub struct ChildProcess(pub Pid);
 
 impl ChildProcess {
-    /// Forks one that does `act` and ends ([`fork`]).
+    /// Forks a child that runs `act` and ends ([`fork`]).
     pub fn start(act: impl FnOnce()) -> Result<Self, Errno> {
         let parent = getpid();
         match fork()? {
@@ -397,77 +402,84 @@ impl ChildProcess {
         }
     }
 
-    /// Forks one that gets something ready before it acts, as [`Self::start`] does; gives it once
-    /// it is, or why it is not.
+    /// Forks a child like [`Self::start`] that first runs `ready` and then `act`. Returns when the
+    /// child is ready; the error says why it is not.
     pub fn start_ready<T>(
         ready: impl FnOnce() -> Result<T, String>,
         act: impl FnOnce(T),
     ) -> Result<Self, String> {
         const READY: &str = "ready";
-        let failed = |call| move |errno: Errno| format!("it could not be tried: {call}: {errno}");
         let parent = getpid();
-        let (answers, answer) = pipe_with(PipeFlags::CLOEXEC).map_err(failed("pipe"))?;
+        let (answers, answer) =
+            pipe_with(PipeFlags::CLOEXEC).map_err(|errno| not_tried("pipe", errno))?;
         let child = Self::start(|| {
-            let made = ready();
-            let said = made.as_ref().err().map_or(READY, String::as_str);
-            let sent = File::from(answer).write_all(said.as_bytes());
+            let prepared = ready();
+            let text = prepared.as_ref().err().map_or(READY, String::as_str);
+            let sent = File::from(answer).write_all(text.as_bytes());
             // Entering a user namespace clears the parent-death signal (prctl(2)).
-            if let (Ok(made), Ok(()), true) = (made, sent, end_with_parent(parent)) {
-                act(made);
+            if let (Ok(prepared), Ok(()), true) = (prepared, sent, end_with_parent(parent)) {
+                act(prepared);
             }
         });
-        let child = child.map_err(failed("fork"))?;
-        let mut said = String::new();
-        let _ = File::from(answers).read_to_string(&mut said);
-        match said.as_str() {
+        let child = child.map_err(|errno| not_tried("fork", errno))?;
+        let mut text = String::new();
+        let _ = File::from(answers).read_to_string(&mut text);
+        match text.as_str() {
             READY => Ok(child),
             "" => Err("the process that tried it ended without an answer".to_string()),
-            _ => Err(said),
+            _ => Err(text),
         }
     }
 
-    /// Forks one that sleeps.
+    /// Forks a child that sleeps.
     pub fn asleep() -> Result<Self, Errno> {
         Self::start(|| sleep_for_ever())
     }
 
-    /// Whether it still runs.
+    /// Returns whether the child still runs.
     pub fn is_alive(&mut self) -> bool {
-        // One that has ended is not taken note of here: that is left to the drop.
+        // WNOWAIT: a child that has ended is reaped by the drop.
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         matches!(waitid(WaitId::Pid(self.0), how), Ok(None))
     }
 
-    /// Waits for it to end by itself; what the kernel keeps of it can be read until it is joined.
+    /// Waits until the child has ended by itself. The kernel's files of it can be read until it is
+    /// joined.
     pub fn wait(&self) {
         let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         let _ = retry_on_intr(|| waitid(WaitId::Pid(self.0), how));
     }
 
-    /// Waits for it to end by itself; whether it did its part.
+    /// Waits until the child has ended by itself; returns whether its exit status was 0.
     pub fn join(self) -> bool {
         let ended = self.end(WaitOptions::empty());
         matches!(ended, Ok(Some(status)) if status.exit_status() == Some(0))
     }
 
-    /// How it ended by itself, where that is known; itself while it runs.
+    /// Waits for the child's end as `how` says. Returns its status, if that is known, or the child
+    /// itself if it still runs.
     pub fn end(self, how: WaitOptions) -> Result<Option<WaitStatus>, Self> {
         let ended = retry_on_intr(|| waitpid(Some(self.0), how));
         if matches!(ended, Ok(None)) {
             return Err(self);
         }
-        // It is gone: its number may soon be another's.
+        // The child was reaped: its id may soon be another process's.
         std::mem::forget(self);
         Ok(ended.ok().flatten().map(|(_, status)| status))
     }
 
-    /// Its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> i32 {
         self.0.as_raw_pid()
     }
 }
 
-/// Waits for the end of the process.
+/// Builds the error that a child could not even be created.
+fn not_tried(call: &str, errno: Errno) -> String {
+    format!("it could not be tried: {call}: {errno}")
+}
+
+/// Sleeps until the process is killed.
 pub fn sleep_for_ever() -> ! {
     loop {
         std::thread::sleep(Duration::from_secs(3600));

@@ -1,30 +1,43 @@
-//! Reference quanta: two fixed pieces of work that show how fast the CPU runs at this moment (fixed
-//! work quanta, Sottile and Minnich 2004). One is bound by latency and goes with the core's clock;
-//! one is bound by the core's width and goes with the clock and with who shares the core.
+//! Reference quanta: two fixed loops that show how fast the CPU runs at this moment (fixed work
+//! quanta, Sottile and Minnich 2004).
+//!
+//! - The latency-bound loop, multiplications that wait for each other, depends on the core's clock
+//!   alone: a sibling thread takes only execution slots that it does not use.
+//! - The throughput-bound loop, independent additions, fills the core's width: it depends on the
+//!   clock and on who shares the core.
+//!
+//! Their ratio therefore shows a shared core at any clock. On our test machine k0 is 1.01:
+//!
+//! ```text
+//! core       clock    latency   throughput   ratio
+//! unshared   full     5.9 us    5.95 us      1.01 = k0
+//! unshared   slower   6.9 us    6.96 us      1.01
+//! shared     full     5.9 us    8.3 us       1.41
+//! ```
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use std::arch::asm;
 
-use model::reference::TOLERANCE;
-use model::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
+use rundata::reference::TOLERANCE;
+use rundata::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
 
 use super::clock::{UsageScope, monotonic_raw_ns, own_thread_cpu_ns, usage};
 
-// The lines that the loops repeat are this many.
+// The `.rept` counts in the loops below.
 const _: () = assert!(MULTIPLIES_PER_TURN == 16 && ADDS_PER_TURN == 64);
 
-/// Whether this architecture has the loops.
+/// True on architectures that have the loops.
 pub const HAS_QUANTA: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// A line of the loops for this architecture.
+/// Chooses the assembly line for this architecture.
 #[cfg(target_arch = "x86_64")]
 macro_rules! line {
     ($x86_64:literal, $aarch64:literal) => {
         $x86_64
     };
 }
-/// The same. Run in an emulator only: how far they tell a shared core on such a machine is not
-/// known.
+/// Chooses the assembly line for this architecture. So far run in an emulator only: whether these
+/// loops show a shared core on a real machine is not known.
 #[cfg(target_arch = "aarch64")]
 macro_rules! line {
     ($x86_64:literal, $aarch64:literal) => {
@@ -32,7 +45,7 @@ macro_rules! line {
     };
 }
 
-/// Each multiplication waits for the one before.
+/// Runs multiplications each of which waits for the one before.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(never)]
 fn latency_bound() {
@@ -54,8 +67,9 @@ fn latency_bound() {
     }
 }
 
-/// Eight sums that do not wait for each other. By a register, not by a constant: some cores add
-/// small constants while they rename registers (Golden Cove), which no sibling thread shares.
+/// Runs additions to eight sums that do not wait for each other. They add a register, not a
+/// constant: some cores (Golden Cove) add small constants while they rename registers, a stage that
+/// sibling threads do not share.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 #[inline(never)]
 fn throughput_bound() {
@@ -91,128 +105,155 @@ fn latency_bound() {}
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn throughput_bound() {}
 
-/// Runs both loops and keeps their times. `start_ns` is now; gives the time after them. Room must
-/// have been made: nothing is allocated here.
+/// Times of the two loops of a quantum, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuantumTimes {
+    /// Time of the latency-bound loop.
+    pub latency_ns: u64,
+    /// Time of the throughput-bound loop.
+    pub throughput_ns: u64,
+}
+
+impl From<(u32, u32)> for QuantumTimes {
+    /// Builds the times from those of the latency-bound and of the throughput-bound loop.
+    fn from(times: (u32, u32)) -> Self {
+        Self { latency_ns: times.0.into(), throughput_ns: times.1.into() }
+    }
+}
+
+impl QuantumTimes {
+    /// Returns whether these are the times of an unshared core. A ratio below k0 is one, too: then
+    /// the known k0 was measured on a shared core.
+    pub fn is_unshared(self, unshared_ratio: f64) -> bool {
+        let limit_ns = unshared_ratio * self.latency_ns as f64 * (1.0 + TOLERANCE);
+        self.throughput_ns as f64 <= limit_ns
+    }
+
+    /// Returns the shorter time of each loop.
+    fn min(self, other: Self) -> Self {
+        Self {
+            latency_ns: self.latency_ns.min(other.latency_ns),
+            throughput_ns: self.throughput_ns.min(other.throughput_ns),
+        }
+    }
+}
+
+/// Runs a quantum and stores its times in `slices`, which must have room: nothing is allocated
+/// here. `start_ns` is the current time; returns the time after the quantum.
 #[inline]
 pub fn reference_quantum(start_ns: u64, slices: &mut Slices) -> u64 {
-    let (latency_ns, throughput_ns, end_ns) = quantum(start_ns);
-    slices.push_quantum(latency_ns, throughput_ns);
+    let (times, end_ns) = run_quantum(start_ns);
+    slices.push_quantum(times.latency_ns, times.throughput_ns);
     end_ns
 }
 
-/// The times of both loops at this moment, in nanoseconds: first the latency-bound one's. The least
-/// of three: what somebody else left in the caches, or an interrupt, makes one of them long, and who
-/// shares the core all.
-pub fn least_quantum_ns() -> (u64, u64) {
-    let mut now_ns = monotonic_raw_ns();
-    let three = [(); 3].map(|()| {
-        let (latency_ns, throughput_ns, end_ns) = quantum(now_ns);
-        now_ns = end_ns;
-        (latency_ns, throughput_ns)
-    });
-    least(three)
+/// Runs three quanta and returns the shortest time of each loop. An interrupt, or cold caches,
+/// lengthen one of the three; a shared core lengthens all.
+pub fn shortest_quantum() -> QuantumTimes {
+    let (first, now_ns) = run_quantum(monotonic_raw_ns());
+    let (second, now_ns) = run_quantum(now_ns);
+    let (third, _) = run_quantum(now_ns);
+    first.min(second).min(third)
 }
 
-/// Of each loop by itself.
-fn least(all: [(u64, u64); 3]) -> (u64, u64) {
-    all.into_iter().fold((u64::MAX, u64::MAX), |(latency, throughput), one| {
-        (latency.min(one.0), throughput.min(one.1))
-    })
-}
-
-/// Time of the latency-bound loop, that of the throughput-bound one, and now.
+/// Runs both loops; `start_ns` is the current time. Returns their times and the time after them.
 #[inline]
-pub(super) fn quantum(start_ns: u64) -> (u64, u64, u64) {
+pub fn run_quantum(start_ns: u64) -> (QuantumTimes, u64) {
     latency_bound();
     let between_ns = monotonic_raw_ns();
     throughput_bound();
     let end_ns = monotonic_raw_ns();
-    (between_ns.wrapping_sub(start_ns), end_ns.wrapping_sub(between_ns), end_ns)
+    let times = QuantumTimes {
+        latency_ns: between_ns.wrapping_sub(start_ns),
+        throughput_ns: end_ns.wrapping_sub(between_ns),
+    };
+    (times, end_ns)
 }
 
-/// The latency-bound loop at the clock that this core has once it is busy, in nanoseconds: what the
-/// quickest quarter of a block of quanta took, as soon as two blocks in a row agree to 0.2 %, after
-/// 50 ms at least, in which governors have raised the clock, and 250 ms at most. Absent on
-/// architectures without the loops.
+/// Measures the latency-bound loop, in nanoseconds, at the clock that this core reaches when it is
+/// busy. It is the first quartile of a block of quanta, as soon as two blocks in a row agree to 0.2
+/// %. That takes 50 ms at least, in which governors raise the clock, and 250 ms at most. Returns
+/// `None` on architectures without the loops.
 pub fn busy_quantum_ns() -> Option<u64> {
-    const BLOCK: usize = 400;
-    let (start, mut before) = (monotonic_raw_ns(), 0);
-    let mut now = start;
+    const BLOCK_QUANTA: usize = 400;
+    const MIN_NS: u64 = 50_000_000;
+    const MAX_NS: u64 = 250_000_000;
+    if !HAS_QUANTA {
+        return None;
+    }
+    let start_ns = monotonic_raw_ns();
+    let mut now_ns = start_ns;
+    let mut quartile_before_ns = 0;
     loop {
-        let mut block = [0; BLOCK];
-        for latency_ns in &mut block {
-            let (this_ns, _, end_ns) = quantum(now);
-            (*latency_ns, now) = (this_ns, end_ns);
+        let mut block_ns = [0; BLOCK_QUANTA];
+        for latency_ns in &mut block_ns {
+            let (times, end_ns) = run_quantum(now_ns);
+            *latency_ns = times.latency_ns;
+            now_ns = end_ns;
         }
-        block.sort_unstable();
-        let quick = block[BLOCK / 4];
-        let (agree, passed_ns) = (quick.abs_diff(before) <= quick / 500, now.wrapping_sub(start));
-        if !HAS_QUANTA || passed_ns >= 250_000_000 || agree && passed_ns >= 50_000_000 {
-            return HAS_QUANTA.then_some(quick);
+        block_ns.sort_unstable();
+        let quartile_ns = block_ns[BLOCK_QUANTA / 4];
+        let agrees = quartile_ns.abs_diff(quartile_before_ns) <= quartile_ns / 500;
+        let passed_ns = now_ns.wrapping_sub(start_ns);
+        if passed_ns >= MAX_NS || agrees && passed_ns >= MIN_NS {
+            return Some(quartile_ns);
         }
-        before = quick;
+        quartile_before_ns = quartile_ns;
     }
 }
 
-/// Runs quanta until two in a row have the ratio of an unshared core, or `most_ns` have passed:
-/// what comes next then has a better chance to have the core for itself. Whether it had is judged
-/// by the quanta around it. `slice` is what is waited for.
+/// Runs quanta until two in a row are those of an unshared core, or until `most_ns` have passed.
+/// What runs next then has a better chance of an unshared core; whether it had one is judged by the
+/// quanta around it. `slice` is the number of the slice that waits.
 pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
-    wait_by(quantum, unshared_ratio, most_ns, slice)
+    wait_by(run_quantum, unshared_ratio, most_ns, slice)
 }
 
-/// The same by such quanta: given now, they tell both times and now.
+/// Waits like [`wait_unshared`], with another function in the place of [`run_quantum`].
 #[inline(always)]
 fn wait_by(
-    mut quantum: impl FnMut(u64) -> (u64, u64, u64),
+    mut quantum: impl FnMut(u64) -> (QuantumTimes, u64),
     unshared_ratio: f64,
     most_ns: u64,
     slice: u32,
 ) -> Wait {
-    let switches = || usage(UsageScope::Thread).switches();
-    let (start_ns, start_cpu_ns, start_switches) =
-        (monotonic_raw_ns(), own_thread_cpu_ns(), switches());
-    let mut before: Option<(u64, u64)> = None;
-    let mut now = monotonic_raw_ns();
+    let start_ns = monotonic_raw_ns();
+    let start_cpu_ns = own_thread_cpu_ns();
+    let start_switches = usage(UsageScope::Thread).switches();
+    let mut before: Option<QuantumTimes> = None;
+    let mut now_ns = monotonic_raw_ns();
     loop {
-        let (latency_ns, throughput_ns, end_ns) = quantum(now);
-        now = end_ns;
-        let last = (latency_ns, throughput_ns);
-        let elapsed_ns = now.wrapping_sub(start_ns);
-        let is_over = before.is_some_and(|before| are_unshared([before, last], unshared_ratio));
+        let (times, end_ns) = quantum(now_ns);
+        now_ns = end_ns;
+        let elapsed_ns = now_ns.wrapping_sub(start_ns);
+        let is_over = before.is_some_and(|before| are_unshared(before, times, unshared_ratio));
         if is_over || elapsed_ns >= most_ns {
-            let kept = |ns: u64| u32::try_from(ns).unwrap_or(u32::MAX);
+            let switches = usage(UsageScope::Thread).switches();
             return Wait {
                 slice,
                 elapsed_ns,
                 cpu_ns: own_thread_cpu_ns().saturating_sub(start_cpu_ns),
-                switches: switches().saturating_sub(start_switches),
-                latency_ns: kept(latency_ns),
-                throughput_ns: kept(throughput_ns),
+                switches: switches.saturating_sub(start_switches),
+                latency_ns: u32::try_from(times.latency_ns).unwrap_or(u32::MAX),
+                throughput_ns: u32::try_from(times.throughput_ns).unwrap_or(u32::MAX),
             };
         }
-        before = Some(last);
+        before = Some(times);
     }
 }
 
-/// Whether a quantum's times are those of an unshared core, or of one that is better than was
-/// known: then what was known was a shared core's.
-pub fn is_unshared((latency_ns, throughput_ns): (u64, u64), unshared_ratio: f64) -> bool {
-    throughput_ns as f64 <= unshared_ratio * latency_ns as f64 * (1.0 + TOLERANCE)
+/// Returns whether all quanta of these slices are those of an unshared core.
+pub fn all_unshared(slices: &Slices, unshared_ratio: f64) -> bool {
+    slices.quanta().all(|times| QuantumTimes::from(times).is_unshared(unshared_ratio))
 }
 
-/// Whether all these quanta are.
-pub fn all_unshared(quanta: &Slices, unshared_ratio: f64) -> bool {
-    let mut times =
-        quanta.quanta().map(|(latency, throughput)| (latency.into(), throughput.into()));
-    times.all(|times| is_unshared(times, unshared_ratio))
-}
-
-/// The same of two in a row with one clock: an interrupt makes one of them long.
-fn are_unshared(quanta: [(u64, u64); 2], unshared_ratio: f64) -> bool {
-    let [(before, _), (last, _)] = quanta;
-    let one_clock = (before as f64 - last as f64).abs() <= TOLERANCE * last as f64;
-    one_clock && quanta.into_iter().all(|times| is_unshared(times, unshared_ratio))
+/// Returns whether two quanta in a row are those of an unshared core at one clock. An interrupt
+/// lengthens one loop of one of them, and then their clocks seem to differ.
+fn are_unshared(before: QuantumTimes, last: QuantumTimes, unshared_ratio: f64) -> bool {
+    let difference_ns = (before.latency_ns as f64 - last.latency_ns as f64).abs();
+    difference_ns <= TOLERANCE * last.latency_ns as f64
+        && before.is_unshared(unshared_ratio)
+        && last.is_unshared(unshared_ratio)
 }
 
 #[cfg(test)]
@@ -221,10 +262,14 @@ mod tests {
 
     #[test]
     fn an_interrupt_in_one_loop_is_in_no_look() {
+        let shortest = |quanta: [(u32, u32); 3]| {
+            let [first, second, third] = quanta.map(QuantumTimes::from);
+            first.min(second).min(third)
+        };
         let (alone, shared) = ((6000, 6060), (6000, 8400));
-        let of_latency = (9000, 6060);
-        assert_eq!(least([of_latency, alone, (6000, 9060)]), alone);
-        assert_eq!(least([(9000, 8400), shared, shared]), shared);
+        let long_latency = (9000, 6060);
+        assert_eq!(shortest([long_latency, alone, (6000, 9060)]), alone.into());
+        assert_eq!(shortest([(9000, 8400), shared, shared]), shared.into());
     }
 
     #[test]
@@ -245,10 +290,7 @@ mod tests {
         let quanta =
             [(5900, 8300), (9100, 5950), (6900, 6960), (5900, 5950), (5901, 5951), (5902, 5952)];
         let mut left = quanta.into_iter();
-        let next = |now| {
-            let (latency_ns, throughput_ns) = left.next().expect("a wait that has ended");
-            (latency_ns, throughput_ns, now)
-        };
+        let next = |now| (QuantumTimes::from(left.next().expect("a wait that has ended")), now);
         let wait = wait_by(next, 1.01, u64::MAX, 7);
         assert_eq!((wait.slice, wait.latency_ns, wait.throughput_ns), (7, 5901, 5951));
         assert_eq!(left.len(), 1);
@@ -256,7 +298,8 @@ mod tests {
 
     #[test]
     fn both_quanta_count() {
-        let of = |before, last| are_unshared([before, last], 1.01);
+        let of =
+            |before: (u32, u32), last: (u32, u32)| are_unshared(before.into(), last.into(), 1.01);
         assert!(of((5900, 5960), (5900, 5950)));
         assert!(!of((5900, 8300), (5900, 5960)));
         assert!(!of((5900, 5960), (5900, 8300)));

@@ -1,19 +1,19 @@
-//! Vector registers put in use, and out of it, so that a switch has them to save or has not.
+//! Putting vector registers in use, or out of use, so that a switch has to save them or not.
 
-use model::ring::State;
+use rundata::ring::State;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 pub use arch::seen::in_use;
 #[cfg(test)]
 pub use arch::seen::last_register;
 
-/// A kind of vector registers; a value exists only where the CPU and the kernel have them
+/// A kind of vector registers. A value exists only if CPU and kernel have them
 /// ([`with_registers`]).
 pub trait RegisterKind: Copy + Send + Sync + 'static {
-    /// Writes to each of them.
+    /// Writes to each of these registers.
     fn write(self);
 
-    /// Puts all vector registers into their initial configuration, where the architecture has one.
+    /// Puts all vector registers into their initial state, if the architecture has one.
     fn clear(self) {
         #[cfg(target_arch = "x86_64")]
         arch::clear();
@@ -29,21 +29,21 @@ impl RegisterKind for NoRegisters {
     fn write(self) {}
 }
 
-/// What is done with the registers of a state; called with their kind as a type, so that the code
-/// is compiled for each.
+/// An action on the registers of a state. Their kind is a type, so that the code is compiled for
+/// each.
 pub trait WithRegisters {
-    /// What comes of it.
+    /// Result of the action.
     type Output;
-    /// Does it.
+    /// Runs the action.
     fn with<K: RegisterKind>(self, registers: K) -> Self::Output;
 }
 
-/// Gives the registers of `state` to `what`, or says which feature this CPU lacks.
-pub fn with_registers<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
-    arch::with(state, what)
+/// Runs `action` with the registers of `state`. The error names the feature that this CPU lacks.
+pub fn with_registers<T: WithRegisters>(state: State, action: T) -> Result<T::Output, String> {
+    arch::with(state, action)
 }
 
-/// Whether this CPU has the registers of a state; if not, which feature it lacks.
+/// Checks that this CPU has the registers of a state. The error names the feature that it lacks.
 pub fn has_registers(state: State) -> Result<(), String> {
     struct NoAction;
     impl WithRegisters for NoAction {
@@ -68,18 +68,22 @@ mod arch {
     const INITIAL_MXCSR: u32 = 0x1f80;
 
     pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
-        let lacks = |feature: &str| Err(format!("this CPU has no {feature}"));
         let has_avx = is_x86_feature_detected!("avx");
         match state {
             State::None => Ok(what.with(NoRegisters)),
             State::Sse => Ok(what.with(SseRegisters)),
             State::Avx if has_avx => Ok(what.with(AvxRegisters)),
             State::Vzeroupper if has_avx => Ok(what.with(ZeroedUpperRegisters)),
-            State::Avx | State::Vzeroupper => lacks("AVX"),
+            State::Avx | State::Vzeroupper => Err(lacks("AVX")),
             State::Avx512 if is_x86_feature_detected!("avx512f") => Ok(what.with(Avx512Registers)),
-            State::Avx512 => lacks("AVX-512 (avx512f)"),
-            State::Neon => lacks("Neon: it is an x86-64"),
+            State::Avx512 => Err(lacks("AVX-512 (avx512f)")),
+            State::Neon => Err(lacks("Neon: it is an x86-64")),
         }
+    }
+
+    /// Builds the error that the CPU lacks a feature.
+    fn lacks(feature: &str) -> String {
+        format!("this CPU has no {feature}")
     }
 
     /// `asm!` of such lines that declares to the compiler that XMM0 to XMM15 are written, and what
@@ -97,8 +101,7 @@ mod arch {
         };
     }
 
-    // All bits set, in every kind: neither zero, which may count as initial, nor a number to
-    // compute with.
+    // Every kind sets all bits: not zero, which may count as the initial state.
 
     /// XMM0 to XMM15.
     #[derive(Clone, Copy)]
@@ -146,7 +149,7 @@ mod arch {
         }
     }
 
-    /// YMM0 to YMM15, then out of use again but for their lower halves.
+    /// YMM0 to YMM15, whose upper halves are then out of use again.
     #[derive(Clone, Copy)]
     pub(super) struct ZeroedUpperRegisters;
 
@@ -195,7 +198,7 @@ mod arch {
         }
     }
 
-    /// An XSAVE area whose header says that every component is in its initial configuration.
+    /// An XSAVE area whose header says that every component is in its initial state.
     #[repr(C, align(64))]
     struct InitialState {
         before_mxcsr: [u32; 6],
@@ -263,7 +266,7 @@ mod arch {
     }
 }
 
-/// aarch64: V0 to V31. There is no initial configuration that the kernel need not save.
+/// aarch64: V0 to V31. There is no initial state that the kernel need not save.
 #[cfg(target_arch = "aarch64")]
 mod arch {
     use super::*;

@@ -1,5 +1,5 @@
-//! Samples of what runs on a CPU, by the kernel's clock: perf_event_open(2),
-//! include/uapi/linux/perf_event.h.
+//! Perf events: samples of threads by the kernel's clock, counts of events, timers
+//! (perf_event_open(2), include/uapi/linux/perf_event.h).
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use rustix::param::page_size;
 
 use super::check;
 use super::mapping::MemoryMapping;
-use model::ring::Event;
+use rundata::ring::Event;
 
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
@@ -20,7 +20,7 @@ const SW_CPU_CLOCK: u64 = 0;
 const SW_PAGE_FAULTS: u64 = 2;
 const SW_CONTEXT_SWITCHES: u64 = 3;
 const SW_MIGRATIONS: u64 = 4;
-/// Of the caches L1D, LL, DTLB and ITLB: loads, misses.
+/// Numbers of the caches L1D, LL, DTLB and ITLB, and the bit of missed loads.
 const L1D: u64 = 0;
 const LAST_LEVEL: u64 = 2;
 const DATA_TLB: u64 = 3;
@@ -29,7 +29,7 @@ const LOAD_MISSES: u64 = 1 << 16;
 /// TOTAL_TIME_ENABLED, TOTAL_TIME_RUNNING, GROUP.
 const READ_GROUP_AND_TIMES: u64 = 1 | 2 | 8;
 const INHERIT: u64 = 1 << 1;
-/// Only threads inherit, not the processes that are forked (Linux 5.13).
+/// Only threads inherit the event, not forked processes (Linux 5.13).
 const INHERIT_THREAD: u64 = 1 << 35;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 1 << 1;
@@ -39,16 +39,17 @@ const FD_CLOEXEC: u64 = 8;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const RECORD_SAMPLE: u32 = 9;
-/// AX, BX, CX, DX, SI, DI, BP, SP and R8 to R15 (arch/x86/include/uapi/asm/perf_regs.h).
+/// Bits of the registers AX, BX, CX, DX, SI, DI, BP, SP and R8 to R15
+/// (arch/x86/include/uapi/asm/perf_regs.h).
 const REGISTERS: u64 = 0xff_00ff;
 const REGISTER_COUNT: usize = 16;
-/// Pages of the ring, a power of two: a third of a second of samples every 250 us.
+/// Pages of the sample ring, a power of two: room for samples every 250 us for a third of a second.
 const RING_PAGES: usize = 64;
-/// Places of `data_head` and `data_tail` in `struct perf_event_mmap_page`.
+/// Offsets of `data_head` and `data_tail` in `struct perf_event_mmap_page`.
 const HEAD_OFFSET: usize = 1024;
 const TAIL_OFFSET: usize = 1032;
 
-/// `struct perf_event_attr` up to PERF_ATTR_SIZE_VER3, which has the registers.
+/// The kernel's `struct perf_event_attr` up to PERF_ATTR_SIZE_VER3, which has the registers.
 #[repr(C)]
 #[derive(Default)]
 struct EventAttributes {
@@ -59,15 +60,15 @@ struct EventAttributes {
     sample_type: u64,
     read_format: u64,
     flags: u64,
-    /// wakeup_events and bp_type, config1, config2, branch_sample_type.
+    /// Fields wakeup_events and bp_type, config1, config2, branch_sample_type.
     unused: [u64; 4],
     sample_regs_user: u64,
-    /// sample_stack_user, clockid.
+    /// Fields sample_stack_user, clockid.
     unused_too: u64,
 }
 
 impl EventAttributes {
-    /// Of the CPU's clock, one sample every so many nanoseconds.
+    /// Builds the attributes of the CPU's clock with a sample every `period_ns` nanoseconds.
     fn every(period_ns: u64) -> Self {
         Self {
             kind: TYPE_SOFTWARE,
@@ -79,27 +80,28 @@ impl EventAttributes {
     }
 }
 
-/// A moment of a thread in user space.
+/// A sample of a thread in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadSample {
-    /// Its process.
+    /// Process id.
     pub pid: u32,
-    /// Itself.
+    /// Thread id.
     pub tid: u32,
-    /// The CPU that it ran on.
+    /// CPU that it ran on.
     pub cpu: u32,
-    /// The instruction that it was about to execute.
+    /// Address of the next instruction.
     pub ip: u64,
-    /// Its registers AX, BX, CX, DX, SI, DI, BP, SP, R8 to R15.
+    /// Registers AX, BX, CX, DX, SI, DI, BP, SP, R8 to R15.
     pub registers: [u64; REGISTER_COUNT],
 }
 
-/// Opens an event of a thread on all CPUs, or of all threads on one: the other of the two is -1.
+/// Opens an event of one thread on all CPUs (`cpu` is -1), or of all threads on one CPU (`tid` is
+/// -1).
 fn open(attributes: &EventAttributes, tid: libc::pid_t, cpu: i32) -> Result<OwnedFd, Errno> {
     open_in(None, attributes, tid, cpu)
 }
 
-/// The same in the group of another.
+/// Opens an event in the group of another.
 fn open_in(
     group: Option<&OwnedFd>,
     attributes: &EventAttributes,
@@ -115,25 +117,25 @@ fn open_in(
     }
 }
 
-/// A timer that interrupts a CPU and wakes nobody: an event of the CPU's clock whose samples have
-/// nowhere to go. It ends when this is dropped.
+/// A timer that interrupts a CPU and wakes no task: an event of the CPU's clock without a buffer
+/// for its samples. It ends when this is dropped.
 pub struct CpuTimer {
     _event: OwnedFd,
 }
 
 impl CpuTimer {
-    /// One interrupt every so many nanoseconds.
+    /// Starts a timer with an interrupt every `period_ns` nanoseconds.
     pub fn open(cpu: u32, period_ns: u64) -> Result<Self, Errno> {
         Ok(Self { _event: open(&EventAttributes::every(period_ns), -1, cpu as i32)? })
     }
 }
 
-/// The instructions of a thread, and of the threads that it starts from now on, in user space.
-/// Before Linux 5.13 those of the processes that it forks, too.
+/// Count of the instructions in user space of a thread and of the threads that it starts from now
+/// on; before Linux 5.13 also of processes that it forks.
 pub struct TaskInstructions(OwnedFd);
 
 impl TaskInstructions {
-    /// ENOENT where the machine does not count them.
+    /// Opens the count. ENOENT if the machine does not count instructions.
     pub fn open(tid: i32) -> Result<Self, Errno> {
         let attributes = EventAttributes {
             kind: TYPE_HARDWARE,
@@ -152,16 +154,16 @@ impl TaskInstructions {
         Ok(Self(event?))
     }
 
-    /// How many they have executed.
+    /// Reads how many instructions were executed so far.
     pub fn read(&self) -> Result<i64, Errno> {
         let mut count = [0_u8; 8];
         let bytes = rustix::io::read(&self.0, &mut count)?;
-        (bytes == count.len()).then(|| i64::from_ne_bytes(count)).ok_or(Errno::IO)
+        if bytes == count.len() { Ok(i64::from_ne_bytes(count)) } else { Err(Errno::IO) }
     }
 }
 
-/// An event that counts the switches of this process, and of all that it forks or starts from now
-/// on, as long as it is open.
+/// Opens an event that counts the switches of this process, and of all that it forks or starts from
+/// now on, until it is closed.
 pub fn count_own_switches() -> Result<OwnedFd, Errno> {
     let attributes = EventAttributes {
         kind: TYPE_SOFTWARE,
@@ -173,48 +175,47 @@ pub fn count_own_switches() -> Result<OwnedFd, Errno> {
     open(&attributes, 0, -1)
 }
 
-/// Type and number of an event.
-fn config(event: Event) -> (u32, u64) {
-    let misses = |cache: u64| (TYPE_CACHE, cache | LOAD_MISSES);
+/// Returns the type and the number of an event.
+fn type_and_config(event: Event) -> (u32, u64) {
     match event {
         Event::Cycles => (TYPE_HARDWARE, HW_CYCLES),
         Event::Instructions => (TYPE_HARDWARE, HW_INSTRUCTIONS),
-        Event::L1Misses => misses(L1D),
-        Event::LastLevelMisses => misses(LAST_LEVEL),
-        Event::DataTlbMisses => misses(DATA_TLB),
-        Event::InstructionTlbMisses => misses(INSTRUCTION_TLB),
+        Event::L1Misses => (TYPE_CACHE, L1D | LOAD_MISSES),
+        Event::LastLevelMisses => (TYPE_CACHE, LAST_LEVEL | LOAD_MISSES),
+        Event::DataTlbMisses => (TYPE_CACHE, DATA_TLB | LOAD_MISSES),
+        Event::InstructionTlbMisses => (TYPE_CACHE, INSTRUCTION_TLB | LOAD_MISSES),
         Event::ContextSwitches => (TYPE_SOFTWARE, SW_CONTEXT_SWITCHES),
         Event::PageFaults => (TYPE_SOFTWARE, SW_PAGE_FAULTS),
         Event::Migrations => (TYPE_SOFTWARE, SW_MIGRATIONS),
     }
 }
 
-/// Most events of a group: there are no more.
-const MOST_EVENTS: usize = Event::ALL.len();
+/// Largest number of events of a group: all that exist.
+const MAX_EVENTS: usize = Event::ALL.len();
 
-/// What a CPU has counted at a moment.
+/// Counts of a CPU at a moment.
 #[derive(Clone, Copy)]
 pub struct EventCounts {
-    /// How long the group was to count, and how long it did.
+    /// Times for which the group was enabled and did count.
     times: [u64; 2],
-    counts: [u64; MOST_EVENTS],
+    counts: [u64; MAX_EVENTS],
 }
 
-/// Events of all that runs on one CPU, counted together.
+/// Events of everything that runs on one CPU, counted together.
 pub struct CpuEvents {
-    /// The first leads the group.
+    /// Events of the group, its leader first.
     events: Vec<OwnedFd>,
-    /// What two readings one after the other count, with what is done between them.
-    empty: [u64; MOST_EVENTS],
+    /// Counts of two readings and of what always runs between them.
+    empty: [u64; MAX_EVENTS],
 }
 
 impl CpuEvents {
-    /// Counts these from now on. ENOENT or EOPNOTSUPP where the machine has no such counter, EINVAL
-    /// or EBUSY where it has too few for all of them at once, EACCES without the privilege.
+    /// Counts these events from now on. ENOENT or EOPNOTSUPP if the machine has no such counter,
+    /// EINVAL or EBUSY if it has too few for all of them, EACCES without the privilege.
     pub fn open(cpu: u32, events: &[Event]) -> Result<Self, (Event, Errno)> {
-        let mut all: Vec<OwnedFd> = Vec::new();
+        let mut opened: Vec<OwnedFd> = Vec::new();
         for event in events {
-            let (kind, config) = config(*event);
+            let (kind, config) = type_and_config(*event);
             let attributes = EventAttributes {
                 kind,
                 config,
@@ -222,41 +223,43 @@ impl CpuEvents {
                 read_format: READ_GROUP_AND_TIMES,
                 ..EventAttributes::default()
             };
-            let opened = open_in(all.first(), &attributes, -1, cpu as i32);
-            all.push(opened.map_err(|errno| (*event, errno))?);
+            let descriptor = open_in(opened.first(), &attributes, -1, cpu as i32);
+            opened.push(descriptor.map_err(|errno| (*event, errno))?);
         }
-        let mut found = Self { events: all, empty: [0; MOST_EVENTS] };
-        match (found.measure_empty(|| ()), events.last()) {
-            (false, Some(last)) => Err((*last, Errno::BUSY)),
-            _ => Ok(found),
+        let mut group = Self { events: opened, empty: [0; MAX_EVENTS] };
+        let does_count = group.measure_empty(|| ());
+        match events.last() {
+            Some(last) if !does_count => Err((*last, Errno::BUSY)),
+            _ => Ok(group),
         }
     }
 
-    /// Measures what two readings count with this between them, which is no part of what is
-    /// measured. False where the kernel does not count.
+    /// Measures what two readings with `between` between them count, to subtract it later. Returns
+    /// false if the kernel does not count.
     pub fn measure_empty(&mut self, between: impl Fn()) -> bool {
-        // The least of several: an interrupt counts, too.
+        // The minimum of several, as interrupts count, too.
         const READINGS: usize = 9;
-        let mut empty = [u64::MAX; MOST_EVENTS];
-        self.empty = [0; MOST_EVENTS];
+        let mut empty = [u64::MAX; MAX_EVENTS];
+        self.empty = [0; MAX_EVENTS];
         for _ in 0..READINGS {
             let before = self.read();
             between();
-            let Some(counted) = before.zip(self.read()).and_then(|(a, b)| self.between(&a, &b))
-            else {
-                return false;
-            };
-            empty.iter_mut().zip(counted).for_each(|(least, now)| *least = (*least).min(now));
+            let after = self.read();
+            let (Some(before), Some(after)) = (before, after) else { return false };
+            let Some(counted) = self.between(&before, &after) else { return false };
+            for (minimum, count) in empty.iter_mut().zip(counted) {
+                *minimum = (*minimum).min(count);
+            }
         }
         self.empty = empty;
         true
     }
 
-    /// The counts so far.
+    /// Reads the counts so far.
     #[inline]
     pub fn read(&self) -> Option<EventCounts> {
-        // How many, both times, and the counts.
-        let mut words = [0_u64; 3 + MOST_EVENTS];
+        // The number of events, both times, and the counts.
+        let mut words = [0_u64; 3 + MAX_EVENTS];
         let wanted = 8 * (3 + self.events.len());
         // SAFETY: any bytes make numbers, and these have no padding.
         let bytes = unsafe {
@@ -267,26 +270,29 @@ impl CpuEvents {
         (read == wanted).then_some(EventCounts { times: [enabled, running], counts })
     }
 
-    /// What was counted between two readings, without what these count themselves; none where the
-    /// kernel did not count all the time, as others use the counters as well.
-    pub fn between(&self, before: &EventCounts, after: &EventCounts) -> Option<[u64; MOST_EVENTS]> {
-        let [enabled, running] =
-            std::array::from_fn(|at| after.times[at].wrapping_sub(before.times[at]));
-        let counted = |at: usize| {
-            after.counts[at].wrapping_sub(before.counts[at]).saturating_sub(self.empty[at])
-        };
-        (enabled == running).then(|| std::array::from_fn(counted))
+    /// Returns what was counted between two readings, without the readings themselves. `None` if
+    /// the kernel did not count all the time, because the counters are shared.
+    pub fn between(&self, before: &EventCounts, after: &EventCounts) -> Option<[u64; MAX_EVENTS]> {
+        let [enabled, running]: [u64; 2] =
+            std::array::from_fn(|index| after.times[index].wrapping_sub(before.times[index]));
+        if enabled != running {
+            return None;
+        }
+        Some(std::array::from_fn(|index| {
+            let counted = after.counts[index].wrapping_sub(before.counts[index]);
+            counted.saturating_sub(self.empty[index])
+        }))
     }
 }
 
-/// Samples of all that runs in user space on one CPU. It ends when this is dropped.
+/// Samples of everything that runs in user space on one CPU, until this is dropped.
 pub struct CpuSamples {
     ring: MemoryMapping,
     _event: OwnedFd,
 }
 
 impl CpuSamples {
-    /// One sample every so many nanoseconds of user space.
+    /// Takes a sample every `period_ns` nanoseconds of user time.
     pub fn open(cpu: u32, period_ns: u64) -> Result<Self, Errno> {
         let attributes = EventAttributes {
             sample_type: SAMPLE_IP | SAMPLE_TID | SAMPLE_CPU | SAMPLE_REGS_USER,
@@ -300,45 +306,48 @@ impl CpuSamples {
         Ok(Self { ring, _event: event })
     }
 
-    fn place(&self, offset: usize) -> &AtomicU64 {
+    /// Returns a word of the ring's first page.
+    fn control_word(&self, offset: usize) -> &AtomicU64 {
         // SAFETY: within the first page, aligned, and used atomically by the kernel and by us.
         unsafe { &*self.ring.base.byte_add(offset).cast() }
     }
 
-    /// The samples since the last call, oldest first.
+    /// Reads a word of the samples at an offset that only grows.
+    fn word(&self, offset: u64) -> u64 {
+        let data_bytes = (self.ring.bytes - page_size()) as u64;
+        // SAFETY: records consist of whole words, and the offset is taken modulo the ring's size.
+        unsafe {
+            let data = self.ring.base.byte_add(page_size());
+            data.byte_add((offset % data_bytes) as usize).cast::<u64>().read()
+        }
+    }
+
+    /// Passes the samples since the last call to `each`, oldest first.
     pub fn drain(&mut self, mut each: impl FnMut(ThreadSample)) {
-        let data = (self.ring.bytes - page_size()) as u64;
-        // The kernel's bytes are written before its head.
-        let head = self.place(HEAD_OFFSET).load(Ordering::Acquire);
-        let mut tail = self.place(TAIL_OFFSET).load(Ordering::Relaxed);
-        let word = |at: u64| {
-            // SAFETY: records are of whole words, and `at` is taken modulo the ring's size.
-            unsafe {
-                let ring = self.ring.base.byte_add(page_size());
-                ring.byte_add((at % data) as usize).cast::<u64>().read()
-            }
-        };
+        // The kernel writes the samples before it moves the head.
+        let head = self.control_word(HEAD_OFFSET).load(Ordering::Acquire);
+        let mut tail = self.control_word(TAIL_OFFSET).load(Ordering::Relaxed);
         while tail < head {
-            let header = word(tail);
+            let header = self.word(tail);
             let (kind, bytes) = (header as u32, header >> 48);
             if bytes < 8 || tail + bytes > head {
                 tail = head;
                 break;
             }
-            // Header, instruction, thread, CPU, the ABI of the registers and these.
+            // A record has header, instruction, thread, CPU, the registers' ABI, and the registers.
             if kind == RECORD_SAMPLE && bytes as usize >= 8 * (5 + REGISTER_COUNT) {
-                let thread = word(tail + 16);
+                let thread = self.word(tail + 16);
                 each(ThreadSample {
                     pid: thread as u32,
                     tid: (thread >> 32) as u32,
-                    cpu: word(tail + 24) as u32,
-                    ip: word(tail + 8),
-                    registers: std::array::from_fn(|at| word(tail + 40 + 8 * at as u64)),
+                    cpu: self.word(tail + 24) as u32,
+                    ip: self.word(tail + 8),
+                    registers: std::array::from_fn(|index| self.word(tail + 40 + 8 * index as u64)),
                 });
             }
             tail += bytes;
         }
-        // All was read before the kernel may write there again.
-        self.place(TAIL_OFFSET).store(tail, Ordering::Release);
+        // Everything was read before the kernel may write there again.
+        self.control_word(TAIL_OFFSET).store(tail, Ordering::Release);
     }
 }

@@ -1,5 +1,5 @@
-//! Signals: masks and actions; how links use them, queued and waited for or caught by a handler;
-//! the leader's watch over its members.
+//! Signals: masks and actions, the signals of links (queued and waited for, or caught by a
+//! handler), and the leader's watch over its members.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -12,28 +12,28 @@ use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use super::page::{MemberCell, SharedArea};
 use super::{check, done};
 
-/// The real-time signal of the link `signal`.
+/// Returns the real-time signal of the link `signal`.
 fn queued() -> c_int {
     libc::SIGRTMIN()
 }
 
-/// The signal of the link `handler-signal`.
+/// Signal of the link `handler-signal`.
 const CAUGHT: c_int = libc::SIGUSR1;
 
-/// Bytes of a set as the kernel has it, the first of the C library's (`_NSIG / 8` of
-/// `include/uapi/asm-generic/signal.h`; all architectures but MIPS).
+/// Bytes of the kernel's signal set, which are the first of the C library's (`_NSIG / 8` of
+/// `include/uapi/asm-generic/signal.h`; all architectures except MIPS).
 const SET_BYTES: usize = 8;
 
-/// A thread that a signal is sent to, or whose counters are read.
+/// Ids of a thread to which a signal is sent, or whose counters are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskId {
-    /// Its process.
+    /// Process id.
     pub pid: i32,
-    /// Its thread id; the process id for a member that is a process.
+    /// Thread id; the process id for a member that is a process.
     pub tid: i32,
 }
 
-/// siginfo_t as rt_sigqueueinfo(2) takes it, in the kernel's layout
+/// The siginfo_t of rt_sigqueueinfo(2) in the kernel's layout
 /// (`include/uapi/asm-generic/siginfo.h`).
 #[repr(C)]
 struct SignalInfo {
@@ -54,16 +54,16 @@ struct QueuedValue {
 
 const _: () = assert!(size_of::<SignalInfo>() >= 128, "the kernel reads the whole of its siginfo");
 
-/// The real-time signal, which carries a value: sent to one thread, waited for by the calling one.
+/// A real-time signal that carries a value, sent to one thread and waited for by the calling one.
 pub struct QueuedSignal {
-    /// The receiver; none at first.
+    /// Receiver; all zeros until it is known.
     pub aim: TaskId,
     info: SignalInfo,
     set: libc::sigset_t,
 }
 
 impl QueuedSignal {
-    /// Without a receiver yet.
+    /// Builds a signal without a receiver.
     pub fn new() -> Self {
         let (pid, uid) = (std::process::id() as i32, rustix::process::getuid().as_raw());
         let sent = QueuedValue { pid, uid, value: 0 };
@@ -77,7 +77,7 @@ impl QueuedSignal {
         block(&[queued()]);
     }
 
-    /// Queues the signal (rt_tgsigqueueinfo(2)): one path in the kernel for processes and threads.
+    /// Queues the signal by rt_tgsigqueueinfo(2), which is the same for processes and threads.
     #[inline(always)]
     pub fn send(&mut self, value: u8) -> Result<(), Errno> {
         self.info.queued.value = usize::from(value);
@@ -87,7 +87,7 @@ impl QueuedSignal {
         done(unsafe { libc::syscall(libc::SYS_rt_tgsigqueueinfo, pid, tid, signal, info) })
     }
 
-    /// Waits for the next one and gives its value (sigwaitinfo(2)).
+    /// Waits for the next signal; returns its value (sigwaitinfo(2)).
     #[inline(always)]
     pub fn wait(&self) -> Result<u8, Errno> {
         let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
@@ -102,12 +102,12 @@ impl QueuedSignal {
     }
 }
 
-/// Of a call that waits as long as it takes.
+/// Returns the timeout of a call that waits without a limit.
 pub(super) fn no_timeout() -> *const libc::timespec {
     std::ptr::null()
 }
 
-/// A set of these signals.
+/// Builds a set of these signals.
 pub(super) fn set_of(signals: &[c_int]) -> libc::sigset_t {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset initialises the set; both calls write to it only.
@@ -120,7 +120,7 @@ pub(super) fn set_of(signals: &[c_int]) -> libc::sigset_t {
     }
 }
 
-/// Changes the calling thread's mask of blocked signals; gives it as it was.
+/// Changes the calling thread's mask of blocked signals; returns the mask before.
 pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
     let mut before = *set;
     // SAFETY: both sets are valid. With a valid `how` it cannot fail.
@@ -128,8 +128,8 @@ pub(super) fn change_mask(how: c_int, set: &libc::sigset_t) -> libc::sigset_t {
     before
 }
 
-/// Blocks these signals in the calling thread. Gives the mask as it was, without them: what to wait
-/// under.
+/// Blocks these signals in the calling thread. Returns the mask before without them, which is the
+/// mask to wait under.
 pub(super) fn block(signals: &[c_int]) -> libc::sigset_t {
     let mut before = change_mask(libc::SIG_BLOCK, &set_of(signals));
     for signal in signals {
@@ -139,18 +139,18 @@ pub(super) fn block(signals: &[c_int]) -> libc::sigset_t {
     before
 }
 
-/// Lets a signal in that the process may have been started with blocked.
+/// Unblocks a signal, which the process may have inherited blocked.
 pub(super) fn unblock(signal: c_int) {
     change_mask(libc::SIG_UNBLOCK, &set_of(&[signal]));
 }
 
-/// Whether a set has a signal.
+/// Returns whether a set has a signal.
 pub(super) fn has(set: &libc::sigset_t, signal: c_int) -> bool {
     // SAFETY: reads a valid set.
     unsafe { libc::sigismember(set, signal) == 1 }
 }
 
-/// What the process does on a signal (sigaction(2)).
+/// Returns the process's action for a signal (sigaction(2)).
 pub(super) fn action_of(signal: c_int) -> libc::sigaction {
     // SAFETY: a sigaction of zeros is valid, and the kernel fills it.
     unsafe {
@@ -160,35 +160,36 @@ pub(super) fn action_of(signal: c_int) -> libc::sigaction {
     }
 }
 
-/// Whether the process ignores a signal (nohup(1), `&` in a script).
+/// Returns whether the process ignores a signal (nohup(1), `&` in a script).
 pub fn is_ignored(signal: c_int) -> bool {
     action_of(signal).sa_sigaction == libc::SIG_IGN
 }
 
-/// Has the signal that ends a stop (SIGCONT) noted in the calling thread, and all that it forks or
-/// starts: it ends the stop all the same, and interrupts nothing.
+/// Blocks the signal that ends a stop (SIGCONT) in the calling thread and all that it forks or
+/// starts, so that it stays pending. It ends the stop all the same, and interrupts nothing.
 pub fn note_continue() {
     block(&[libc::SIGCONT]);
 }
 
-/// Whether this process, or a child of it, was told to continue since this was asked last.
+/// Returns whether this process or a child was continued since the last call.
 pub fn was_continued() -> bool {
     let (set, now) = (set_of(&[libc::SIGCONT]), libc::timespec { tv_sec: 0, tv_nsec: 0 });
     // SAFETY: both addresses are valid; no siginfo is asked for.
-    let mut any = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), &now) } == libc::SIGCONT;
-    // Reaps nobody.
+    let signal = unsafe { libc::sigtimedwait(&set, std::ptr::null_mut(), &now) };
+    let mut was_continued = signal == libc::SIGCONT;
+    // This reaps no child.
     let how = WaitIdOptions::CONTINUED | WaitIdOptions::NOHANG;
     while let Ok(Some(_)) = waitid(WaitId::All, how) {
-        any = true;
+        was_continued = true;
     }
-    any
+    was_continued
 }
 
-/// Gives a signal its action (sigaction(2)), during which `blocked` signals wait.
+/// Sets the action of a signal (sigaction(2)), during which the `blocked` signals are blocked.
 ///
 /// # Safety
-/// `handler` is SIG_DFL, SIG_IGN or the address of a function of the signature that `flags` ask for, which
-/// does what is async-signal-safe and no more.
+/// `handler` is SIG_DFL, SIG_IGN or the address of a function of the signature that `flags` ask
+/// for, which does what is async-signal-safe and no more.
 pub(super) unsafe fn set_action(
     signal: c_int,
     handler: libc::sighandler_t,
@@ -205,7 +206,7 @@ pub(super) unsafe fn set_action(
     }
 }
 
-/// The signal that is caught: blocked but while its receiver waits for it.
+/// A signal that is caught by a handler, and blocked except while its receiver waits for it.
 #[derive(Clone, Copy)]
 pub struct CaughtSignal {
     waiting: libc::sigset_t,
@@ -222,74 +223,76 @@ pub fn catch() -> Result<CaughtSignal, Errno> {
 }
 
 impl CaughtSignal {
-    /// Sends it (tgkill(2)).
+    /// Sends the signal (tgkill(2)).
     #[inline(always)]
     pub fn send(self, aim: TaskId) -> Result<(), Errno> {
         // SAFETY: touches no memory.
         done(unsafe { libc::syscall(libc::SYS_tgkill, aim.pid, aim.tid, CAUGHT) })
     }
 
-    /// Lets the signal in and waits until some handler has run: pause(2) without its race
-    /// (sigsuspend(2)).
+    /// Unblocks the signal and waits until some handler has run, by sigsuspend(2): pause(2) without
+    /// its race.
     #[inline(always)]
     pub fn wait(&self) {
-        // Not by the C library, as above.
+        // The C library's call is a point of cancellation, as above.
         // SAFETY: reads a valid set. It always returns -1 with EINTR.
         unsafe { libc::syscall(libc::SYS_rt_sigsuspend, &raw const self.waiting, SET_BYTES) };
     }
 }
 
-// The leader's watch over its members: links without an end of file do not show that a member is
-// gone, and the leader would wait for the token until its deadline.
+// The leader's watch over its members. Links without an end of file do not show that a member is
+// gone: the leader would wait for the token until its deadline.
 //
-// Nothing of it runs while the ring is whole. A process's death raises SIGCHLD, whose handler notes
-// it; of a thread's end the thread itself makes a note. Either starts a timer that interrupts the
-// leader again and again, until it has left whatever call it waits in; a single interruption could
-// come just before the wait.
+// Nothing of the watch runs while the ring is whole. The death of a process raises SIGCHLD, whose
+// handler notes the loss; a thread notes its own end. Both start a timer that interrupts the leader
+// again and again until it has left the call in which it waits: a single interruption could come
+// just before the wait.
 //
-// A SIGCHLD that comes while another is pending is dropped (signal(7)). In the last lap members end
-// well one after the other, and the death of the next may hide behind the end of the one before. The
-// first good end starts the timer as well: at each turn the handler goes on along the ring, over all
-// that have ended well, to the first that has not. Who died is come to when all before it have ended.
+// A SIGCHLD is dropped if another is pending (signal(7)). In the last lap members end well one
+// after the other, and a death may hide behind the good end before it. Therefore the first good end
+// starts the timer as well: at each interruption the handler goes along the ring, over all members
+// that have ended well, to the first that has not. It finds a dead member when all before it have
+// ended.
 
-/// Seconds that a wait which no signal interrupts (pthread_cond_wait) may go on after a member's
-/// death: the worker ends with it then.
+/// Seconds for which a wait that no signal interrupts (pthread_cond_wait) may go on after a
+/// member's death. Then the worker is ended.
 const LOST_DEADLINE_S: u32 = 2;
 
 /// Time from one interruption to the next.
 const AGAIN_NS: i64 = 10_000_000;
-/// Time from one walk along the ring to the next: a lap is most often over before the first.
+/// Time from one walk along the ring to the next. Most last laps are over before the first walk.
 const WALK_NS: i64 = 100_000_000;
 
 static LOST: AtomicBool = AtomicBool::new(false);
-/// The leader is in a wait that no signal ends.
+/// Whether the leader is in a wait that no signal ends.
 static UNINTERRUPTIBLE: AtomicBool = AtomicBool::new(false);
-/// The timer's id and one: the kernel's first id is 0.
+/// The timer's id plus one; 0 without a timer.
 static TIMER: AtomicUsize = AtomicUsize::new(0);
-/// What holds the ring's cells while there is a watch. No handler's.
+/// Keeps the ring's cells alive during the watch. Not used by handlers.
 static RING: Mutex<Option<Arc<SharedArea>>> = Mutex::new(None);
-/// The ring's cells, in its order; null where it has none, or its members are threads.
+/// The ring's cells, in its order; null if there is no ring of processes.
 static CELLS: AtomicPtr<MemberCell> = AtomicPtr::new(std::ptr::null_mut());
 static MEMBERS: AtomicUsize = AtomicUsize::new(0);
-/// There are walks along the ring.
+/// Whether the timer makes walks along the ring.
 static WALKS: AtomicBool = AtomicBool::new(false);
-/// The first member that is not known to have ended well.
+/// Number of the first member that is not known to have ended well.
 static NEXT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether a member has ended badly since [`watch_members`].
+/// Returns whether a member has failed since [`watch_members`].
 #[inline]
 pub fn member_lost() -> bool {
     LOST.load(Ordering::Relaxed)
 }
 
-/// From now on the bad end of a child (any but exit status 0) or of a thread with an `EndNote`
-/// interrupts what the calling thread waits in, and makes `member_lost` true.
+/// Starts the watch. From now on a child that ends with another exit status than 0, or a thread
+/// with an `EndNote` that fails, interrupts the calling thread's waits and makes `member_lost`
+/// true.
 pub fn watch_members() -> Result<(), Errno> {
     unwatch_members();
     let mut timer = MaybeUninit::<libc::timer_t>::uninit();
     // SAFETY: a sigevent of zeros is valid, and its fields below are set for SIGEV_THREAD_ID.
     let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
-    // To the leader alone: a signal to the process may go to any of its threads.
+    // To the leader's thread: a signal to the process may go to any of its threads.
     event.sigev_notify = libc::SIGEV_THREAD_ID;
     event.sigev_signo = libc::SIGCHLD;
     event.sigev_notify_thread_id = rustix::thread::gettid().as_raw_pid();
@@ -302,13 +305,13 @@ pub fn watch_members() -> Result<(), Errno> {
     let flags = libc::SA_SIGINFO | libc::SA_NOCLDSTOP;
     // SAFETY: the handler has the signature of SA_SIGINFO, and uses only what is async-signal-safe.
     unsafe { set_action(libc::SIGCHLD, on_child as *const () as usize, flags, &[])? };
-    // It may have been inherited blocked.
+    // The process may have inherited it blocked.
     unblock(libc::SIGCHLD);
     Ok(())
 }
 
-/// Has the watch know the members of a ring, whose leader the calling process is: processes, which
-/// are noted in its cells. It is held until [`unwatch_members`].
+/// Adds the members of a ring of processes to the watch, whose ids are in its cells. The calling
+/// process is the leader. The area is kept until [`unwatch_members`].
 pub fn watch_ring(area: &Arc<SharedArea>) {
     forget_ring();
     let mut ring = RING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -318,7 +321,7 @@ pub fn watch_ring(area: &Arc<SharedArea>) {
     CELLS.store(cells.as_ptr().cast_mut(), Ordering::SeqCst);
 }
 
-/// The cells are let go of when no handler finds them any more.
+/// Releases the ring's cells, once no handler can find them.
 fn forget_ring() {
     CELLS.store(std::ptr::null_mut(), Ordering::SeqCst);
     *RING.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -338,8 +341,8 @@ pub fn unwatch_members() {
     WALKS.store(false, Ordering::SeqCst);
 }
 
-/// Gives SIGCHLD its default action, and lets it in: where it is ignored, which exec(2) hands on,
-/// no child can be waited for (wait(2)).
+/// Gives SIGCHLD its default action and unblocks it. If it is ignored, which processes inherit over
+/// exec(2), no child can be waited for (wait(2)).
 pub fn default_child() -> Result<(), Errno> {
     // SAFETY: no handler.
     unsafe { set_action(libc::SIGCHLD, libc::SIG_DFL, 0, &[])? };
@@ -347,24 +350,24 @@ pub fn default_child() -> Result<(), Errno> {
     Ok(())
 }
 
-/// Has a file that would exceed RLIMIT_FSIZE be an error (EFBIG) and no death by SIGXFSZ.
+/// Ignores SIGXFSZ: a file that would exceed RLIMIT_FSIZE is an error (EFBIG) then.
 pub fn ignore_file_limit() -> Result<(), Errno> {
     // SAFETY: no handler.
     unsafe { set_action(libc::SIGXFSZ, libc::SIG_IGN, 0, &[]) }
 }
 
-/// Does `wait`, which no signal interrupts: after a member's death it has [`LOST_DEADLINE_S`] left,
-/// then the process ends. Where one is lost already nothing is done.
+/// Runs `wait`, which no signal interrupts. After a member's death it may last [`LOST_DEADLINE_S`]
+/// more, then the process ends. Returns `None` without waiting if a member is lost already.
 pub fn wait_uninterruptible<T>(wait: impl FnOnce() -> T) -> Option<T> {
-    // Each side writes its own note before it reads the other's: one of the two sees both.
+    // Each side sets its flag before it reads the other's: at least one of them sees both.
     UNINTERRUPTIBLE.store(true, Ordering::SeqCst);
-    let done = (!LOST.load(Ordering::SeqCst)).then(wait);
+    let result = if LOST.load(Ordering::SeqCst) { None } else { Some(wait()) };
     UNINTERRUPTIBLE.store(false, Ordering::SeqCst);
-    done
+    result
 }
 
-/// What a member that is a thread leaves when it ends, by a panic too, unless it has done its part:
-/// then it forgets the note.
+/// Notes the loss of a member that is a thread when it is dropped, also by a panic. A member that
+/// has done its part forgets it.
 pub struct EndNote;
 
 impl Drop for EndNote {
@@ -373,6 +376,7 @@ impl Drop for EndNote {
     }
 }
 
+/// Handles SIGCHLD of a child's end, and of the timer: notes a loss, or starts the walks.
 extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: the kernel hands over a valid siginfo; for SIGCHLD from a child it has a status.
     let (code, status) = unsafe { ((*info).si_code, (*info).si_status()) };
@@ -382,12 +386,12 @@ extern "C" fn on_child(_signal: c_int, info: *mut libc::siginfo_t, _context: *mu
     if of_child && !is_done || code == libc::SI_TIMER && has_lost_one() {
         note_loss();
     } else if code != libc::SI_TIMER && !CELLS.load(Ordering::SeqCst).is_null() {
-        // Another may be behind it, whoever sent it.
+        // Another death may hide behind this signal.
         start_walks();
     }
 }
 
-/// Async-signal-safe.
+/// Starts the walks along the ring. Async-signal-safe.
 fn start_walks() {
     let timer = TIMER.load(Ordering::Acquire);
     if timer != 0 && !LOST.load(Ordering::SeqCst) && !WALKS.swap(true, Ordering::SeqCst) {
@@ -395,8 +399,8 @@ fn start_walks() {
     }
 }
 
-/// Whether the first of the ring's members that has not ended well has ended. Async-signal-safe, and
-/// leaves errno as it was.
+/// Walks along the ring; returns whether the first member that has not ended well has ended.
+/// Async-signal-safe, and leaves errno as it was.
 fn has_lost_one() -> bool {
     let cells = CELLS.load(Ordering::SeqCst);
     if cells.is_null() {
@@ -418,7 +422,8 @@ fn has_lost_one() -> bool {
     false
 }
 
-/// Async-signal-safe (signal-safety(7)). The first loss starts the timer, if there is a watch.
+/// Notes a loss; the first one starts the timer, if there is a watch. Async-signal-safe
+/// (signal-safety(7)).
 fn note_loss() {
     let timer = TIMER.load(Ordering::Acquire);
     if timer == 0 || LOST.swap(true, Ordering::SeqCst) {
@@ -432,12 +437,12 @@ fn note_loss() {
     });
 }
 
-/// Has the timer interrupt the leader so often, and does something else that may change errno.
+/// Lets the timer interrupt the leader every `step_ns`, and runs `more`, which may change errno.
 fn interrupt_every(timer: usize, step_ns: i64, more: impl FnOnce()) {
     let step = libc::timespec { tv_sec: 0, tv_nsec: step_ns as _ };
     let again = libc::itimerspec { it_interval: step, it_value: step };
-    // SAFETY: the call reads valid memory only; a timer that is gone is refused. errno is the calling
-    // thread's own, and is put back.
+    // SAFETY: the call reads valid memory only; a timer that is gone is refused. errno is the
+    // calling thread's own, and is put back.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;

@@ -1,10 +1,10 @@
 //! Signals that are meant for the command, in the program and in its launcher: those that ask to
-//! stop, which both note in the handler itself, so that a check after a command's end sees what
-//! came before it, and those of the user's own.
+//! stop, and SIGUSR1 and SIGUSR2. Both note a request to stop in the handler itself, so that a
+//! check after a command's end sees all requests before it.
 //!
-//! The terminal's signals, and those to the whole process group, reach program, launcher and
-//! command by themselves. What reached the program alone is passed on to the launcher, which sends
-//! it to the command.
+//! Signals of the terminal, and those to the whole process group, reach program, launcher and
+//! command by themselves. A signal that reached only the program is passed on to the launcher,
+//! which sends it to the command.
 
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -15,78 +15,82 @@ use rustix::io::Errno;
 use super::clock::monotonic_ns;
 use super::signal::{action_of, change_mask, has, set_action, set_of};
 
-/// The signals, those that ask to stop first.
+/// Signals that are passed on; the first [`STOPPING`] ask to stop.
 const PASSED_ON: [c_int; 6] =
     [libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGHUP, libc::SIGUSR1, libc::SIGUSR2];
-/// How many ask to stop.
+/// Number of signals that ask to stop.
 const STOPPING: usize = 4;
 
-/// A signal to the group reaches the program and the launcher at once; what the program passes on
-/// comes within this time, unless the machine stalls.
+/// Time within which the program passes on a signal to the group, which reaches program and
+/// launcher at once, unless the machine stalls.
 const TOGETHER_NS: u64 = 2_000_000_000;
 
-/// The last that came; 0 before.
+/// Last request to stop; 0 before.
 static LAST: AtomicI32 = AtomicI32::new(0);
-/// Where the program passes them on; -1 in the launcher.
+/// Socket by which the program passes signals on; -1 in the launcher.
 static SOCKET: AtomicI32 = AtomicI32::new(-1);
-/// Whose handlers they are: a child that shares the memory up to its exec has them too for a
-/// moment.
+/// Process of the handlers: a child that shares the memory up to its exec has them for a moment,
+/// too.
 static OWNER: AtomicI32 = AtomicI32::new(0);
-/// What was sent to this process itself, by [`PASSED_ON`].
+/// Signals that were sent to this process directly, in the order of [`PASSED_ON`].
 static DIRECT: [DirectSignals; PASSED_ON.len()] = [const {
     DirectSignals { count: AtomicU32::new(0), sender: AtomicI32::new(0), at_ns: AtomicU64::new(0) }
 }; PASSED_ON.len()];
 
+/// Number, last sender and time of a signal's direct arrivals.
 struct DirectSignals {
     count: AtomicU32,
     sender: AtomicI32,
     at_ns: AtomicU64,
 }
 
-/// Bytes of a signal that the program passes on: its number and its sender.
+/// Size of the message by which a signal is passed on: its number and its sender.
 pub const FORWARDED_BYTES: usize = 8;
 
-/// Notes a signal that the program has passed on, in the launcher. Gives the signal to send to the
-/// command, unless it was sent to the group, so that the command has it already.
+/// Notes in the launcher a signal that the program has passed on. Returns the signal to send to the
+/// command, unless it was sent to the group: then the command has it already.
 pub fn note_forwarded(bytes: [u8; FORWARDED_BYTES]) -> Option<c_int> {
-    let both = u64::from_ne_bytes(bytes);
-    let (signal, sender) = ((both >> 32) as c_int, both as i32);
+    let message = u64::from_ne_bytes(bytes);
+    let (signal, sender) = ((message >> 32) as c_int, message as i32);
     note(signal);
     let direct = &DIRECT[PASSED_ON.iter().position(|passed| *passed == signal)?];
-    let together = direct.count.load(SeqCst) > 0
+    let was_to_group = direct.count.load(SeqCst) > 0
         && direct.sender.load(SeqCst) == sender
         && monotonic_ns().saturating_sub(direct.at_ns.load(SeqCst)) < TOGETHER_NS;
-    if together {
+    if was_to_group {
         direct.count.fetch_sub(1, SeqCst);
+        return None;
     }
-    (!together).then_some(signal)
+    Some(signal)
 }
 
-/// Async-signal-safe.
+/// Notes a request to stop. Async-signal-safe.
 fn note(signal: c_int) {
     if PASSED_ON[..STOPPING].contains(&signal) {
         LAST.store(signal, SeqCst);
     }
 }
 
-/// The last signal that asked to stop, if one came.
+/// Returns the last signal that asked to stop, if one came.
 pub fn stop_signal() -> Option<c_int> {
-    Some(LAST.load(SeqCst)).filter(|signal| *signal != 0)
+    let signal = LAST.load(SeqCst);
+    if signal == 0 { None } else { Some(signal) }
 }
 
-/// What this process does on each of the signals, put back as it was when this is dropped.
+/// This process's actions for these signals, which are restored when this is dropped.
 pub struct SavedActions([libc::sigaction; PASSED_ON.len()]);
 
 impl SavedActions {
-    /// As they are now.
+    /// Saves the present actions.
     pub fn keep() -> Self {
         Self(PASSED_ON.map(action_of))
     }
 
-    /// The signals that were not ignored.
+    /// Returns the signals that were not ignored.
     fn not_ignored(&self) -> impl Iterator<Item = c_int> + '_ {
-        let all = PASSED_ON.into_iter().zip(&self.0);
-        all.filter(|(_, before)| before.sa_sigaction != libc::SIG_IGN).map(|(signal, _)| signal)
+        let actions = PASSED_ON.into_iter().zip(&self.0);
+        let caught = actions.filter(|(_, action)| action.sa_sigaction != libc::SIG_IGN);
+        caught.map(|(signal, _)| signal)
     }
 }
 
@@ -99,7 +103,7 @@ impl Drop for SavedActions {
     }
 }
 
-/// Handlers that note the signals, as long as this lives. Signals that are ignored stay so.
+/// Handlers that note the signals until this is dropped. Ignored signals stay ignored.
 pub struct StopHandlers {
     // Dropped first: the handlers write to the socket.
     before: SavedActions,
@@ -107,7 +111,8 @@ pub struct StopHandlers {
 }
 
 impl StopHandlers {
-    /// Installs the handlers; the program gives the `socket` to its launcher.
+    /// Installs the handlers. The program passes the `socket` to its launcher; the launcher has
+    /// none.
     pub fn install(socket: Option<OwnedFd>) -> Result<Self, Errno> {
         SOCKET.store(socket.as_ref().map_or(-1, AsRawFd::as_raw_fd), SeqCst);
         OWNER.store(std::process::id() as i32, SeqCst);
@@ -122,7 +127,7 @@ impl StopHandlers {
         Ok(handlers)
     }
 
-    /// Gives the signals their default action, in a process that is about to become another
+    /// Sets the default action of the signals, in a process that is about to become another
     /// program.
     pub(super) fn set_default(&self) {
         for signal in self.before.not_ignored() {
@@ -132,6 +137,7 @@ impl StopHandlers {
     }
 }
 
+/// Handles a signal: notes a request to stop, and passes on what another process sent to this one.
 extern "C" fn on_stop_signal(
     signal: c_int,
     info: *mut libc::siginfo_t,
@@ -140,15 +146,15 @@ extern "C" fn on_stop_signal(
     note(signal);
     // SAFETY: with SA_SIGINFO the kernel gives a valid siginfo; one that a process sent has its id.
     let (from_process, sender) = unsafe { ((*info).si_code <= 0, (*info).si_pid()) };
-    // The kernel's own, as those of the terminal are, go to all that are concerned.
+    // Signals of the kernel, such as those of the terminal, reach all processes by themselves.
     if !from_process {
         return;
     }
     let socket = SOCKET.load(SeqCst);
     if socket >= 0 {
         let bytes = (u64::from(signal as u32) << 32 | u64::from(sender as u32)).to_ne_bytes();
-        // SAFETY: reads as many bytes as there are. MSG_NOSIGNAL: a launcher that is gone is no
-        // news. The errno of whatever was interrupted is put back.
+        // SAFETY: reads as many bytes as there are. MSG_NOSIGNAL: a launcher that is gone is
+        // noticed elsewhere. The errno of the interrupted code is restored.
         unsafe {
             let errno = libc::__errno_location();
             let before = *errno;
@@ -156,12 +162,12 @@ extern "C" fn on_stop_signal(
             *errno = before;
         }
     } else if OWNER.load(SeqCst) != std::process::id() as i32 {
-        // The group's: its owner counts it too.
+        // A signal to the group: the owner of the handlers counts it.
     } else if let Some(place) = PASSED_ON.iter().position(|passed| *passed == signal) {
         let direct = &DIRECT[place];
         let now_ns = monotonic_ns();
         let before_ns = direct.at_ns.swap(now_ns, SeqCst);
-        // What was not passed on for so long will not be.
+        // A signal that was not passed on for so long will not be.
         if now_ns.saturating_sub(before_ns) >= TOGETHER_NS {
             direct.count.store(0, SeqCst);
         }
@@ -170,21 +176,24 @@ extern "C" fn on_stop_signal(
     }
 }
 
-/// The signals, blocked in the calling thread as long as this lives.
+/// Blocks these signals in the calling thread until it is dropped.
 pub struct BlockedStopSignals {
     before: libc::sigset_t,
 }
 
 impl BlockedStopSignals {
-    /// Blocks them.
+    /// Blocks the signals.
     pub fn block() -> Self {
         Self { before: change_mask(libc::SIG_BLOCK, &set_of(&PASSED_ON)) }
     }
 
-    /// Which of them were blocked before, a bit each.
+    /// Returns which of them were blocked before, a bit for each.
     pub fn before(&self) -> u64 {
-        let blocked = |(place, signal)| u64::from(has(&self.before, signal)) << place;
-        PASSED_ON.into_iter().enumerate().map(blocked).sum()
+        let mut bits = 0;
+        for (bit, signal) in PASSED_ON.into_iter().enumerate() {
+            bits |= u64::from(has(&self.before, signal)) << bit;
+        }
+        bits
     }
 }
 
@@ -194,9 +203,13 @@ impl Drop for BlockedStopSignals {
     }
 }
 
-/// Unblocks the signals but for those that `before` ([`BlockedStopSignals::before`]) names.
+/// Unblocks these signals except those in `before` ([`BlockedStopSignals::before`]).
 pub fn unblock_stop_signals(before: u64) {
-    let all = PASSED_ON.into_iter().enumerate();
-    let others = all.filter(|(place, _)| before & (1 << place) == 0).map(|(_, signal)| signal);
-    change_mask(libc::SIG_UNBLOCK, &set_of(&others.collect::<Vec<_>>()));
+    let mut unblocked = Vec::new();
+    for (bit, signal) in PASSED_ON.into_iter().enumerate() {
+        if before & (1 << bit) == 0 {
+            unblocked.push(signal);
+        }
+    }
+    change_mask(libc::SIG_UNBLOCK, &set_of(&unblocked));
 }

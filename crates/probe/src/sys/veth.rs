@@ -1,6 +1,6 @@
-//! A wire of the calling process's own: a pair of virtual Ethernet devices in a network namespace
-//! that ends with it. A frame that is sent at one end is received at the other by the kernel's
-//! packet handling, on the CPU that sends it (drivers/net/veth.c).
+//! A pair of virtual Ethernet devices in a network namespace that ends with the calling process.
+//! The kernel handles the reception of a frame at one end on the CPU that sends it at the other
+//! (drivers/net/veth.c).
 
 use std::ffi::{c_int, c_ushort};
 use std::mem::zeroed;
@@ -19,7 +19,7 @@ use super::ipc::own_namespace;
 /// IEEE 802 Local Experimental Ethertype 1: no other protocol uses it.
 const ETHERTYPE: u16 = 0x88b5;
 
-/// What a ping carries (ping(8)).
+/// Payload of a ping (ping(8)).
 const PAYLOAD_BYTES: usize = 56;
 
 /// VETH_INFO_PEER of linux/veth.h.
@@ -29,7 +29,7 @@ const VETH_INFO_PEER: u16 = 1;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 
-/// Both ends of the wire.
+/// Sockets at both ends of the pair.
 #[derive(Debug)]
 pub struct VethPair {
     sender: OwnedFd,
@@ -37,12 +37,11 @@ pub struct VethPair {
 }
 
 impl VethPair {
-    /// Moves the calling process, which must be single-threaded, into a network namespace of its
-    /// own and makes the pair there. The kernel takes both away when the process has ended, however
-    /// it did.
+    /// Moves the calling process, which must be single-threaded, into a new network namespace and
+    /// creates the pair there. The kernel removes both when the process has ended.
     pub fn in_own_namespace() -> Result<Self, Errno> {
         own_namespace(UnshareFlags::NEWNET)?;
-        // Else the kernel itself sends packets when the ends come up. Without it there are a few.
+        // Otherwise the kernel sends a few packets when the ends come up. A failure is tolerable.
         let _ = std::fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
         make_pair()?;
         // A raw socket sends the frame with its header as it is.
@@ -62,7 +61,7 @@ impl VethPair {
         send(&self.sender, &frame, SendFlags::empty()).map(|_| ())
     }
 
-    /// Takes all frames that have arrived; gives how many.
+    /// Receives all frames that have arrived; returns their number.
     pub fn take_all(&self) -> u32 {
         let mut frames = 0;
         let mut frame = [0_u8; 2 * PAYLOAD_BYTES];
@@ -73,7 +72,7 @@ impl VethPair {
     }
 }
 
-/// Receives nothing before it is bound to a protocol.
+/// Opens a packet socket, which receives nothing until it is bound to a protocol.
 fn packet_socket(kind: SocketType, more: SocketFlags) -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::PACKET, kind, SocketFlags::CLOEXEC | more, None)
 }
@@ -89,37 +88,38 @@ fn bind(socket: &OwnedFd, device: &str) -> Result<(), Errno> {
     check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), bytes) }).map(|_| ())
 }
 
-/// Makes sw0 and its peer sw1, both up (rtnetlink(7)).
+/// Creates sw0 and its peer sw1, both up (rtnetlink(7)).
 fn make_pair() -> Result<(), Errno> {
-    let name = |name| attribute(libc::IFLA_IFNAME, &[name]);
-    // It cannot come up before the other is there (veth_open: ENOTCONN).
-    let peer = attribute(VETH_INFO_PEER, &[&link(0, false), &name(b"sw1\0")]);
+    let name = attribute(libc::IFLA_IFNAME, &[b"sw0\0"]);
+    let peer_name = attribute(libc::IFLA_IFNAME, &[b"sw1\0"]);
+    // The peer cannot come up before sw0 exists (veth_open: ENOTCONN).
+    let peer = attribute(VETH_INFO_PEER, &[&link(0, false), &peer_name]);
     let kind = attribute(IFLA_INFO_KIND, &[b"veth\0"]);
     let pair = attribute(libc::IFLA_LINKINFO, &[&kind, &attribute(IFLA_INFO_DATA, &[&peer])]);
     let (new, create) = (libc::RTM_NEWLINK, libc::NLM_F_CREATE | libc::NLM_F_EXCL);
-    ask_kernel(new, create, &[&link(0, true), &name(b"sw0\0"), &pair])?;
+    ask_kernel(new, create, &[&link(0, true), &name, &pair])?;
     let socket = packet_socket(SocketType::DGRAM, SocketFlags::empty())?;
     let far = name_to_index(socket, "sw1")? as c_int;
     ask_kernel(libc::RTM_SETLINK, 0, &[&link(far, true)])
 }
 
-/// ifinfomsg of a link, by its index if it is there already: family, padding and type, index,
-/// flags, which of them change.
+/// Builds the ifinfomsg of a device; `index` is 0 for a new one. Fields: family, padding and type,
+/// index, flags, which of them change.
 fn link(index: c_int, is_up: bool) -> Vec<u8> {
     let up = if is_up { libc::IFF_UP } else { 0 };
     [0, index, up, up].into_iter().flat_map(c_int::to_ne_bytes).collect()
 }
 
-/// rtattr: its length without the padding behind it, its type, its content; aligned to four bytes.
+/// Builds an rtattr: length without padding, type, content, padding to four bytes.
 fn attribute(kind: u16, content: &[&[u8]]) -> Vec<u8> {
     let content = content.concat();
     let length = 4 + content.len() as u16;
-    let mut all = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &content].concat();
-    all.resize(all.len().next_multiple_of(4), 0);
-    all
+    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), &content].concat();
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
-/// Sends a message by rtnetlink, and reads the kernel's answer.
+/// Sends a message to the kernel by rtnetlink and reads its answer.
 fn ask_kernel(kind: u16, flags: c_int, content: &[&[u8]]) -> Result<(), Errno> {
     let content = content.concat();
     // nlmsghdr: length, type and flags, sequence, port.

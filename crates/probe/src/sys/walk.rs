@@ -1,9 +1,9 @@
-//! The strided walk over a member's working set, as the machine executes it.
+//! Working sets of members, and the walks over them that each hop makes.
 
 use std::ptr::NonNull;
 
 use crate::random::RandomSource;
-use model::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
+use rundata::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
@@ -11,19 +11,20 @@ use rustix::process::{Resource, getrlimit};
 use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, MemoryMapping};
 use super::notes::WalkCut;
 
-/// Bytes of addresses that a process has on every architecture in use: 47 bits of x86-64.
+/// Size of a process's address space on every architecture in use: 47 bits on x86-64.
 const ADDRESS_SPACE_BYTES: u64 = 1 << 47;
-/// A cache line of elements.
+/// Elements in a cache line.
 pub(super) const LINE_ELEMENTS: usize = (LINE_BYTES / ELEMENT_BYTES) as usize;
 
 /// The working set of one member: doubles, private to it and touched once before any timing.
 pub struct WorkArray {
-    /// The first of its huge pages.
+    /// First byte of its huge pages.
     start: NonNull<f64>,
+    /// First element: it lies at one of the array's places within the huge pages.
     elements: NonNull<f64>,
     length: usize,
     _mapping: MemoryMapping,
-    /// Base pages that its huge pages have and it does not need.
+    /// Base pages of its huge pages that the array leaves free.
     spare_pages: usize,
     seed: u64,
     place: u32,
@@ -37,24 +38,21 @@ pub struct WorkArray {
 unsafe impl Send for WorkArray {}
 
 impl WorkArray {
-    /// Whether an address space holds the array that `work` describes; if not, the most bytes that
-    /// one does.
+    /// Checks that an address space holds the array that `work` describes. Returns the largest
+    /// possible number of bytes as the error.
     pub fn check(work: &Work) -> Result<(), u64> {
-        let most = getrlimit(Resource::As).current.unwrap_or(u64::MAX).min(ADDRESS_SPACE_BYTES);
-        let limit = most.saturating_sub(2 * HUGE_PAGE_BYTES as u64);
-        if work.bytes <= limit { Ok(()) } else { Err(limit) }
+        let limit = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+        let max_bytes = limit.min(ADDRESS_SPACE_BYTES).saturating_sub(2 * HUGE_PAGE_BYTES as u64);
+        if work.bytes <= max_bytes { Ok(()) } else { Err(max_bytes) }
     }
 
-    /// Maps, advises and touches the array that `work` describes, at its first place
-    /// ([`Self::move_to`]). It has been checked. An error where the memory is refused.
+    /// Maps and touches the array that `work` describes, at its first place ([`Self::move_to`]).
+    /// `work` must have passed [`Self::check`]. Returns the errno of memory that is refused.
     pub fn new(work: &Work, seed: u64) -> Result<Self, Errno> {
         let length = (work.bytes / ELEMENT_BYTES) as usize;
         let needed = needed_bytes(work);
-        let (mapping, start) = MemoryMapping::of_huge_pages(needed)?;
-        let advice = match work.huge_pages {
-            true => Advice::LinuxHugepage,
-            false => Advice::LinuxNoHugepage,
-        };
+        let (mapping, start) = MemoryMapping::at_huge_page(needed)?;
+        let advice = if work.huge_pages { Advice::LinuxHugepage } else { Advice::LinuxNoHugepage };
         // SAFETY: advice on pages changes no content, and these are in the mapping. A kernel
         // without huge pages refuses it: then there are none, and the plan has said so.
         let _ = unsafe { madvise(start, needed, advice) };
@@ -66,7 +64,7 @@ impl WorkArray {
             length,
             _mapping: mapping,
             spare_pages: spare_pages(work),
-            // Another one in each member, thread or process.
+            // Each member, thread or process, gets another seed.
             seed: seed ^ ((rustix::thread::gettid().as_raw_nonzero().get() as u64) << 40),
             place: 0,
             stride,
@@ -74,26 +72,26 @@ impl WorkArray {
             walk: work.walk,
             cut: WalkCut::default(),
         };
-        array.lie_at(0);
+        array.place_at(0);
         Ok(array)
     }
 
-    /// Bytes of huge pages in which there is more than one place for it; none where there is one
-    /// only.
+    /// Returns the bytes of the array's huge pages, if there is more than one place for it in them.
     pub fn bytes_with_places(work: &Work) -> Option<u64> {
         (spare_pages(work) > 0).then(|| needed_bytes(work) as u64)
     }
 
-    /// Moves the array to another of its places, if it does not lie there. A place is a base page
-    /// of its huge pages, which the seed, the thread and the number decide: what a guest has for
-    /// one piece may be many of its host's, so that each place is another piece of the caches.
+    /// Moves the array to another of its places, unless it is there. A place is a
+    /// base page of its huge pages, chosen by the seed, the thread and the number: what is one huge
+    /// page to a guest may be many pages of its host, so that each place meets other cache sets.
     pub fn move_to(&mut self, place: u32) {
         if place != self.place {
-            self.lie_at(place);
+            self.place_at(place);
         }
     }
 
-    fn lie_at(&mut self, place: u32) {
+    /// Puts the array at a place and fills it.
+    fn place_at(&mut self, place: u32) {
         let mut random = RandomSource::new(self.seed ^ RandomSource::new(place.into()).next());
         let page = random.below(self.spare_pages as u64 + 1) as usize;
         // SAFETY: `page` is at most `spare_pages`, so that the array ends within its huge pages
@@ -103,9 +101,9 @@ impl WorkArray {
         self.lay();
     }
 
-    /// Fills it anew, for a walk that is not cut.
+    /// Fills the array for a walk that is not cut.
     pub(super) fn lay(&mut self) {
-        self.cut.forget();
+        self.cut.clear();
         // Ones, not zeros: untouched memory is the kernel's shared zero page.
         self.slice().fill(1.0);
         if self.walk == Walk::Chase {
@@ -113,17 +111,19 @@ impl WorkArray {
         }
     }
 
+    /// Returns the elements.
     pub(super) fn slice(&mut self) -> &mut [f64] {
         // SAFETY: aligned to a page, mapped for at least `length` doubles as long as self lives,
         // borrowed as self is; all bit patterns are doubles.
         unsafe { std::slice::from_raw_parts_mut(self.elements.as_ptr(), self.length) }
     }
 
-    /// Touches every element once: each `stride`-th from the first, then each `stride`-th from the
-    /// second, and so on (Li, Ding and Shen 2007, section 3.2); sparse, only one in every stride. A
-    /// chase touches one element of every line, whose place the line before holds.
+    /// Walks over the array. A whole walk touches every element once: each `stride`-th from the
+    /// first on, then each `stride`-th from the second on, and so forth (Li, Ding and Shen 2007,
+    /// section 3.2). A sparse one touches one element in every stride. A chase touches one element
+    /// of every line; each line holds the index of the next.
     pub fn walk(&mut self) {
-        if !self.cut.is_none() {
+        if !self.cut.is_whole() {
             return self.walk_in_pieces();
         }
         match self.op {
@@ -145,19 +145,19 @@ impl WorkArray {
     }
 }
 
-/// Bytes of the huge pages that an array needs.
+/// Returns the bytes of the huge pages that an array needs.
 fn needed_bytes(work: &Work) -> usize {
     (work.bytes as usize).next_multiple_of(HUGE_PAGE_BYTES)
 }
 
-/// Base pages of them that it leaves free. Base pages by themselves would each be faulted in again
-/// at another place.
+/// Returns how many base pages of its huge pages an array leaves free. Without huge pages there is
+/// one place only: at another one each base page would fault again.
 fn spare_pages(work: &Work) -> usize {
     let spare_bytes = needed_bytes(work) - work.bytes as usize;
     if work.huge_pages { spare_bytes / BASE_PAGE_BYTES } else { 0 }
 }
 
-// Volatile: each must happen, alone and in this order, though its value is not used.
+// Volatile: each access must happen, alone and in this order, although its value is not used.
 
 #[inline(always)]
 pub(super) fn read(element: &mut f64) {
@@ -186,14 +186,14 @@ fn whole(elements: &mut [f64], stride: usize, touch: impl Fn(&mut f64)) {
     }
 }
 
-/// From the line that begins at this element to the next, until one leads to the first. The element
-/// after the signpost is touched: it is in the same line.
+/// Follows the lines from the one that begins at element `from` until one leads to element 0. In
+/// each, touches the element after the signpost, which is in the same line.
 #[inline(always)]
 pub(super) fn chase(elements: &mut [f64], from: usize, touch: impl Fn(&mut f64)) {
     let mut line = from;
     loop {
         let Some([signpost, element, ..]) = elements.get_mut(line..) else { return };
-        // SAFETY: a valid, aligned reference. Volatile, so that no line is taken from memory of it.
+        // SAFETY: a valid, aligned reference. Volatile: the compiler must not assume its value.
         let next = unsafe { std::ptr::read_volatile(signpost) };
         touch(element);
         line = next.to_bits() as usize;
@@ -203,8 +203,8 @@ pub(super) fn chase(elements: &mut [f64], from: usize, touch: impl Fn(&mut f64))
     }
 }
 
-/// Writes into the first element of every line the index of the next line's, as bits, in one cycle
-/// through all of them (Sattolo 1986), always the same for an array of this size.
+/// Writes into the first element of every line the index of the next line's first element, as bits.
+/// The lines form one cycle (Sattolo 1986), always the same for an array of this size.
 fn lay_chase(elements: &mut [f64]) {
     let lines = elements.len() / LINE_ELEMENTS;
     let mut order: Vec<usize> = (0..lines).collect();
@@ -212,7 +212,7 @@ fn lay_chase(elements: &mut [f64]) {
     for last in (1..lines).rev() {
         order.swap(last, random.below(last as u64) as usize);
     }
-    // `order` is a cycle as a permutation: line i is followed by order[i].
+    // Line i is followed by line order[i].
     for (line, next) in order.into_iter().enumerate() {
         elements[line * LINE_ELEMENTS] = f64::from_bits((next * LINE_ELEMENTS) as u64);
     }

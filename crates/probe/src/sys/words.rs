@@ -1,8 +1,12 @@
-//! Commands as execve(2) takes them, in a file in memory: their texts are not on the heap, so that
-//! a long one leaves nothing in the launcher that the next command would be charged with.
+//! Commands in the form of execve(2), in a file in memory. Their texts are not on the heap: a long
+//! text leaves no resident memory in the launcher that the next command would be charged with.
 //!
-//! In the file: the count of commands; of each how many paths and words it has; all their texts,
-//! each ended by a zero.
+//! Format of the file: the number of commands; for each its numbers of paths and of words; all
+//! texts, each ended by a zero. Two commands, the second with one path and one word:
+//!
+//! ```text
+//! 2 | 2 3 | 1 1 | "/a/x" "x" "x" "-v" "long" "/y" "y"
+//! ```
 
 use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char};
@@ -17,35 +21,42 @@ use rustix::mm::{Advice, MapFlags, madvise};
 use super::mapping::MemoryMapping;
 
 /// Bytes of a number, and of an address.
-const NUMBER: usize = size_of::<usize>();
+const NUMBER_BYTES: usize = size_of::<usize>();
 
-/// What nobody may do to the file any more: the launcher hands addresses in it to the kernel.
+/// Seals of the file: it cannot change any more, as the launcher passes addresses in it to the
+/// kernel.
 const SEALS: SealFlags = SealFlags::GROW.union(SealFlags::SHRINK).union(SealFlags::WRITE);
 
-/// Mappings of no more than this are left resident.
-const FEW_BYTES: usize = 16 << 10;
+/// Size up to which a mapping stays resident.
+const RESIDENT_BYTES: usize = 16 << 10;
 
-/// A command's texts, without bytes of zero.
+/// Texts of a command, which have no zero bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandTexts {
     /// Paths of the program, in the order in which execvp(3) tries them.
     pub candidates: Vec<Vec<u8>>,
-    /// The words, the name first.
+    /// Words of the command, its name first.
     pub words: Vec<Vec<u8>>,
 }
 
 /// Writes commands to a file in memory, which is closed by exec and can no longer be changed.
 pub fn write_commands(commands: &[CommandTexts]) -> Result<OwnedFd, Errno> {
-    let lengths = commands.iter().flat_map(|texts| [texts.candidates.len(), texts.words.len()]);
-    let numbers = std::iter::once(commands.len()).chain(lengths);
-    let mut bytes: Vec<u8> = numbers.flat_map(usize::to_ne_bytes).collect();
-    for text in commands.iter().flat_map(|texts| texts.candidates.iter().chain(&texts.words)) {
-        bytes.extend(text);
-        bytes.push(0);
+    let mut bytes = Vec::new();
+    bytes.extend(commands.len().to_ne_bytes());
+    for command in commands {
+        bytes.extend(command.candidates.len().to_ne_bytes());
+        bytes.extend(command.words.len().to_ne_bytes());
+    }
+    for command in commands {
+        for text in command.candidates.iter().chain(&command.words) {
+            bytes.extend(text);
+            bytes.push(0);
+        }
     }
     sealed(&bytes).map(Into::into)
 }
 
+/// Writes bytes to a file in memory that can no longer be changed.
 fn sealed(bytes: &[u8]) -> Result<File, Errno> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut file = File::from(memfd_create(c"switchcost", flags)?);
@@ -55,13 +66,13 @@ fn sealed(bytes: &[u8]) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// What [`write_commands`] wrote, mapped.
+/// A mapped file of [`write_commands`].
 pub struct CommandFile {
     mapping: MemoryMapping,
     commands: Vec<TextPlace>,
 }
 
-/// Where a command's texts begin, and how many there are.
+/// Offset of a command's texts, and their numbers.
 #[derive(Clone, Copy)]
 struct TextPlace {
     text: usize,
@@ -70,39 +81,45 @@ struct TextPlace {
 }
 
 impl CommandFile {
-    /// Maps the file. EINVAL unless it is sealed, every command has a word, and all its texts end
+    /// Maps the file. EINVAL unless it is sealed, every command has a word, and all texts end
     /// within the file.
     pub fn map(file: impl AsFd) -> Result<Self, Errno> {
         if !fcntl_get_seals(&file)?.contains(SEALS) {
             return Err(Errno::INVAL);
         }
         let bytes = fstat(&file)?.st_size as usize;
-        // It is sealed, so that nobody changes what is read. Not shared: kernels before 6.7 map no
-        // such file so.
+        // It is sealed, so that no process changes it. Kernels before 6.7 do not map such a file
+        // shared.
         let mapping = MemoryMapping::of_file(file, bytes, false)?;
         let mut words = Self { mapping, commands: Vec::new() };
         words.commands = words.find().ok_or(Errno::INVAL)?;
         Ok(words)
     }
 
+    /// Finds the texts of all commands; `None` if the file is not valid.
     fn find(&self) -> Option<Vec<TextPlace>> {
-        let bytes = self.bytes();
-        let number = |at: usize| {
-            let number = bytes.get(at.checked_mul(NUMBER)?..)?.first_chunk()?;
-            Some(usize::from_ne_bytes(*number))
-        };
-        let commands = number(0)?;
-        let mut text = commands.checked_mul(2)?.checked_add(1)?.checked_mul(NUMBER)?;
-        let place = |command: usize| {
-            let (candidates, words) = (number(2 * command + 1)?, number(2 * command + 2)?);
-            let place = TextPlace { text, candidates, words };
+        let commands = self.number(0)?;
+        let mut offset = commands.checked_mul(2)?.checked_add(1)?.checked_mul(NUMBER_BYTES)?;
+        let mut places = Vec::new();
+        for command in 0..commands {
+            let candidates = self.number(2 * command + 1)?;
+            let words = self.number(2 * command + 2)?;
+            places.push(TextPlace { text: offset, candidates, words });
             for _ in 0..candidates.checked_add(words)? {
-                text += bytes.get(text..)?.iter().position(|byte| *byte == 0)? + 1;
+                offset += self.bytes().get(offset..)?.iter().position(|byte| *byte == 0)? + 1;
             }
-            // The name at least.
-            (words > 0).then_some(place)
-        };
-        (0..commands).map(place).collect()
+            if words == 0 {
+                // The command has no name.
+                return None;
+            }
+        }
+        Some(places)
+    }
+
+    /// Reads one of the numbers at the beginning of the file.
+    fn number(&self, index: usize) -> Option<usize> {
+        let offset = index.checked_mul(NUMBER_BYTES)?;
+        Some(usize::from_ne_bytes(*self.bytes().get(offset..)?.first_chunk()?))
     }
 
     fn bytes(&self) -> &[u8] {
@@ -111,22 +128,22 @@ impl CommandFile {
         unsafe { std::slice::from_raw_parts(self.mapping.base.cast(), self.mapping.bytes) }
     }
 
-    /// Lets go of what is resident of long ones; it comes again when it is touched.
+    /// Releases the resident pages of a long file; they come back when they are touched.
     pub fn let_go(&self) {
         let (base, bytes) = (self.mapping.base, self.mapping.bytes);
-        if bytes > FEW_BYTES {
+        if bytes > RESIDENT_BYTES {
             // SAFETY: nothing was written to the mapping: its pages are the file's. A failure
             // leaves them resident.
             let _ = unsafe { madvise(base, bytes, Advice::LinuxDontNeed) };
         }
     }
 
-    /// How many commands there are.
+    /// Returns the number of commands.
     pub fn commands(&self) -> usize {
         self.commands.len()
     }
 
-    /// The words of a command by themselves, EINVAL beyond the last.
+    /// Returns the words of a command, without its paths. EINVAL if there is no such command.
     pub fn texts(&self, which: usize) -> Result<Vec<CString>, Errno> {
         let TextPlace { text, candidates, words } =
             *self.commands.get(which).ok_or(Errno::INVAL)?;
@@ -134,12 +151,12 @@ impl CommandFile {
         texts.map(|text| CString::new(text).map_err(|_| Errno::INVAL)).collect()
     }
 
-    /// A command, EINVAL beyond the last. Its tables are a mapping too, for as long as it lives.
+    /// Returns a command, whose tables are another mapping. EINVAL if there is no such command.
     pub fn command(&self, which: usize) -> Result<MappedCommand<'_>, Errno> {
         let TextPlace { text, candidates, words } =
             *self.commands.get(which).ok_or(Errno::INVAL)?;
-        // The end of one table, room for a shell before the words of the other, and its end.
-        let bytes = (candidates + 2 + words + 1) * NUMBER;
+        // The paths and a null, room for a shell, the words and a null.
+        let bytes = (candidates + 2 + words + 1) * NUMBER_BYTES;
         let table = MemoryMapping::new(bytes, MapFlags::PRIVATE)?;
         let places = (0..candidates).chain(candidates + 2..candidates + 2 + words);
         for (place, text) in places.zip(self.bytes()[text..].split(|byte| *byte == 0)) {
@@ -150,12 +167,12 @@ impl CommandFile {
     }
 }
 
-/// A command of [`CommandFile`].
+/// A command of a [`CommandFile`].
 pub struct MappedCommand<'a> {
     /// Addresses of paths, ended by a null; room for one address, then those of the words, ended by
     /// a null.
     table: MemoryMapping,
-    /// The place of that room.
+    /// Index of the room for the shell.
     shell: usize,
     _texts: &'a CommandFile,
 }
@@ -165,14 +182,13 @@ impl MappedCommand<'_> {
         self.table.base.cast()
     }
 
-    /// Becomes the command as execvp(3) does, which looks for the program from the first path on:
-    /// here from `found` on, where each place is noted before it is tried. Returns only if none can
-    /// be executed.
+    /// Executes the command like execvp(3), but tries the paths from number `found` on, where it
+    /// notes each path before it is tried. Returns only if none can be executed.
     pub(super) fn exec(&self, found: &Cell<usize>) -> Errno {
         let (mut denied, mut last) = (false, Errno::NOENT);
         let candidates = self.shell - 1;
         let first = found.get().min(candidates);
-        // From the start where it is not there any more.
+        // Then those before: the program may have moved.
         for place in (first..candidates).chain(0..first) {
             found.set(place);
             // SAFETY: `place` is below the number of paths.
@@ -186,6 +202,7 @@ impl MappedCommand<'_> {
         if denied { Errno::ACCESS } else { last }
     }
 
+    /// Executes one path; returns the errno if that fails.
     fn exec_path(&self, path: *const c_char) -> Errno {
         // SAFETY: path, words and environment are C strings, their tables end with a null. The
         // table has room for the shell before the words, and at least one word.
@@ -196,7 +213,7 @@ impl MappedCommand<'_> {
             libc::execve(path, words, environment);
             let mut errno = super::last_errno();
             if errno == Errno::NOEXEC {
-                // No program, and no `#!`: a script for the shell.
+                // Neither a program nor a script with `#!`: the shell executes it.
                 let name = words.replace(path);
                 shell.write(SHELL.as_ptr());
                 libc::execve(SHELL.as_ptr(), shell, environment);
@@ -208,7 +225,7 @@ impl MappedCommand<'_> {
     }
 }
 
-/// Of the C library's execvp(3) (_PATH_BSHELL).
+/// Shell of the C library's execvp(3) (_PATH_BSHELL).
 const SHELL: &CStr = c"/bin/sh";
 
 unsafe extern "C" {

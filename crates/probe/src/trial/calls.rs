@@ -1,5 +1,6 @@
-//! The calls that are timed: those that read a clock or a count, system calls, and what one process
-//! does with signals (the memorandum's simsyscall and simsig, VENIX 1984, and more of their kind).
+//! Lists of the calls that are timed: calls that read a clock or a count, system calls, and signals
+//! within one process (simsyscall and simsig of the memorandum, VENIX 1984, and more of their
+//! kind).
 
 use std::fs::File;
 use std::hint::black_box;
@@ -7,24 +8,24 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicU32;
 
-use model::trial::loops::{GETUID, SIGACTION, SIGNAL_SELF};
-use model::trial::overhead::BATCH_CALLS;
+use rundata::trial::loops::{GETUID, SIGACTION, SIGNAL_SELF};
+use rundata::trial::overhead::BATCH_CALLS;
 use threadclock::{CoreClock, ThreadClock, Tier};
 
 use super::harness::TrialError;
 use crate::sys::{self, ChildProcess, CpuClock, OwnSignal, ResetSignal, UsageScope};
 
-/// A call that is timed, made ready.
+/// A call that is ready to be timed.
 pub(super) trait TimedCall {
-    /// Makes it once. In the timed loops: the call and nothing else.
+    /// Makes the call once. Runs in the timed loops: the call and nothing else.
     fn make(&mut self);
 
-    /// Makes it so many times, untimed.
+    /// Makes the call `calls` times, untimed.
     fn make_all(&mut self, calls: u32) {
         (0..calls).for_each(|_| self.make());
     }
 
-    /// Ticks of one call. Measured code.
+    /// Returns the ticks of one call. Measured code.
     #[inline(never)]
     fn single(&mut self) -> i64 {
         let start = stamp();
@@ -32,8 +33,8 @@ pub(super) trait TimedCall {
         stamp().wrapping_sub(start) as i64
     }
 
-    /// Ticks of a batch. Measured code. The length is hidden from the compiler: it would unroll the
-    /// loop of one call and not that of another.
+    /// Returns the ticks of a batch. Measured code. The length is hidden from the compiler, which
+    /// would unroll the loop of one call and not that of another.
     #[inline(never)]
     fn batch(&mut self) -> i64 {
         let start = stamp();
@@ -44,7 +45,7 @@ pub(super) trait TimedCall {
     }
 }
 
-/// The time-stamp counter, ordered. Callers check first that there is one.
+/// Reads the time-stamp counter in order. Callers have checked that there is one.
 #[inline(always)]
 pub(super) fn stamp() -> u64 {
     threadclock::time_stamp_ordered().unwrap_or(0)
@@ -60,27 +61,28 @@ impl TimedCall for EmptyCall {
     }
 }
 
-/// A call as the registry knows it.
+/// Entry of a call in the lists of calls.
 pub struct RegisteredCall {
-    /// Its name in tables and files.
+    /// Name in tables and files.
     pub name: &'static str,
-    /// What it reads, and how.
+    /// Description of what it reads or does, and how.
     pub summary: &'static str,
-    /// Makes it ready beside a process that sleeps; or why it is not available.
+    /// Prepares the call beside a process that sleeps. The error says why it is not available.
     pub(super) ready: fn(&ChildProcess) -> Result<Box<dyn TimedCall>, String>,
 }
 
-/// Of these calls the ones that this machine has, and for each other one why not. Forks: the
-/// calling process must be single-threaded.
+/// Tries these calls. Returns for each why this machine does not have it, or `None` if it does.
+/// Forks: the calling process must be single-threaded.
 pub fn available(
     calls: &'static [RegisteredCall],
 ) -> Result<Vec<(&'static RegisteredCall, Option<String>)>, TrialError> {
-    let other = ChildProcess::asleep().map_err(TrialError::at("fork"))?;
-    Ok(calls.iter().map(|call| (call, (call.ready)(&other).err())).collect())
+    let sleeper = ChildProcess::asleep().map_err(TrialError::at("fork"))?;
+    Ok(calls.iter().map(|call| (call, (call.ready)(&sleeper).err())).collect())
 }
 
-/// A call: its name, what it reads, and what is timed. Most need nothing made ready; of the others
-/// comes before that the type of what is kept, and how it is made beside another process.
+/// Builds the entry of a call: its name, its description, and the expression that is timed. A call
+/// that needs a prepared value also names, before that, the value's type and how it is prepared
+/// beside another process.
 macro_rules! call {
     ($name:expr, $summary:literal => $make:expr) => {
         call!($name, $summary, () = |_other| Ok(()) => |_kept| $make)
@@ -102,7 +104,7 @@ macro_rules! call {
     }};
 }
 
-/// Every call that reads a clock or a count. A new one is an entry here.
+/// All calls that read a clock or a count. A new one is an entry here.
 pub const CALLS: &[RegisteredCall] = &[
     call!("time-stamp", "the bare counter (RDTSC, CNTVCT_EL0)" => threadclock::time_stamp()),
     call!("time-stamp-ordered", "the same between two fences (LFENCE, ISB)"
@@ -127,7 +129,7 @@ pub const CALLS: &[RegisteredCall] = &[
         => |pid| threadclock::getpinfo_process(*pid)),
     call!("getpinfo-other", "getpinfo(pid) of another process's first thread: its schedstat",
         i32 = |other| readable_by(other, threadclock::getpinfo) => |pid| threadclock::getpinfo(*pid)),
-    // The system call of a patched kernel (kernel/README.md): the paper's own.
+    // The paper's own system call, in a patched kernel (kernel/README.md).
     call!("getpinfo-call", "getpinfo() as a system call of a patched kernel: the caller",
         () = |_other| patched() => |_kept| threadclock::pinfo::thread(0)),
     call!("getpinfo-call-process", "the same of another process, its dead threads included",
@@ -160,7 +162,7 @@ pub const CALLS: &[RegisteredCall] = &[
     }),
 ];
 
-/// System calls. A new one is an entry here.
+/// All timed system calls. A new one is an entry here.
 pub const SYSTEM_CALLS: &[RegisteredCall] = &[
     call!(GETUID, "getuid by syscall(2), as the memorandum's simsyscall" => sys::getuid()),
     call!("getppid", "getppid by syscall(2)" => sys::getppid()),
@@ -185,7 +187,7 @@ pub const SYSTEM_CALLS: &[RegisteredCall] = &[
         => sys::sched_yield()),
 ];
 
-/// What one process does with signals.
+/// Loops of signals within one process.
 pub const SIGNAL_LOOPS: &[RegisteredCall] = &[
     call!(SIGACTION, "installing a handler: sigaction(2)",
         () = |_other| OwnSignal::<ResetSignal>::install().map_err(|errno| format!("sigaction: {errno}"))
@@ -196,10 +198,10 @@ pub const SIGNAL_LOOPS: &[RegisteredCall] = &[
         => |signal| signal.send()),
 ];
 
-/// All that are made in loops, above the empty one.
+/// All calls that are timed in batches beside an empty batch.
 pub(super) const LOOPS: [&[RegisteredCall]; 2] = [SYSTEM_CALLS, SIGNAL_LOOPS];
 
-/// Where the kernel says for how long a task ran, waited, and how often it was switched in.
+/// Opens the file with the time for which a process ran and waited, and its number of switches.
 fn open_schedstat(other: &ChildProcess) -> Result<(String, File), String> {
     let path = format!("/proc/{}/schedstat", other.pid());
     match File::open(&path) {
@@ -216,7 +218,7 @@ fn patched() -> Result<(), String> {
     threadclock::pinfo::available().map_err(|why| why.to_string())
 }
 
-/// The id of a process that `call` can read.
+/// Checks that `call` can read a process; returns its id.
 fn readable_by<T>(
     other: &ChildProcess,
     call: impl Fn(i32) -> Result<T, threadclock::TimeReadError>,
@@ -224,7 +226,7 @@ fn readable_by<T>(
     call(other.pid()).map(|_| other.pid()).map_err(|error| error.to_string())
 }
 
-/// A device that gives or takes a byte, as `try_out` finds.
+/// Opens a device, and checks by `try_out` that it gives or takes a byte.
 fn device(path: &str, write: bool, try_out: impl Fn(&File) -> i64) -> Result<File, String> {
     let file = File::options().read(!write).write(write).open(path);
     let file = file.map_err(|error| format!("{path}: {error}"))?;

@@ -1,65 +1,66 @@
-//! A loop that looks at the time stamp and at nothing else: whatever else runs on the CPU, an
-//! interrupt or another task, leaves a gap in it.
+//! A loop that only reads the time stamp: an interrupt or another task on the CPU leaves a gap
+//! between two of its steps.
 
 use std::path::Path;
 
-use model::trial::gaps::{
+use rundata::trial::gaps::{
     ALL_INTERRUPTS, CUT_SHORT, INTERRUPTS, LOOK_TICKS, LOOP_TICKS, SWITCHES, THRESHOLD_FACTOR,
     THRESHOLD_TICKS, TICK_NS, WINDOW_TICKS,
 };
-use model::trial::{Case, Gap};
+use rundata::trial::{Case, Gap};
 
-use super::harness::{TrialError, TrialOutcome, room};
-use crate::machine::{Sources, interrupt_sources, since};
+use super::harness::{TrialError, TrialOutcome, touched_room};
+use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};
 use crate::sys::{
     UsageScope, limit_real_time, monotonic_ns, own_thread_cpu_ns, tick_period_ns, usage,
 };
 
-/// Beyond its window a real-time loop may run this long: it is broken then.
+/// Time for which a real-time loop may run beyond its window; then it is taken to be broken.
 const RT_GRACE_US: u64 = 1_000_000;
-/// Most gaps of one window.
-const MOST_GAPS: usize = 16_384;
-/// Steps of the loop from which its threshold is learned: some milliseconds.
+/// Largest number of gaps of one window.
+const MAX_GAPS: usize = 16_384;
+/// Number of steps from which the threshold of a gap is learned: some milliseconds.
 const STEPS_LEARNED_FROM: usize = 200_000;
 
+/// Watches for a window of `duration_ns`; returns its gaps and counts.
 pub(super) fn run(case: &Case, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
     threadclock::time_stamp().ok_or_else(TrialError::no_counter)?;
     if case.policy.is_realtime() {
         limit_real_time(duration_ns / 1000 + RT_GRACE_US, RT_GRACE_US);
     }
     let rate = ticks_per_ns();
-    let (median, threshold) = median_and_threshold(steps());
+    let (median, threshold) = median_and_threshold(time_steps());
     let mut log = GapLog::new();
-    let interrupts = || interrupt_sources(Path::new("/"), &[case.cpu]);
-    let interrupts_before = interrupts();
+    let interrupts_before = interrupt_counts(Path::new("/"), &[case.cpu]);
     let switches_before = usage(UsageScope::Thread).switches();
     let window_ticks = log.watch((duration_ns as f64 * rate) as u64, threshold);
     let switches = usage(UsageScope::Thread).switches() - switches_before;
-    let interrupts = interrupts_before.zip(interrupts());
+    let interrupts_after = interrupt_counts(Path::new("/"), &[case.cpu]);
     let mut outcome = TrialOutcome { gaps: log.gaps, ..TrialOutcome::default() };
     for (name, count) in [
         (WINDOW_TICKS, window_ticks),
-        (LOOK_TICKS, log.look_ticks),
+        (LOOK_TICKS, log.reading_ticks),
         (THRESHOLD_TICKS, threshold),
         (LOOP_TICKS, median),
-        (CUT_SHORT, u64::from(outcome.gaps.len() == MOST_GAPS)),
+        (CUT_SHORT, u64::from(outcome.gaps.len() == MAX_GAPS)),
         (SWITCHES, switches),
         (TICK_NS, tick_period_ns()),
     ] {
         outcome.count(name, i64::try_from(count).unwrap_or(i64::MAX));
     }
-    if let Some((before, after)) = interrupts {
+    if let (Some(before), Some(after)) = (interrupts_before, interrupts_after) {
         count_interrupts(&mut outcome, &before, after);
     }
     Ok(outcome)
 }
 
-fn count_interrupts(outcome: &mut TrialOutcome, before: &Sources, after: Sources) {
+/// Counts the interrupts between two readings, by source and all together.
+fn count_interrupts(outcome: &mut TrialOutcome, before: &InterruptCounts, after: InterruptCounts) {
     outcome.count(ALL_INTERRUPTS, 0);
-    for of in since(after, before) {
-        let more = i64::try_from(of.count).unwrap_or(i64::MAX);
-        outcome.count(&format!("{INTERRUPTS}{}", of.source), more);
-        outcome.count(ALL_INTERRUPTS, more);
+    for interrupts in interrupts_since(after, before) {
+        let count = i64::try_from(interrupts.count).unwrap_or(i64::MAX);
+        outcome.count(&format!("{INTERRUPTS}{}", interrupts.source), count);
+        outcome.count(ALL_INTERRUPTS, count);
     }
 }
 
@@ -68,8 +69,8 @@ fn stamp() -> u64 {
     threadclock::time_stamp().unwrap_or(0)
 }
 
-/// About how many ticks the counter makes in a nanosecond, from a few milliseconds: only the length
-/// of the window rests on it.
+/// Estimates the counter's ticks per nanosecond from a few milliseconds. Only the length of the
+/// window depends on it.
 fn ticks_per_ns() -> f64 {
     let (start_ns, start) = (monotonic_ns(), stamp());
     let mut now_ns = start_ns;
@@ -79,8 +80,8 @@ fn ticks_per_ns() -> f64 {
     stamp().wrapping_sub(start) as f64 / (now_ns - start_ns) as f64
 }
 
-/// Steps of the loop.
-fn steps() -> Vec<u64> {
+/// Times steps of the loop, in ticks.
+fn time_steps() -> Vec<u64> {
     let mut steps = vec![1; STEPS_LEARNED_FROM];
     let mut last = stamp();
     for step in &mut steps {
@@ -91,21 +92,27 @@ fn steps() -> Vec<u64> {
     steps
 }
 
-/// The median step when nothing comes between, and what a gap must exceed.
+/// Returns the median step, and the threshold that a gap exceeds.
 fn median_and_threshold(mut steps: Vec<u64>) -> (u64, u64) {
     steps.sort_unstable();
-    let at = |share: f64| steps.get((steps.len() as f64 * share) as usize).copied().unwrap_or(1);
-    (at(0.5), at(0.99).max(1).saturating_mul(THRESHOLD_FACTOR))
+    let threshold = quantile(&steps, 0.99).max(1).saturating_mul(THRESHOLD_FACTOR);
+    (quantile(&steps, 0.5), threshold)
 }
 
-/// What the kernel says of the thread, looked at after each gap.
+/// Returns a quantile of sorted steps, or 1 if there is none.
+fn quantile(sorted_steps: &[u64], share: f64) -> u64 {
+    let index = (sorted_steps.len() as f64 * share) as usize;
+    sorted_steps.get(index).copied().unwrap_or(1)
+}
+
+/// Counts that the kernel keeps of the thread, read after each gap.
 #[derive(Clone, Copy)]
 struct GapReading {
     switches: u64,
     cpu_ns: u64,
-    /// Time stamp of that CPU time, half way between one before it and one after it.
+    /// Time stamp of the CPU time: the middle between one before and one after its reading.
     clocked: u64,
-    /// From the one to the other.
+    /// Ticks between these two.
     took: u64,
 }
 
@@ -118,11 +125,11 @@ impl GapReading {
         Self { switches, cpu_ns, clocked: before.wrapping_add(took / 2), took }
     }
 
-    /// Looks again where something came between the clock and its stamps: the time that it took
-    /// would be missing here and be too much at the next look.
+    /// Reads again if something came between the clock and its stamps: its time would be missing
+    /// here and be too much in the next reading.
     fn undisturbed(quickest: &mut u64) -> Self {
         let mut best = Self::now();
-        for _ in 0..LOOKS {
+        for _ in 0..MAX_REPEATS {
             if best.took <= quickest.saturating_mul(2) {
                 break;
             }
@@ -136,35 +143,36 @@ impl GapReading {
     }
 }
 
-/// Times that a disturbed look is repeated at most.
-const LOOKS: u32 = 3;
+/// Largest number of times that a disturbed reading is repeated.
+const MAX_REPEATS: u32 = 3;
 
 /// The gaps of a window.
 struct GapLog {
     gaps: Vec<Gap>,
     start: u64,
-    last_look: GapReading,
-    /// Ticks of the quickest look.
+    last_reading: GapReading,
+    /// Ticks of the quickest reading.
     quickest: u64,
-    look_ticks: u64,
+    /// Ticks spent on readings.
+    reading_ticks: u64,
 }
 
 impl GapLog {
     fn new() -> Self {
         // A page fault would be a gap.
         let any = Gap { at_ticks: 0, ticks: 0, switches: 0, cpu_ns: 0, clocked_ticks: 0 };
-        let gaps = room(MOST_GAPS as u32, any);
-        // Some for nothing: the first ones are slow.
-        let looks = (0..8).map(|_| GapReading::now().took);
-        let quickest = looks.min().unwrap_or(u64::MAX);
-        Self { gaps, start: 0, last_look: GapReading::now(), quickest, look_ticks: 0 }
+        let gaps = touched_room(MAX_GAPS as u32, any);
+        // The first readings are slow.
+        let readings = (0..8).map(|_| GapReading::now().took);
+        let quickest = readings.min().unwrap_or(u64::MAX);
+        Self { gaps, start: 0, last_reading: GapReading::now(), quickest, reading_ticks: 0 }
     }
 
-    /// Watches for so many ticks. Gives how many it were. Measured code: one time stamp, two
-    /// comparisons a step, nothing in memory.
+    /// Watches for `window_ticks` ticks; returns how many passed. Measured code: one time stamp and
+    /// two comparisons per step, nothing in memory.
     #[inline(never)]
     fn watch(&mut self, window_ticks: u64, threshold: u64) -> u64 {
-        self.last_look = GapReading::undisturbed(&mut self.quickest);
+        self.last_reading = GapReading::undisturbed(&mut self.quickest);
         self.start = stamp();
         let end = self.start.wrapping_add(window_ticks);
         let mut last = self.start;
@@ -172,7 +180,7 @@ impl GapLog {
             let now = stamp();
             if now.wrapping_sub(last) > threshold {
                 last = self.keep(last, now);
-                if self.gaps.len() == MOST_GAPS || last >= end {
+                if self.gaps.len() == MAX_GAPS || last >= end {
                     break;
                 }
                 continue;
@@ -185,21 +193,22 @@ impl GapLog {
         last.wrapping_sub(self.start)
     }
 
-    /// Keeps the gap between two stamps, and gives the time when that is done.
+    /// Stores the gap between two stamps; returns the time stamp when that is done.
     #[cold]
     #[inline(never)]
     fn keep(&mut self, last: u64, now: u64) -> u64 {
-        let look = GapReading::undisturbed(&mut self.quickest);
+        let reading = GapReading::undisturbed(&mut self.quickest);
         self.gaps.push(Gap {
             at_ticks: last.wrapping_sub(self.start),
             ticks: now.wrapping_sub(last),
-            switches: u32::try_from(look.switches - self.last_look.switches).unwrap_or(u32::MAX),
-            cpu_ns: look.cpu_ns.saturating_sub(self.last_look.cpu_ns),
-            clocked_ticks: look.clocked.wrapping_sub(self.last_look.clocked),
+            switches: u32::try_from(reading.switches - self.last_reading.switches)
+                .unwrap_or(u32::MAX),
+            cpu_ns: reading.cpu_ns.saturating_sub(self.last_reading.cpu_ns),
+            clocked_ticks: reading.clocked.wrapping_sub(self.last_reading.clocked),
         });
-        self.last_look = look;
+        self.last_reading = reading;
         let after = stamp();
-        self.look_ticks += after.wrapping_sub(now);
+        self.reading_ticks += after.wrapping_sub(now);
         after
     }
 }
@@ -219,7 +228,7 @@ mod tests {
 
     #[test]
     fn interrupts_that_came_are_counted_by_name_and_all_together() {
-        let of = |counts: &[(&str, u64)]| -> Sources {
+        let of = |counts: &[(&str, u64)]| -> InterruptCounts {
             let named = |name: &str| (name.to_string(), "its name".to_string());
             counts.iter().map(|(name, count)| (named(name), *count)).collect()
         };
@@ -252,7 +261,7 @@ mod tests {
             assert!(gap.at_ticks >= end && gap.ticks > 1, "{gap:?} after {end}");
             end = gap.at_ticks + gap.ticks;
         }
-        assert!(end <= window && log.look_ticks <= window);
-        assert!(window >= 3_000_000 || log.gaps.len() == MOST_GAPS);
+        assert!(end <= window && log.reading_ticks <= window);
+        assert!(window >= 3_000_000 || log.gaps.len() == MAX_GAPS);
     }
 }

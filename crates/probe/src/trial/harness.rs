@@ -1,48 +1,48 @@
-//! What all trials share: what they come to, why they do not, and what a worker prepares for them.
+//! Types and preparations that all trials share.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::hint::black_box;
 
-use model::ring::Policy;
-use model::trial::{Gap, Sliced, Tally};
+use rundata::ring::Policy;
+use rundata::trial::{Gap, Sliced, Tally};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
 use crate::sys::ChildProcess;
 use crate::{placement, policy};
 
-/// Why trials gave no sample: the value, the limit or errno, and what to do.
+/// Reason why trials gave no sample: the value, the limit or errno, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct TrialError(pub(super) String);
 
 impl TrialError {
-    /// The processor has no time-stamp counter for user space.
+    /// Builds the error that user space has no time-stamp counter.
     pub(super) fn no_counter() -> Self {
         let lack = "this processor has no time-stamp counter that user space can read";
         Self(format!("{lack}: nothing so short can be timed"))
     }
 
-    /// A call that the trial needs failed.
+    /// Builds the error that a call failed which the trial needs.
     pub(super) fn at(call: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self(format!("{call}: {errno}"))
     }
 
-    /// A process that takes part in the trial ended too early.
+    /// Builds the error that a process of the trial ended too early.
     pub(super) fn lost(process: &str, why: impl Display) -> Self {
         Self(format!("the {process} exited without output: {why}"))
     }
 }
 
-/// What the trials of one worker gave.
+/// Outcome of the trials of one worker.
 #[derive(Default)]
 pub(super) struct TrialOutcome {
     pub(super) tallies: BTreeMap<String, Tally>,
     pub(super) sliced: Vec<Sliced>,
     pub(super) counts: BTreeMap<String, i64>,
     pub(super) gaps: Vec<Gap>,
-    /// Time that was watched, where that is less than the whole.
+    /// Time that was watched, if it is less than the whole, in nanoseconds.
     pub(super) elapsed_ns: Option<u64>,
 }
 
@@ -52,38 +52,40 @@ impl TrialOutcome {
         self.tallies.insert(name.to_string(), values.into_iter().collect());
     }
 
+    /// Adds to a count.
     pub(super) fn count(&mut self, name: &str, more: i64) {
         *self.counts.entry(name.to_string()).or_default() += more;
     }
 }
 
-/// How far threadclock may be off before it asks the kernel again. By default it asks every 50 us,
-/// which would fall into most trials; here it asks every 10 ms, and time that is stolen from a
+/// Error of threadclock after which it asks the kernel again. By default it asks every 50 us, which
+/// would fall into most trials. With this bound it asks every 10 ms, and time that is stolen from a
 /// trial counts as the trial's.
 const CLOCK_BOUND_NS: u64 = 10_000_000;
 
-/// The clock of the calling thread, just synchronised.
-pub(super) fn clock() -> ThreadClock {
+/// Returns the clock of the calling thread, just synchronised.
+pub(super) fn synchronised_clock() -> ThreadClock {
     let clock = ThreadClock::for_this_thread();
     clock.set_error_bound_ns(CLOCK_BOUND_NS);
     clock.now();
     clock
 }
 
-/// Room for so many values, in memory that has been written to: filling it faults no page.
-pub(super) fn room<T: Clone>(values: u32, any: T) -> Vec<T> {
+/// Allocates room for `values` values, in memory that has been written to: filling it faults no
+/// page.
+pub(super) fn touched_room<T: Clone>(values: u32, any: T) -> Vec<T> {
     let mut room = Vec::with_capacity(values as usize);
     touch(&mut room, any);
     room
 }
 
-/// Writes to all of a vector's room: pages that a fork has shared fault once.
+/// Writes to all of a vector's room, so that pages which a fork has shared fault now.
 pub(super) fn touch<T: Clone>(room: &mut Vec<T>, any: T) {
     room.resize(room.capacity(), any);
     black_box(&mut *room).clear();
 }
 
-/// Puts the calling process on a CPU.
+/// Moves the calling process to a CPU.
 pub(super) fn pin(cpu: u32) -> Result<(), TrialError> {
     placement::pin(&[cpu]).map_err(|errno| {
         TrialError(format!("cannot run on CPU {cpu}: {errno} (sched_setaffinity)"))
@@ -95,21 +97,24 @@ pub(super) fn take_policy(policy: Policy) -> Result<(), TrialError> {
     policy::take(policy).map_err(|errno| TrialError(policy::describe_refusal(policy, errno)))
 }
 
-/// A process under SCHED_OTHER that does this beside the trial, on the CPU of the calling one.
-pub(super) fn beside(act: impl FnOnce()) -> Result<ChildProcess, TrialError> {
-    let act = || {
-        // Under another policy it would be another load: its end is noticed.
+/// Starts a process under SCHED_OTHER that runs `act` beside the trial, on the caller's CPUs.
+pub(super) fn start_beside(act: impl FnOnce()) -> Result<ChildProcess, TrialError> {
+    let child = ChildProcess::start(|| {
+        // Under another policy it would be another load. If it cannot change, it ends, which is
+        // noticed.
         if policy::take(Policy::Other).is_ok() {
             act();
         }
-    };
-    ChildProcess::start(act).map_err(TrialError::at("fork"))
+    });
+    child.map_err(TrialError::at("fork"))
 }
 
-/// Whether all of them still run: what has ended was no load.
+/// Checks that all these processes still run: one that has ended was no load.
 pub(super) fn check_alive(name: &str, children: &mut [ChildProcess]) -> Result<(), TrialError> {
-    match children.iter_mut().all(ChildProcess::is_alive) {
-        true => Ok(()),
-        false => Err(TrialError::lost(name, "it has ended")),
+    for child in children {
+        if !child.is_alive() {
+            return Err(TrialError::lost(name, "it has ended"));
+        }
     }
+    Ok(())
 }

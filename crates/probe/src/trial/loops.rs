@@ -1,64 +1,68 @@
-//! What a call costs: one at a time between two time stamps, and many one after the other, with the
-//! empty loop of the same frame beside them. Then the memorandum's twosig (VENIX 1984), which takes
-//! two processes.
+//! Timing of calls: one call between two time stamps, and batches of calls, each beside an empty
+//! call or batch in the same loop. And twosig of the memorandum (VENIX 1984), which takes two
+//! processes.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::trial::loops::{
+use rundata::trial::loops::{
     CALLS as MADE, CAUGHT, EMPTY_BATCH_TICKS, ENTERED_CALLS, KERNEL_ENTRIES, LOOP_SWITCHES,
     SIGNAL_SELF, TWO_PROCESS_SHARE,
 };
-use model::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
+use rundata::trial::overhead::{BATCH_CALLS, BATCH_TICKS, CALL_TICKS, EMPTY_TICKS};
 
 use super::calls::{CALLS, EmptyCall, LOOPS, RegisteredCall, TimedCall, stamp};
-use super::harness::{TrialError, TrialOutcome, room};
-use super::timing::{LoopAccounts, SlicedLoop, WARM_UP, clocks_of, warm_up};
+use super::harness::{TrialError, TrialOutcome, touched_room};
+use super::timing::{LoopAccounts, SlicedLoop, WARM_UP_CALLS, read_cpu_times, warm_up};
+use rustix::io::Errno;
+
 use crate::ring::{MemberClocks, SliceMeters};
 use crate::sys::{self, ChildProcess, PeerSignal, ResetSignal, SharedValue};
 
-/// The call of that name, made ready beside a process that sleeps, on a processor that can time it.
-fn ready(
+/// Prepares the call of that name beside a process that sleeps. An error if the processor has no
+/// time-stamp counter.
+fn prepare(
     calls: impl IntoIterator<Item = &'static RegisteredCall>,
     name: &str,
 ) -> Result<(&'static RegisteredCall, Box<dyn TimedCall>, ChildProcess), TrialError> {
-    let other = |why| Err(TrialError(why));
     let Some(call) = calls.into_iter().find(|call| call.name == name) else {
-        return other(format!(
+        return Err(TrialError(format!(
             "no call named '{name}' is known (see `switchcost clock overhead --help`)"
-        ));
+        )));
     };
-    let beside = ChildProcess::asleep().map_err(TrialError::at("fork"))?;
+    let sleeper = ChildProcess::asleep().map_err(TrialError::at("fork"))?;
     threadclock::time_stamp_ordered().ok_or_else(TrialError::no_counter)?;
-    match (call.ready)(&beside) {
-        Ok(ready) => Ok((call, ready, beside)),
-        Err(why) => other(format!("{name} is not available: {why}")),
+    match (call.ready)(&sleeper) {
+        Ok(timed_call) => Ok((call, timed_call, sleeper)),
+        Err(why) => Err(TrialError(format!("{name} is not available: {why}"))),
     }
 }
 
-fn warm(call: &mut dyn TimedCall) -> Result<f64, TrialError> {
-    warm_up(WARM_UP, |calls| {
+/// Makes the calls of the warm-up; returns the nanoseconds of one call.
+fn warm_up_call(call: &mut dyn TimedCall) -> Result<f64, TrialError> {
+    warm_up(WARM_UP_CALLS, |calls| {
         call.make_all(calls);
         Ok(())
     })
 }
 
-/// A call that reads a clock or a count: single ones, empty pairs of stamps, and batches.
+/// Times a call that reads a clock or a count: single calls, empty pairs of time stamps, and
+/// batches.
 pub(super) fn time_calls(name: &str, trials: u32) -> Result<TrialOutcome, TrialError> {
-    let (_, mut call, _beside) = ready(CALLS, name)?;
+    let (_, mut call, _sleeper) = prepare(CALLS, name)?;
     let call = &mut *call;
-    // Room for all before the first: nothing is allocated between two calls, and no page faulted.
+    // All room is allocated before: between two calls nothing is allocated and no page faults.
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
     let [mut singles, mut empties, mut batched] =
-        [trials, trials, batches].map(|values| room(values, i64::MAX));
-    let call_ns = warm(call)?;
-    let pair_ns = warm_up(WARM_UP, |pairs| {
-        (0..pairs).for_each(|_| {
+        [trials, trials, batches].map(|values| touched_room(values, i64::MAX));
+    let call_ns = warm_up_call(call)?;
+    let pair_ns = warm_up(WARM_UP_CALLS, |pairs| {
+        for _ in 0..pairs {
             std::hint::black_box((EmptyCall.single(), call.single()));
-        });
+        }
         Ok(())
     })?;
     let mut one_by_one = SlicedLoop::new(trials, pair_ns);
-    one_by_one.run(&SliceMeters::clocks_only(MemberClocks::Own), |calls| {
+    one_by_one.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |calls| {
         for _ in 0..calls {
             empties.push(EmptyCall.single());
             singles.push(call.single());
@@ -66,8 +70,10 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<TrialOutcome, TrialE
         Ok(())
     })?;
     let mut in_a_row = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    in_a_row.run(&SliceMeters::clocks_only(MemberClocks::Own), |batches| {
-        (0..batches).for_each(|_| batched.push(call.batch()));
+    in_a_row.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |batches| {
+        for _ in 0..batches {
+            batched.push(call.batch());
+        }
         Ok(())
     })?;
     let mut outcome = TrialOutcome::default();
@@ -76,19 +82,19 @@ pub(super) fn time_calls(name: &str, trials: u32) -> Result<TrialOutcome, TrialE
     Ok(outcome)
 }
 
-/// A system call, or what one process does with signals: batches, each with an empty one before it,
-/// and how often they enter the kernel.
+/// Times a system call or a signal within one process: batches, each with an empty batch before it.
+/// Counts how often a batch enters the kernel.
 pub(super) fn time_loop(name: &str, trials: u32) -> Result<TrialOutcome, TrialError> {
-    let (registered, mut call, beside) = ready(LOOPS.into_iter().flatten(), name)?;
+    let (registered, mut call, sleeper) = prepare(LOOPS.into_iter().flatten(), name)?;
     let call = &mut *call;
     let batches = trials.div_ceil(BATCH_CALLS).max(1);
-    let (mut full, mut empty) = (room(batches, i64::MAX), room(batches, i64::MAX));
+    let (mut full, mut empty) = (touched_room(batches, i64::MAX), touched_room(batches, i64::MAX));
     let caught_before = sys::caught();
     let mut accounts = LoopAccounts::open();
-    let call_ns = accounts.around(|| warm(call))?;
-    // Beside a batch of calls an empty one does not count.
+    let call_ns = accounts.around(|| warm_up_call(call))?;
+    // The time of an empty batch is negligible beside that of a batch of calls.
     let mut cut = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * call_ns);
-    cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |batches| {
+    cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
                 empty.push(EmptyCall.batch());
@@ -99,7 +105,7 @@ pub(super) fn time_loop(name: &str, trials: u32) -> Result<TrialOutcome, TrialEr
     })?;
     let mut outcome = TrialOutcome::default();
     accounts.close(None, &mut outcome);
-    let calls = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
+    let calls = u64::from(WARM_UP_CALLS) + u64::from(batches) * u64::from(BATCH_CALLS);
     outcome.count(MADE, calls as i64);
     if name == SIGNAL_SELF {
         let caught = sys::caught() - caught_before;
@@ -108,7 +114,7 @@ pub(super) fn time_loop(name: &str, trials: u32) -> Result<TrialOutcome, TrialEr
         }
         outcome.count(CAUGHT, caught as i64);
     }
-    if let Some(entries) = kernel_entries(registered, &beside) {
+    if let Some(entries) = count_kernel_entries(registered, &sleeper) {
         outcome.count(KERNEL_ENTRIES, entries);
         outcome.count(ENTERED_CALLS, i64::from(BATCH_CALLS));
     }
@@ -116,80 +122,89 @@ pub(super) fn time_loop(name: &str, trials: u32) -> Result<TrialOutcome, TrialEr
     Ok(outcome)
 }
 
+/// Builds the error that not every signal was caught once.
 fn not_caught(sent: u64, caught: u64) -> TrialError {
     TrialError(format!(
         "of {sent} signals that were sent {caught} were caught: each should be caught once"
     ))
 }
 
-/// How often a batch enters the kernel: counted in a traced child, which makes itself ready once
-/// without a batch and once with one. Absent where no child can be traced.
-fn kernel_entries(call: &RegisteredCall, beside: &ChildProcess) -> Option<i64> {
-    let entries = |with_batch: bool| {
-        let counts = sys::count_syscalls(|| {
-            // Its own: a signal of the parent's call would go to the parent.
-            let call = (call.ready)(beside);
-            if with_batch {
-                call.into_iter().for_each(|mut call| {
-                    call.batch();
-                });
-            }
-        });
-        counts.ok().map(|counts| counts.values().sum::<u64>() as i64)
-    };
-    Some(entries(true)? - entries(false)?)
+/// Counts how often a batch enters the kernel, in a traced child, which prepares the call once
+/// without and once with a batch. Returns `None` if no child can be traced.
+fn count_kernel_entries(call: &RegisteredCall, sleeper: &ChildProcess) -> Option<i64> {
+    let with_batch = count_entries_of_child(call, sleeper, true)?;
+    let without_batch = count_entries_of_child(call, sleeper, false)?;
+    Some(with_batch - without_batch)
 }
 
-/// Seconds until a batch is taken for hung: a hundred loops last a millisecond.
+/// Counts how often a child enters the kernel that prepares the call, and makes a batch of it.
+fn count_entries_of_child(
+    call: &RegisteredCall,
+    sleeper: &ChildProcess,
+    with_batch: bool,
+) -> Option<i64> {
+    let counts = sys::count_syscalls(|| {
+        // Prepared in the child: a signal of the parent's call would go to the parent.
+        let prepared = (call.ready)(sleeper);
+        if with_batch {
+            if let Ok(mut timed_call) = prepared {
+                timed_call.batch();
+            }
+        }
+    });
+    Some(counts.ok()?.values().sum::<u64>() as i64)
+}
+
+/// Seconds after which a batch is taken for hung: a hundred loops last a millisecond.
 const BATCH_DEADLINE_S: u32 = 60;
 
-/// The memorandum's twosig (VENIX 1984): two processes on one CPU send each other a signal, whose
-/// handler installs itself again and answers; between signals each pauses. Its pause could lose a
-/// wake-up, between the test and the call; sigsuspend(2) lets the signal in and waits in one.
+/// Times twosig of the memorandum (VENIX 1984): two processes on one CPU send each other a signal,
+/// whose handler installs itself again and answers; between signals each pauses. The memorandum's
+/// pause could lose a wake-up between the test and the call; sigsuspend(2) unblocks the signal and
+/// waits in one call.
 pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError> {
     threadclock::time_stamp_ordered().ok_or_else(TrialError::no_counter)?;
     let batches = (trials / TWO_PROCESS_SHARE).div_ceil(BATCH_CALLS).max(1);
-    let loops = u64::from(WARM_UP) + u64::from(batches) * u64::from(BATCH_CALLS);
-    let mut ticks = room(batches, i64::MAX);
+    let loops = u64::from(WARM_UP_CALLS) + u64::from(batches) * u64::from(BATCH_CALLS);
+    let mut ticks = touched_room(batches, i64::MAX);
     let answered = SharedValue::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
     let mut accounts = LoopAccounts::open();
-    let pause = PeerSignal::<ResetSignal>::new().map_err(TrialError::at("sigaction"))?;
+    let peer_signal = PeerSignal::<ResetSignal>::new().map_err(TrialError::at("sigaction"))?;
     sys::watch_members().map_err(TrialError::at("timer_create"))?;
     let parent = std::process::id() as i32;
-    let other = ChildProcess::start(|| {
-        pause.answer(parent, loops);
+    let peer = ChildProcess::start(|| {
+        peer_signal.answer(parent, loops);
         answered.store(sys::caught() as u32, Ordering::Release);
     })
     .map_err(TrialError::at("fork"))?;
-    let lost = || TrialError::lost("second process", "it ended before its last signal");
     let caught_before = sys::caught();
-    sys::deadline(BATCH_DEADLINE_S);
+    sys::set_deadline(BATCH_DEADLINE_S);
     let loop_ns = accounts.around(|| {
-        warm_up(WARM_UP, |loops| pause.exchange(other.pid(), loops).map_err(|_| lost()))
+        warm_up(WARM_UP_CALLS, |loops| peer_signal.exchange(peer.pid(), loops).map_err(lost))
     })?;
     // The second process waits for a signal while the quanta run.
     let mut cut = SlicedLoop::new(batches, f64::from(BATCH_CALLS) * loop_ns);
-    cut.run(&SliceMeters::clocks_only(MemberClocks::With(vec![other.pid()])), |batches| {
+    cut.run(&SliceMeters::clocks_only(MemberClocks::WithProcesses(vec![peer.pid()])), |batches| {
         accounts.around(|| {
             for _ in 0..batches {
-                sys::deadline(BATCH_DEADLINE_S);
+                sys::set_deadline(BATCH_DEADLINE_S);
                 let start = stamp();
-                pause.exchange(other.pid(), BATCH_CALLS).map_err(|_| lost())?;
+                peer_signal.exchange(peer.pid(), BATCH_CALLS).map_err(lost)?;
                 ticks.push(stamp().wrapping_sub(start) as i64);
             }
             Ok(())
         })
     })?;
-    // Before it is reaped, with its clocks.
-    other.wait();
-    let used = clocks_of(other.pid());
-    let ended = other.join();
+    // Its clocks can be read until it is reaped.
+    peer.wait();
+    let child_times = read_cpu_times(peer.pid());
+    let ended = peer.join();
     sys::unwatch_members();
     if !ended {
-        return Err(lost());
+        return Err(lost(Errno::CHILD));
     }
     let mut outcome = TrialOutcome::default();
-    let switches = accounts.close(used, &mut outcome);
+    let switches = accounts.close(child_times, &mut outcome);
     let caught = sys::caught() - caught_before;
     let answered = u64::from(answered.load(Ordering::Acquire));
     if caught != loops || answered != loops {
@@ -202,6 +217,11 @@ pub(super) fn time_two_processes(trials: u32) -> Result<TrialOutcome, TrialError
     Ok(outcome)
 }
 
+/// Builds the error that the second process ended too early.
+fn lost(_: Errno) -> TrialError {
+    TrialError::lost("second process", "it ended before its last signal")
+}
+
 #[cfg(test)]
 mod tests {
 
@@ -211,7 +231,7 @@ mod tests {
     #[test]
     fn each_loop_makes_its_calls_and_no_other() {
         let other = ChildProcess::asleep().unwrap();
-        let entries = |call: &RegisteredCall| kernel_entries(call, &other);
+        let entries = |call: &RegisteredCall| count_kernel_entries(call, &other);
         if entries(&SYSTEM_CALLS[0]).is_none() {
             return testing::skip(testing::Need::Ptrace, "a child cannot be traced here");
         }

@@ -1,5 +1,12 @@
-//! The probes that stand beside the ring: something is tried many times in a fresh worker, and the
-//! outcome of each time is kept. One file an experiment.
+//! Trials: what is measured without a ring. Something is done many times in a fresh worker, and the
+//! outcome of each time is kept. Each experiment has a file:
+//!
+//! - `calls` lists the calls that are timed, `loops` times them;
+//! - `wakeup`, `gaps` and `sampling` look at sleeps, interruptions and ticks;
+//! - `malloc` and `primes` repeat the experiments of Hines et al. (2000), `interference` that of
+//!   Li, Ding and Shen (2007);
+//! - `command` measures whole programs beside neighbours that preempt them;
+//! - `harness` and `timing` are shared by all.
 
 pub mod calls;
 mod command;
@@ -13,7 +20,7 @@ mod sampling;
 mod timing;
 mod wakeup;
 
-use model::trial::{Case, Sample, Trial};
+use rundata::trial::{Case, Sample, Trial};
 
 pub use command::{check_fixed_addresses, check_process, check_timer, most_timer_hz, try_command};
 pub use harness::TrialError;
@@ -23,22 +30,22 @@ pub use primes::primes as first_primes;
 use crate::counters::steal_ns;
 use crate::sys::{self, monotonic_raw_ns};
 
-/// Longest time that one worker's trials may take.
+/// Deadline of one worker's trials, in seconds.
 const DEADLINE_S: u32 = 600;
 
-/// Takes the sample of a case in one round in the calling process, which is single-threaded and for
-/// this alone: `trials` of each thing that is compared in it.
+/// Takes the sample of a case in one round: `trials` trials of each thing that the case compares.
+/// The calling process must be single-threaded and serve no other purpose.
 pub(crate) fn run(
     case_number: usize,
     case: &Case,
     round: u32,
     trials: u32,
 ) -> Result<Sample, TrialError> {
-    sys::default_alarm();
-    sys::deadline(DEADLINE_S);
+    sys::reset_alarm();
+    sys::set_deadline(DEADLINE_S);
     harness::pin(case.cpu)?;
-    // The policy of a sampling trial is the sleeper's alone, that of an execution the ring's, that of
-    // a command its neighbour's.
+    // In a sampling trial only the sleeper has the policy, in an execution only the ring, in a
+    // command only its neighbour.
     if !matches!(case.trial, Trial::Sampling { .. } | Trial::Execution(_) | Trial::Command(_)) {
         harness::take_policy(case.policy)?;
     }
@@ -58,15 +65,16 @@ pub(crate) fn run(
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let stolen = steal_before.zip(steal_ns(&[case.cpu]));
+    let elapsed_ticks = match (start_ticks, end_ticks) {
+        // An outcome that was watched for a part of the time only has no ticks.
+        (Some(start), Some(end)) if outcome.elapsed_ns.is_none() => Some(end.wrapping_sub(start)),
+        _ => None,
+    };
     Ok(Sample {
         case: case_number,
         round,
         elapsed_ns: outcome.elapsed_ns.unwrap_or(end_ns.saturating_sub(start_ns)),
-        // The two belong together: what was watched for less has no ticks.
-        elapsed_ticks: end_ticks
-            .zip(start_ticks)
-            .map(|(end, start)| end.wrapping_sub(start))
-            .filter(|_| outcome.elapsed_ns.is_none()),
+        elapsed_ticks,
         tallies: outcome.tallies,
         sliced: outcome.sliced,
         gaps: outcome.gaps,

@@ -1,13 +1,13 @@
-//! The first N primes, timed by each way of timing in turn.
+//! The first N primes, timed in several ways.
 
 use std::hint::black_box;
 
-use model::trial::primes::{
+use rundata::trial::primes::{
     GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, empty,
 };
 use threadclock::ThreadClock;
 
-use super::harness::{self, TrialError, TrialOutcome, room};
+use super::harness::{self, TrialError, TrialOutcome, touched_room};
 use super::timing::{SlicedLoop, warm_up};
 use crate::ring::{MemberClocks, SliceMeters};
 use crate::sys::{ResourceUsage, UsageScope, usage};
@@ -25,13 +25,13 @@ pub fn primes(found: &mut Vec<u32>, count: usize) {
     }
 }
 
-/// Names of the figures of the ways of timing.
+/// Names of the figures of all ways of timing.
 const NAMES: [&str; 4] = [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
 
 /// The figures of each trial, in nanoseconds, in the order of [`NAMES`].
 type Figures = [Vec<i64>; 4];
 
-/// One trial by the way of that number.
+/// Times one trial in the way of that number.
 fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMut()) {
     match way {
         THREADCLOCK => {
@@ -41,73 +41,80 @@ fn time(way: u32, clock: &ThreadClock, figures: &mut Figures, mut act: impl FnMu
             figures[0].push(end.ns as i64 - start.ns as i64);
         }
         1 => {
-            let (start, end) = by_usage(UsageScope::Own, act);
+            let (start, end) = usage_around(UsageScope::Own, act);
             figures[1].push(end.total_ns() as i64 - start.total_ns() as i64);
             figures[2].push(end.user_ns() as i64 - start.user_ns() as i64);
         }
         _ => {
-            let (start, end) = by_usage(UsageScope::Thread, act);
+            let (start, end) = usage_around(UsageScope::Thread, act);
             figures[3].push(end.total_ns() as i64 - start.total_ns() as i64);
         }
     }
 }
 
+/// Returns the usage before and after `act`.
 #[inline(always)]
-fn by_usage(whose: UsageScope, mut act: impl FnMut()) -> (ResourceUsage, ResourceUsage) {
-    let start = usage(whose);
+fn usage_around(scope: UsageScope, mut act: impl FnMut()) -> (ResourceUsage, ResourceUsage) {
+    let start = usage(scope);
     act();
-    (start, usage(whose))
+    (start, usage(scope))
 }
 
-/// Ways of timing that take trials of their own.
+/// Number of ways of timing, each with trials of its own.
 const WAYS: u32 = 3;
-/// The first of them.
+/// Number of the way by threadclock.
 const THREADCLOCK: u32 = 0;
 
+/// Computes the first `count` primes `trials` times in each way of timing.
 pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, TrialError> {
     let count = count as usize;
-    let clock = harness::clock();
+    let clock = harness::synchronised_clock();
     let mut found = Vec::with_capacity(count);
     let lap_ns = warm_up(1, |_| {
         primes(&mut found, count);
         Ok(())
     })?;
-    let figures = || -> Figures { NAMES.map(|_| room(trials, 0)) };
-    let (mut timed, mut nothing) = (figures(), figures());
+    let mut timed: Figures = NAMES.map(|_| touched_room(trials, 0));
+    let mut empty_times: Figures = NAMES.map(|_| touched_room(trials, 0));
     let mut cut = SlicedLoop::new(trials, lap_ns);
-    let mut work = || primes(black_box(&mut found), black_box(count));
-    let none = || {
-        black_box(());
-    };
-    // Each way has all its trials in a row: what one way asks the kernel brings the kernel's
-    // figures up to date for the next, and what threadclock owes after stolen time it must pay
-    // itself. Each comes first in a third of the rounds. Slices ask the kernel, too: only
-    // threadclock's are taken so.
+    let mut compute = || primes(black_box(&mut found), black_box(count));
+    // Each way has all its trials in a row: a call of one way would bring the kernel's figures up
+    // to date for the next, and threadclock must synchronise after stolen time in its own trials.
+    // Each way comes first in a third of the rounds. Slices call the kernel too: only threadclock's
+    // trials are cut into slices.
     for way in (0..WAYS).map(|way| (round + way) % WAYS) {
         if way == THREADCLOCK {
-            cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |trials| {
+            cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |trials| {
                 for _ in 0..trials {
-                    time(way, &clock, &mut timed, &mut work);
-                    time(way, &clock, &mut nothing, none);
+                    time(way, &clock, &mut timed, &mut compute);
+                    time(way, &clock, &mut empty_times, do_nothing);
                 }
                 Ok(())
             })?;
             continue;
         }
-        (0..trials).for_each(|_| time(way, &clock, &mut timed, &mut work));
-        (0..trials).for_each(|_| time(way, &clock, &mut nothing, none));
+        for _ in 0..trials {
+            time(way, &clock, &mut timed, &mut compute);
+        }
+        for _ in 0..trials {
+            time(way, &clock, &mut empty_times, do_nothing);
+        }
     }
     let mut outcome = TrialOutcome::default();
-    let empties = NAMES.map(empty);
-    let mut all = NAMES.iter().zip(&empties).zip(timed.iter().zip(&nothing));
-    if let Some(((name, empty), (timed, nothing))) = all.next() {
-        cut.add_to(&mut outcome, &[(name, timed), (empty, nothing)]);
-    }
-    for ((name, empty), (timed, nothing)) in all {
-        outcome.tally(name, timed.iter().copied());
-        outcome.tally(empty, nothing.iter().copied());
+    let empty_names = NAMES.map(empty);
+    // The figures of the way by threadclock, which come first, are sliced.
+    cut.add_to(&mut outcome, &[(NAMES[0], &timed[0]), (&empty_names[0], &empty_times[0])]);
+    for figure in 1..NAMES.len() {
+        outcome.tally(NAMES[figure], timed[figure].iter().copied());
+        outcome.tally(&empty_names[figure], empty_times[figure].iter().copied());
     }
     Ok(outcome)
+}
+
+/// Does nothing, hidden from the compiler.
+#[inline(always)]
+fn do_nothing() {
+    black_box(());
 }
 
 #[cfg(test)]

@@ -1,10 +1,12 @@
-//! What timed loops share: slices of about a quarter of a millisecond with reference quanta around
-//! each, and what the kernel says that a loop used. A lap is what the loop does once: a batch, or a
-//! single call. Nothing stands within one.
+//! Timing of loops: slices of about a quarter of a millisecond with reference quanta around each,
+//! and the CPU time that a loop used by the kernel's clocks. A lap is what the loop does once: a
+//! batch of calls or a single call. Quanta and clocks are read between laps only.
 
-use model::ring::{SLICE_NS, Slices};
-use model::trial::Sliced;
-use model::trial::loops::{
+use std::collections::BTreeMap;
+
+use rundata::ring::{SLICE_NS, Slices};
+use rundata::trial::Sliced;
+use rundata::trial::loops::{
     CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,
 };
 
@@ -15,150 +17,170 @@ use crate::sys::{
 };
 
 /// Calls that are made before any is timed.
-pub(super) const WARM_UP: u32 = 100;
+pub(super) const WARM_UP_CALLS: u32 = 100;
 
-/// Slices of a loop at least, where it has as many laps: a loop of a few microseconds is one slice
-/// a round otherwise, and a figure at full speed needs 30 clean ones.
-const FEWEST_SLICES: u64 = 8;
-/// Slices of a loop at most.
-const MOST_SLICES: u64 = 10_000;
+/// Smallest number of slices of a loop that has as many laps. Without it a loop of a few
+/// microseconds would be one slice a round, and a figure at full speed needs 30 clean slices.
+const MIN_SLICES: u64 = 8;
+/// Largest number of slices of a loop.
+const MAX_SLICES: u64 = 10_000;
 
-/// Parts of a warm-up, each timed. The first ones find caches cold.
-const WARM_UPS: u32 = 10;
+/// Number of timed parts of a warm-up. The first ones find caches cold.
+const WARM_UP_PARTS: u32 = 10;
 
-/// How a loop is cut into slices, and then the slices.
+/// A loop that is cut into slices, and the slices that were timed.
 pub(super) struct SlicedLoop {
     laps: u64,
-    /// None on architectures without quanta.
+    /// `None` on architectures without quanta.
     pub(super) slices: Option<Slices>,
 }
 
 impl SlicedLoop {
-    /// So many laps, each of which lasts about `ns_per_lap`. Room for all slices has been touched.
+    /// Builds a loop of `laps` laps, each of which lasts about `ns_per_lap`. Touches the room for
+    /// all slices.
     pub(super) fn new(laps: u32, ns_per_lap: f64) -> Self {
         let laps = u64::from(laps);
-        let fit = (SLICE_NS as f64 / ns_per_lap.max(1.0)) as u64;
-        let slice = fit.min(laps / FEWEST_SLICES).max(laps.div_ceil(MOST_SLICES)).max(1);
-        let room = || Slices::with_room_for(laps.div_ceil(slice) as usize, slice);
-        Self { laps, slices: HAS_QUANTA.then(room) }
+        let fitting_laps = (SLICE_NS as f64 / ns_per_lap.max(1.0)) as u64;
+        let max_laps = fitting_laps.min(laps / MIN_SLICES);
+        let slice_laps = max_laps.max(laps.div_ceil(MAX_SLICES)).max(1);
+        let mut slices = None;
+        if HAS_QUANTA {
+            let count = laps.div_ceil(slice_laps) as usize;
+            slices = Some(Slices::with_room_for(count, slice_laps));
+        }
+        Self { laps, slices }
     }
 
-    /// Runs all laps, which take the time of `clocks` only: `run` makes as many as its argument
-    /// says.
+    /// Runs all laps; `run` makes as many laps as its argument says. `meters` reads the clocks of
+    /// the processes that make them.
     pub(super) fn run(
         &mut self,
         meters: &SliceMeters,
         mut run: impl FnMut(u64) -> Result<(), TrialError>,
     ) -> Result<(), TrialError> {
         let Some(slices) = &mut self.slices else { return run(self.laps) };
-        let first = reference_quantum(monotonic_raw_ns(), slices);
-        reference_quantum(first, slices);
-        let (_, end) = in_slices(self.laps, slices, meters, run, |_| ())?;
-        reference_quantum(end, slices);
+        let now_ns = reference_quantum(monotonic_raw_ns(), slices);
+        reference_quantum(now_ns, slices);
+        let (_, now_ns) = in_slices(self.laps, slices, meters, run, |_| ())?;
+        reference_quantum(now_ns, slices);
         Ok(())
     }
 
-    /// Adds what the laps gave, each of `outcomes` under its name.
-    pub(super) fn add_to(self, outcome: &mut TrialOutcome, outcomes: &[(&str, &[i64])]) {
+    /// Adds the values that the laps gave to `outcome`, each list under its name, slice by slice.
+    pub(super) fn add_to(self, outcome: &mut TrialOutcome, named_values: &[(&str, &[i64])]) {
         let Some(slices) = self.slices else {
-            return outcomes
-                .iter()
-                .for_each(|(name, all)| outcome.tally(name, all.iter().copied()));
+            for (name, values) in named_values {
+                outcome.tally(name, values.iter().copied());
+            }
+            return;
         };
-        let laps = usize::try_from(slices.laps).unwrap_or(usize::MAX).max(1);
-        let by_slice = |(name, all): &(&str, &[i64])| {
-            let tally = |slice: &[i64]| slice.iter().copied().collect();
-            (name.to_string(), all.chunks(laps).map(tally).collect())
-        };
-        let tallies = outcomes.iter().map(by_slice).collect();
+        let slice_laps = usize::try_from(slices.laps).unwrap_or(usize::MAX).max(1);
+        let mut tallies = BTreeMap::new();
+        for (name, values) in named_values {
+            let mut tallies_by_slice = Vec::new();
+            for slice_values in values.chunks(slice_laps) {
+                tallies_by_slice.push(slice_values.iter().copied().collect());
+            }
+            tallies.insert(name.to_string(), tallies_by_slice);
+        }
         outcome.sliced.push(Sliced { slices, tallies });
     }
 }
 
-/// Makes `calls` calls that are not kept, in parts; nanoseconds of a call by the fastest part.
+/// Makes `calls` calls in parts, whose times are not kept. Returns the nanoseconds of a call in the
+/// fastest part.
 pub(super) fn warm_up(
     calls: u32,
     mut make: impl FnMut(u32) -> Result<(), TrialError>,
 ) -> Result<f64, TrialError> {
-    let part = (calls / WARM_UPS).max(1);
+    let part = (calls / WARM_UP_PARTS).max(1);
     let (mut left, mut fastest) = (calls, f64::INFINITY);
     while left > 0 {
-        let now = left.min(part);
-        let start = monotonic_raw_ns();
-        make(now)?;
-        let elapsed_ns = monotonic_raw_ns().wrapping_sub(start);
-        fastest = fastest.min(elapsed_ns as f64 / f64::from(now));
-        left -= now;
+        let part_calls = left.min(part);
+        let start_ns = monotonic_raw_ns();
+        make(part_calls)?;
+        let elapsed_ns = monotonic_raw_ns().wrapping_sub(start_ns);
+        fastest = fastest.min(elapsed_ns as f64 / f64::from(part_calls));
+        left -= part_calls;
     }
     Ok(fastest)
 }
 
-/// CPU time of a process in nanoseconds, of one that has ended until it is reaped: precisely, as
-/// ticks sampled it in user mode, and as ticks sampled it. Not getrusage(2)'s own split: a process
-/// that saw one kind of tick only is all of that kind to it, and a loop of a round sees one tick or
-/// none. Ticks can be added up over rounds.
-pub(super) type Clocks = [i64; 3];
+/// CPU time of a process in nanoseconds: precise, user mode as ticks sampled it, and all as ticks
+/// sampled it. Readable until the process is reaped.
+///
+/// The split of getrusage(2) is of no use: to it a process that saw ticks of one kind only is all
+/// of that kind, and a loop of one round sees one tick or none. Ticks can be added up over rounds.
+pub(super) type CpuTimes = [i64; 3];
 
-/// The clocks of a process; absent where one cannot be read.
-pub(super) fn clocks_of(pid: i32) -> Option<Clocks> {
+/// Reads the CPU times of a process, if all of them can be read.
+pub(super) fn read_cpu_times(pid: i32) -> Option<CpuTimes> {
     Some(cpu_clocks_ns(pid, false).ok()?.map(|ns| ns as i64))
 }
 
-/// What loops used, without what lies between them; and all switches from the first to the last.
+/// CPU time that loops used, without what lies between them, and all switches from the first loop
+/// to the last.
 pub(super) struct LoopAccounts {
     pid: i32,
-    /// None once a clock could not be read.
-    own: Option<Clocks>,
-    switches: u64,
+    /// `None` once a clock could not be read.
+    used_ns: Option<CpuTimes>,
+    switches_before: u64,
 }
 
 impl LoopAccounts {
-    /// Switches from here on.
+    /// Opens the accounts: switches count from here on.
     pub(super) fn open() -> Self {
-        Self { pid: std::process::id() as i32, own: Some([0; 3]), switches: switches() }
+        Self {
+            pid: std::process::id() as i32,
+            used_ns: Some([0; 3]),
+            switches_before: count_switches(),
+        }
     }
 
-    /// CPU time of this, by a reading of the clocks before and one after.
+    /// Runs `act` and adds the CPU time that it used, by reading the clocks before and after it.
     pub(super) fn around<T>(&mut self, act: impl FnOnce() -> T) -> T {
-        let before = clocks_of(self.pid);
-        let done = act();
-        let after = clocks_of(self.pid);
-        let sum = self.own.zip(before.zip(after));
-        self.own = sum
-            .map(|(own, (before, after))| std::array::from_fn(|i| own[i] + after[i] - before[i]));
-        done
+        let before = read_cpu_times(self.pid);
+        let result = act();
+        let after = read_cpu_times(self.pid);
+        self.used_ns = match (self.used_ns, before, after) {
+            (Some(used), Some(before), Some(after)) => {
+                Some(std::array::from_fn(|clock| used[clock] + after[clock] - before[clock]))
+            }
+            _ => None,
+        };
+        result
     }
 
-    /// Gives the switches up to here; `child` is all that the second process used. A clock that
-    /// cannot be read counts nothing.
-    pub(super) fn close(&self, child: Option<Clocks>, outcome: &mut TrialOutcome) -> u64 {
-        let own = [CPU_NS, SAMPLED_USER_NS, SAMPLED_NS];
-        let of_child = [CHILD_CPU_NS, CHILD_SAMPLED_USER_NS, CHILD_SAMPLED_NS];
-        for (names, clocks) in [(own, self.own), (of_child, child)] {
-            for (name, ns) in names.into_iter().zip(clocks.into_iter().flatten()) {
+    /// Adds the CPU times to `outcome` and returns the switches up to here. `child` is all CPU time
+    /// of the second process. A clock that could not be read is left out.
+    pub(super) fn close(&self, child: Option<CpuTimes>, outcome: &mut TrialOutcome) -> u64 {
+        let own_names = [CPU_NS, SAMPLED_USER_NS, SAMPLED_NS];
+        let child_names = [CHILD_CPU_NS, CHILD_SAMPLED_USER_NS, CHILD_SAMPLED_NS];
+        for (names, times) in [(own_names, self.used_ns), (child_names, child)] {
+            let Some(times) = times else { continue };
+            for (name, ns) in names.into_iter().zip(times) {
                 outcome.count(name, ns);
             }
         }
-        switches().saturating_sub(self.switches)
+        count_switches().saturating_sub(self.switches_before)
     }
 }
 
-/// Switches of this process and of its children, voluntary and involuntary. Children's count once
-/// they have been waited for.
-fn switches() -> u64 {
-    let of = |whose| usage(whose).switches();
-    of(UsageScope::Own) + of(UsageScope::Children)
+/// Counts the switches of this process and of its children, voluntary and involuntary. Children
+/// count once they have been waited for.
+fn count_switches() -> u64 {
+    usage(UsageScope::Own).switches() + usage(UsageScope::Children).switches()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ring::MemberClocks;
-    use crate::trial::harness::room;
+    use crate::trial::harness::touched_room;
 
     fn run(laps: u32, ns_per_lap: f64) -> (Vec<u64>, Option<Slices>) {
         let (mut cut, mut made) = (SlicedLoop::new(laps, ns_per_lap), Vec::new());
-        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |laps| {
+        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |laps| {
             made.push(laps);
             Ok(())
         });
@@ -209,7 +231,7 @@ mod tests {
     fn a_loop_that_breaks_off_says_why() {
         let mut cut = SlicedLoop::new(100, 1e6);
         let mut left = 5;
-        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::Own), |_| {
+        let ran = cut.run(&SliceMeters::clocks_only(MemberClocks::ThisProcess), |_| {
             left -= 1;
             if left == 0 { Err(TrialError::no_counter()) } else { Ok(()) }
         });
@@ -218,7 +240,7 @@ mod tests {
 
     #[test]
     fn room_is_empty_and_large_enough() {
-        assert!(room(100, 1).is_empty() && room(100, 1).capacity() >= 100);
+        assert!(touched_room(100, 1).is_empty() && touched_room(100, 1).capacity() >= 100);
     }
 
     #[test]

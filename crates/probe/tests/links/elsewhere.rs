@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use model::ring::Kind;
+use rundata::ring::Kind;
 use rustix::process::Signal;
 
 use testing::Need;

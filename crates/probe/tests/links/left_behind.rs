@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use model::ring::{Case, Kind};
+use rundata::ring::{Case, Kind};
 use rustix::process::{Pid, Signal, kill_process};
 use testing::{PATIENCE, repeats, wait_for};
 

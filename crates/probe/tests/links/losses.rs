@@ -4,8 +4,8 @@ use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::placement::Placement;
-use model::ring::{Case, Kind};
+use rundata::placement::Placement;
+use rundata::ring::{Case, Kind};
 use rustix::process::{Pid, Signal, kill_process};
 use testing::wait_for;
 

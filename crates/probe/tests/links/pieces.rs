@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use model::ring::{Batching, Case, Kind, Op, Walk, Work};
+use rundata::ring::{Batching, Case, Kind, Op, Walk, Work};
 
 use testing::Need;
 

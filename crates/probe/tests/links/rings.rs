@@ -2,9 +2,9 @@
 
 use std::sync::LazyLock;
 
-use model::placement::Placement;
-use model::ring::{Case, Kind, Op, Policy, Sample, Work};
 use probe::ring::{LINKS, RegisteredLink, RingError, find_link};
+use rundata::placement::Placement;
+use rundata::ring::{Case, Kind, Op, Policy, Sample, Work};
 use testing::{Need, repeats, wait_for};
 
 use crate::worker::{self, case};

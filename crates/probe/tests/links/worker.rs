@@ -5,9 +5,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use model::placement::Placement;
-use model::ring::{Batching, Case, Kind, Policy, Sample};
 use probe::ring::{self, Assignment};
+use rundata::placement::Placement;
+use rundata::ring::{Batching, Case, Kind, Policy, Sample};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::left_behind::NAMES;

@@ -110,7 +110,7 @@ fn memory_is_read_in_bytes() {
     assert_eq!(program.resident_bytes().expect("a captured tree"), bytes("status", "VmRSS:"));
     let referenced = program.referenced().expect("a captured tree").bytes;
     assert!(referenced > 0);
-    assert_eq!(referenced, bytes("smaps_rollup", "ReferencedPages:"));
+    assert_eq!(referenced, bytes("smaps_rollup", "Referenced:"));
 }
 
 #[test]

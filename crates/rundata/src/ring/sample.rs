@@ -63,8 +63,8 @@ impl Counters {
     }
 }
 
-/// One timed batch of laps.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// One timed batch of laps. The default is one of no laps, of which nothing is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "RingSample")]
 pub struct Sample {
     /// Number of the case in the plan.
@@ -605,7 +605,6 @@ mod tests {
         Sample {
             case: 0,
             round: 0,
-            sample: 0,
             laps: 500,
             hops: 1000,
             elapsed_ns: 4_000_000,
@@ -618,9 +617,7 @@ mod tests {
             },
             steal_ns: Some(0),
             setup_ns: 1,
-            slices: None,
-            triples: None,
-            huge_page_bytes: None,
+            ..Sample::default()
         }
     }
 

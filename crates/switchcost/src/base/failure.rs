@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use charts::printable;
 use thiserror::Error;
 
-use super::lines::fitted;
+use super::lines::{Layout, fitted};
 
 /// Something typed that cannot be done here.
 #[derive(Debug, Error)]
@@ -54,6 +54,6 @@ pub(crate) fn or_trouble(answered: anyhow::Result<ExitCode>) -> ExitCode {
 /// A message on standard error. Nobody there to read it is no reason to fail.
 pub(crate) fn say(line: &str) {
     // In one write: another process may be writing to the same place.
-    let line = fitted(&printable(&format!("{line}\n")));
+    let line = fitted(&printable(&format!("{line}\n")), Layout::terminal().prose);
     let _ = io::stderr().write_all(line.as_bytes());
 }

@@ -1,8 +1,11 @@
 //! Lines on a terminal: how many columns it has, and prose that is broken to fit them.
 
-use std::cell::Cell;
+use std::ops::Range;
+use std::sync::OnceLock;
 use std::{env, io};
 
+use analysis::marked::MarkedText;
+use charts::printable;
 use terminal_size::terminal_size_of;
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
@@ -17,22 +20,41 @@ const NARROWEST: usize = 20;
 const LONGEST: usize = 100;
 
 /// Columns that a text may take.
-#[derive(Clone, Copy)]
-struct Layout {
-    prose: usize,
-    table: usize,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Layout {
+    pub(crate) prose: usize,
+    pub(crate) table: usize,
 }
 
-thread_local! {
-    static LAYOUT: Cell<Layout> = const { Cell::new(Layout { prose: WIDTH, table: WIDTH }) };
+/// As many columns as a terminal has that says nothing.
+impl Default for Layout {
+    fn default() -> Self {
+        Self { prose: WIDTH, table: WIDTH }
+    }
 }
 
-/// From here on texts are as wide as the terminal that output or messages go to.
-pub(crate) fn choose() {
-    let of_output = terminal_size_of(io::stdout()).or_else(|| terminal_size_of(io::stderr()));
-    let table = columns(of_output.map(|(columns, _)| columns.0.into()));
-    let prose = if wanted().is_some() { table } else { table.min(LONGEST) };
-    LAYOUT.set(Layout { prose, table });
+impl Layout {
+    /// Lines of any length, as Markdown has them.
+    pub(crate) const UNBROKEN: Self = Self { prose: usize::MAX, table: usize::MAX };
+
+    /// What a page of HTML has room for, whose browser breaks prose.
+    pub(crate) const PAGE: Self = Self { prose: usize::MAX, table: WIDTH };
+
+    /// Returns the layout of the terminal that output or messages go to; looked up once.
+    pub(crate) fn terminal() -> Self {
+        static TERMINAL: OnceLock<Layout> = OnceLock::new();
+        *TERMINAL.get_or_init(|| {
+            let size = terminal_size_of(io::stdout()).or_else(|| terminal_size_of(io::stderr()));
+            let table = columns(size.map(|(columns, _)| columns.0.into()));
+            let prose = if wanted().is_some() { table } else { table.min(LONGEST) };
+            Self { prose, table }
+        })
+    }
+
+    /// Returns the same layout, whose tables keep all columns if that is asked for.
+    pub(crate) fn with_wide_tables(self, are_wide: bool) -> Self {
+        if are_wide { Self { table: usize::MAX, ..self } } else { self }
+    }
 }
 
 /// Columns of a terminal that has so many, if it is one. COLUMNS says what a user wants.
@@ -49,61 +71,47 @@ fn columns_by(wanted: Option<usize>, terminal: Option<usize>) -> usize {
     wanted.or(terminal).unwrap_or(WIDTH).max(NARROWEST)
 }
 
-/// Columns that prose may take.
-pub(crate) fn width() -> usize {
-    LAYOUT.get().prose
+/// Breaks the lines of a text.
+pub(crate) fn fitted(text: &str, columns: usize) -> String {
+    let lines: Vec<String> = text.split('\n').map(|line| broken(line, columns)).collect();
+    lines.join("\n")
 }
 
-/// Columns that a table may take.
-pub(crate) fn table_width() -> usize {
-    LAYOUT.get().table
+/// Breaks a line of marked text; the marks stay on their words.
+pub(crate) fn wrapped(line: &MarkedText, columns: usize) -> MarkedText {
+    with_marks_of(line, broken(line, columns))
 }
 
-/// Makes a text whose tables keep all columns, if that is asked for.
-pub(crate) fn with_tables<T>(are_whole: bool, make: impl FnOnce() -> T) -> T {
-    let layout = LAYOUT.get();
-    let table = if are_whole { usize::MAX } else { layout.table };
-    laid_out(Layout { table, ..layout }, make)
-}
-
-/// Makes a text for so many columns.
-pub(crate) fn within<T>(columns: usize, make: impl FnOnce() -> T) -> T {
-    laid_out(Layout { prose: columns, table: columns }, make)
-}
-
-/// Makes or prints a text in lines of any length, as Markdown has them.
-pub(crate) fn unbroken<T>(make: impl FnOnce() -> T) -> T {
-    within(usize::MAX, make)
-}
-
-fn laid_out<T>(layout: Layout, make: impl FnOnce() -> T) -> T {
-    let before = LAYOUT.replace(layout);
-    let made = make();
-    LAYOUT.set(before);
-    made
-}
-
-/// A text whose prose fits. Tables fit already; they are known by the rule below their head.
-pub(crate) fn fitted(text: &str) -> String {
-    let mut lines = text.split('\n').peekable();
-    let (mut fitting, mut table) = (Vec::new(), None);
-    while let Some(line) = lines.next() {
-        let below = lines.peek().filter(|line| is_rule(line));
-        table = below.map(|rule| display_width(rule)).or(table.filter(|_| !line.is_empty()));
-        let is_row = table.is_some_and(|columns| display_width(line) <= columns);
-        fitting.push(if is_row { line.to_string() } else { wrapped(line) });
+/// Returns `shown` with the marks of `text`, from which it differs in blanks, in ends of lines and
+/// by letters that are left out.
+pub(crate) fn with_marks_of(text: &MarkedText, shown: String) -> MarkedText {
+    let mut places = Vec::new();
+    for span in text.spans() {
+        if let Some(place) = find_shown(text, &span.range, &shown) {
+            places.push((place, span.role));
+        }
     }
-    fitting.join("\n")
+    MarkedText::with_spans(shown, places)
 }
 
-fn is_rule(line: &str) -> bool {
-    line.len() > 1 && line.bytes().all(|byte| byte == b'-')
+/// Returns where a part of a text stands in what is shown of it, by the letters before it.
+fn find_shown(text: &str, part: &Range<usize>, shown: &str) -> Option<Range<usize>> {
+    let first = count_letters(&text[..part.start]);
+    let last = (first + count_letters(&text[part.clone()])).checked_sub(1)?;
+    let mut letters = shown.char_indices().filter(|(_, letter)| !letter.is_whitespace());
+    let (start, _) = letters.clone().nth(first)?;
+    let (end, letter) = letters.nth(last)?;
+    Some(start..end + letter.len_utf8())
 }
 
-/// A line broken at blanks only: a path or a long name stays whole. What follows is indented, or
+/// Counts what is neither a blank nor something that a terminal would obey.
+fn count_letters(text: &str) -> usize {
+    printable(text).chars().filter(|letter| !letter.is_whitespace()).count()
+}
+
+/// Breaks a line at blanks only: a path or a long name stays whole. What follows is indented, or
 /// stands below the words that two blanks set apart from a label.
-pub(crate) fn wrapped(line: &str) -> String {
-    let columns = width();
+fn broken(line: &str, columns: usize) -> String {
     if display_width(line) <= columns {
         return line.to_string();
     }
@@ -117,18 +125,18 @@ pub(crate) fn wrapped(line: &str) -> String {
 }
 
 /// A command behind a label, to be copied: where it is broken a backslash goes on.
-pub(crate) fn command(label: &str, words: &str) -> String {
-    continued(&format!("{label}{}", with_whole_words(words)), "  ")
+pub(crate) fn command(label: &str, words: &str, columns: usize) -> String {
+    continued(&format!("{label}{}", with_whole_words(words)), columns, "  ")
 }
 
-fn continued(line: &str, indent: &str) -> String {
-    filled(line, width().saturating_sub(2), indent).replace('\n', " \\\n")
+fn continued(line: &str, columns: usize, indent: &str) -> String {
+    filled(line, columns.saturating_sub(2), indent).replace('\n', " \\\n")
 }
 
-/// The same of the commands of a help's examples, which are indented.
-pub(crate) fn examples(text: &str) -> String {
+/// Breaks the commands of a help's examples, which are indented, in the same way.
+pub(crate) fn examples(text: &str, columns: usize) -> String {
     let line = |line: &str| match line.strip_prefix("  ") {
-        Some(words) => continued(&format!("  {}", with_whole_words(words)), "    "),
+        Some(words) => continued(&format!("  {}", with_whole_words(words)), columns, "    "),
         None => line.to_string(),
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
@@ -195,7 +203,7 @@ mod tests {
 
     #[test]
     fn prose_is_broken_at_blanks_and_hangs() {
-        let shown = |line: &str| within(24, || wrapped(line));
+        let shown = |line: &str| broken(line, 24);
         assert_eq!(shown("nothing to break here"), "nothing to break here");
         assert_eq!(shown("note: one two three four five"), "note: one two three four\n  five");
         assert_eq!(shown("  costs of a run that is long"), "  costs of a run that is\n    long");
@@ -203,16 +211,16 @@ mod tests {
             shown("pipe  a pipe between two processes"),
             "pipe  a pipe between two\n      processes"
         );
-        let known = within(24, || command("to know: ", "switchcost cost --pid 4711"));
+        let known = command("to know: ", "switchcost cost --pid 4711", 24);
         assert_eq!(known, "to know: switchcost \\\n  cost --pid 4711");
         // What stands in quotation marks is one word, in examples as in hints.
         let text = "Examples:\n  switchcost run -p 'sync; sync' \"a b\" 'rg x'\n  switchcost top";
         assert_eq!(
-            within(30, || examples(text)),
+            examples(text, 30),
             "Examples:\n  switchcost run -p \\\n    'sync; sync' \"a b\" \\\n    'rg x'\n  \
              switchcost top"
         );
-        assert_eq!(within(200, || examples(text)), text);
+        assert_eq!(examples(text, 200), text);
         assert_eq!(
             shown("the launches scatter by 7 % each"),
             "the launches scatter by\n  7 % each"
@@ -222,11 +230,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_tables_are_left_alone() {
-        let rule = "-".repeat(40);
-        let row = "members   ns/switch   rounds   cycles";
-        let text = format!("{row}\n{rule}\n{row}\n\nwhat stands below a table is prose again\n");
-        let below = "what stands below a\n  table is prose again\n";
-        assert_eq!(within(24, || fitted(&text)), format!("{row}\n{rule}\n{row}\n\n{below}"));
+    fn marks_stand_on_the_same_words_where_controls_are_gone() {
+        let cost = MarkedText::figure("1.54 us");
+        let text = analysis::marked!["of\x1b 'a\u{202e} \u{e4}' it ", cost, " each"];
+        let shown = with_marks_of(&text, "of\n  'a \u{e4}'\n  it 1.54 us each".to_string());
+        assert_eq!(&shown[shown.spans()[0].range.clone()], "1.54 us");
+        // Where less is shown than there is, nothing is marked at a wrong place.
+        assert!(with_marks_of(&text, "of 'a".to_string()).spans().is_empty());
     }
 }

@@ -1,6 +1,5 @@
 //! `switchcost runs list --history`: figures that were published from 1984 to 2007, and of machines of today.
 
-use std::fmt::Write;
 use std::process::ExitCode;
 
 use analysis::subject::{PREFIX, Published, PublishedCase, Quantity, published};
@@ -14,7 +13,8 @@ use crate::base::failure::usage;
 use crate::base::values::Destination;
 use crate::report::figures::published::by_year;
 use crate::report::output::columns::Columns;
-use crate::report::output::{Tables, print_text, put, put_json};
+use crate::report::output::{Tables, print_fitted, put, put_json};
+use crate::report::printout::{Printout, printout};
 
 /// What stands below the picture.
 const CAPTION: &str = "As each was published; machines of today as measured by switchcost.";
@@ -43,16 +43,16 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
             put_json(&all, args.json.as_ref())?;
             let picture = |to| put(svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
             args.svg.as_ref().map_or(Ok(()), picture)?;
-            args.tables.text(|| list(&all))
+            list(&all)
         }
         Some(name) => {
             let machine = find_published(name)?;
             put_json(&machine, args.json.as_ref())?;
-            args.tables.text(|| one(&machine))
+            one(&machine)
         }
     };
     if ![&args.json, &args.svg].contains(&&Some(Destination::Stdout)) {
-        print_text(&text).context("cannot print the figures")?;
+        print_fitted(text, args.tables.layout()).context("cannot print the figures")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -81,7 +81,7 @@ pub(crate) fn find_published(wanted: &str) -> Result<Published> {
 }
 
 /// All of them, a line each.
-fn list(all: &[Published]) -> String {
+fn list(all: &[Published]) -> Printout {
     let columns = Columns::new()
         .left("name", |of: &&Published| of.name.clone())
         .left("year", |of| of.year)
@@ -90,7 +90,7 @@ fn list(all: &[Published]) -> String {
         .left("cases", |of| of.cases.len())
         .left("cost", |of| costs(of));
     let table = columns.table(all).first_to_go(&["cases", "system"]);
-    format!("{table}\n\ncompare one with a run: switchcost compare history:sun-4/280 last\n")
+    printout![table, "\n\ncompare one with a run: switchcost compare history:sun-4/280 last\n"]
 }
 
 /// The cost of its smallest case that is a pair, or of whatever it has.
@@ -105,7 +105,7 @@ pub(crate) fn costs(machine: &Published) -> String {
 }
 
 /// One machine with all that is known of it.
-fn one(machine: &Published) -> String {
+fn one(machine: &Published) -> Printout {
     let Published { machine: name, system, year, source, .. } = machine;
     let figures = machine
         .cases
@@ -125,17 +125,17 @@ fn one(machine: &Published) -> String {
         });
     }
     let table = columns.table(figures).first_to_go(&["ns"]);
-    let mut text = format!("{name}, {system} ({year})\n{source}\n\n{table}\n\n");
-    // Writing to a String cannot fail.
+    let heading = format!("{name}, {system} ({year})\n{source}\n\n");
+    let mut text = printout![heading, table, "\n\n"];
     for range in &machine.ranges {
         let ns = match range.low_ns == range.high_ns {
             true => words::time(range.low_ns),
             false => format!("{} to {}", words::time(range.low_ns), words::time(range.high_ns)),
         };
-        let _ = writeln!(text, "not of one case, so not compared: {}: {ns}", range.of);
+        text.push(format!("not of one case, so not compared: {}: {ns}\n", range.of));
     }
     for note in &machine.notes {
-        let _ = writeln!(text, "note: {note}");
+        text.push(format!("note: {note}\n"));
     }
     text
 }

@@ -26,7 +26,9 @@ use crate::base::values::{List, counts, whole};
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::clock::{Common, MOST_TRIALS, line, ns, ns_of, planned};
 use crate::report::figures::{CLOCK_MALLOC, lines, nanoseconds};
-use crate::report::terminal::{Text, View, estimate_words, figure as digits, table, value};
+use crate::report::printout::{Printout, printout};
+use crate::report::table::{Table, cells};
+use crate::report::terminal::{Text, View, estimate_words, figure as digits, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct MallocArgs {
@@ -106,16 +108,16 @@ pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> 
     columns.extend(["malloc ns", "mean ns", "p99 ns", "free ns", "mean ns", "p99 ns"]);
     columns.extend((!several).then_some("faults"));
     let row = |point: &MallocPoint| {
-        let mut cells = vec![point.bytes.to_string()];
-        cells.extend(several.then(|| library(point.preload.as_ref()).to_string()));
+        let mut cells = cells![point.bytes.to_string()].to_vec();
+        cells.extend(several.then(|| library(point.preload.as_ref()).into()));
         for cost in [&point.malloc, &point.free] {
             let net = cost.as_ref().map(|cost| cost.net_ticks);
             cells.push(value(ns(record, cost.as_ref().and_then(|cost| cost.median_ticks))));
-            cells.push(ns_of(record, net.map(|net| net.mean)));
-            cells.push(ns_of(record, net.map(|net| net.p99 as f64)));
+            cells.push(ns_of(record, net.map(|net| net.mean)).into());
+            cells.push(ns_of(record, net.map(|net| net.p99 as f64)).into());
         }
         let faults = point.per_sample.get(MINOR_FAULTS).copied();
-        cells.extend((!several).then(|| digits(faults)));
+        cells.extend((!several).then(|| digits(faults).into()));
         cells
     };
     let cycles = hines2000::MALLOC_CYCLES;
@@ -128,13 +130,14 @@ pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> 
     });
     Text {
         headline: answer(record, found),
-        table: format!(
-            "{}\n{}",
-            table(columns, found.points.iter().map(row)),
-            then.unwrap_or_default()
-        ),
+        table: printout![Table::new(columns, found.points.iter().map(row)), "\n", then],
         details: details(record, found),
-        findings: found.overall.iter().flat_map(|of| slow_calls(found, of)).collect(),
+        findings: found
+            .overall
+            .iter()
+            .flat_map(|of| slow_calls(found, of))
+            .map(Into::into)
+            .collect(),
         ..Text::default()
     }
 }
@@ -152,7 +155,7 @@ fn slow_calls(
 }
 
 /// All columns, and each allocator over all sizes.
-fn details(record: &TrialRecord, found: &MallocFindings) -> String {
+fn details(record: &TrialRecord, found: &MallocFindings) -> Printout {
     let columns = [
         "bytes",
         "by",
@@ -170,7 +173,7 @@ fn details(record: &TrialRecord, found: &MallocFindings) -> String {
         "mmap",
         "faults",
     ];
-    let table = table(columns, found.points.iter().map(|point| row(record, point)));
+    let table = Table::new(columns, found.points.iter().map(|point| row(record, point)));
     let overall: String = found.overall.iter().map(|of| overall_words(record, of)).collect();
     let is_traced = found.points.iter().all(|point| point.per_sample.contains_key(BRK_CALLS));
     let untraced = match is_traced {
@@ -180,18 +183,18 @@ fn details(record: &TrialRecord, found: &MallocFindings) -> String {
              kernel.yama.ptrace_scope and seccomp)\n"
         }
     };
-    format!("{table}\n\n{MALLOC_LEGEND}{overall}{untraced}")
+    printout![table, "\n\n", MALLOC_LEGEND, overall, untraced]
 }
 
 fn library(preload: Option<&String>) -> &str {
     preload.map_or("libc", |path| path.rsplit('/').next().unwrap_or(path))
 }
 
-fn row(record: &TrialRecord, point: &MallocPoint) -> Vec<String> {
-    let mut cells = vec![point.bytes.to_string(), library(point.preload.as_ref()).to_string()];
+fn row(record: &TrialRecord, point: &MallocPoint) -> Vec<MarkedText> {
+    let mut cells = cells![point.bytes.to_string(), library(point.preload.as_ref())].to_vec();
     for cost in [&point.malloc, &point.free] {
         let cost = cost.as_ref();
-        cells.extend([
+        cells.extend(cells![
             value(ns(record, cost.and_then(|cost| cost.median_ticks))),
             value(ns(record, cost.and_then(|cost| cost.fast_ticks))),
             ns_of(record, cost.map(|cost| cost.net_ticks.mean)),
@@ -200,7 +203,7 @@ fn row(record: &TrialRecord, point: &MallocPoint) -> Vec<String> {
         ]);
     }
     let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
-    cells.extend(counts.map(|count| digits(point.per_sample.get(count).copied())));
+    cells.extend(counts.map(|count| digits(point.per_sample.get(count).copied()).into()));
     cells
 }
 

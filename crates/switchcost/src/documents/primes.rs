@@ -25,9 +25,10 @@ use crate::base::values::{List, counts, whole};
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::clock::{Common, MOST_TRIALS, clock_of, line, planned};
 use crate::report::figures::{lines, nanoseconds};
+use crate::report::printout::printout;
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    CLOCK_LEGEND, GHZ, Text, View, count, difference, figure as digits, table, told_value,
-    told_words,
+    CLOCK_LEGEND, GHZ, Text, View, count, difference, figure as digits, told_value, told_words,
 };
 
 #[derive(Debug, Args)]
@@ -82,21 +83,21 @@ pub(crate) fn text(record: &TrialRecord, found: &PrimesFindings, view: View) -> 
             hines2000::PRECISION_GAIN_PERCENT
         )
     });
-    let table = table(columns, found.points.iter().map(|point| row(record, point, view)));
+    let table = Table::new(columns, found.points.iter().map(|point| row(record, point, view)));
     Text {
         headline: answer(record, found),
-        table: format!("{table}\n{}", then.unwrap_or_default()),
-        details: format!("{PRIMES_LEGEND}{}", if view.wide { CLOCK_LEGEND } else { "" }),
-        findings: verdicts.collect(),
+        table: printout![table, "\n", then],
+        details: printout![PRIMES_LEGEND, view.wide.then_some(CLOCK_LEGEND)],
+        findings: verdicts.map(MarkedText::from).collect(),
         ..Text::default()
     }
 }
 
-fn row(record: &TrialRecord, point: &PrimesPoint, view: View) -> Vec<String> {
+fn row(record: &TrialRecord, point: &PrimesPoint, view: View) -> Vec<MarkedText> {
     let us = |way: &str, of: fn(&TimingSpread) -> Estimate| {
         told_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
     };
-    let mut cells = vec![point.primes.to_string()];
+    let mut cells = cells![point.primes.to_string()].to_vec();
     for way in [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_THREAD_NS] {
         cells.push(us(way, |timed| timed.mean_ns));
         cells.push(us(way, |timed| timed.sd_ns));

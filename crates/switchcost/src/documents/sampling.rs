@@ -21,8 +21,10 @@ use crate::base::values::{duration, nanoseconds};
 use crate::engine::setting::{self, Here, Planned};
 use crate::experiments::clock::{Common, planned};
 use crate::report::figures::{counts, lines};
+use crate::report::printout::printout;
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    Text, Told, count, difference, figure as digits, table, told_value, told_words,
+    Text, Told, count, difference, figure as digits, told_value, told_words,
 };
 
 #[derive(Debug, Args)]
@@ -72,15 +74,15 @@ pub(crate) fn text(record: &TrialRecord, points: &[SamplingPoint]) -> Text {
         format!("a tick every {} ms, as the kernel reports it\n", digits(tick / 1e6))
     });
     let policy = record.cases.first().map_or(Policy::Other, |case| case.case.policy);
-    let details = format!(
-        "{}\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy \
+    let legend = format!(
+        "\n\n{SAMPLING_LEGEND}{tick}the sleeper runs for half of its period, under policy \
          {policy}\nthe precision below is that of the sleeper's share of the CPU; errors have \
-         intervals of their own\n",
-        table(columns, accounts(points, told_words))
+         intervals of their own\n"
     );
+    let details = printout![Table::new(columns, accounts(points, told_words)), legend];
     Text {
         headline: answer(points),
-        table: format!("{}\n", table(columns, accounts(points, told_value))),
+        table: printout![Table::new(columns, accounts(points, told_value)), "\n"],
         details,
         ..Text::default()
     }
@@ -88,16 +90,16 @@ pub(crate) fn text(record: &TrialRecord, points: &[SamplingPoint]) -> Text {
 
 /// A row for each account of each process in each phase; `error` writes how far it is off, in
 /// percent.
-fn accounts(points: &[SamplingPoint], error: impl Fn(Told) -> String) -> Vec<[String; 5]> {
+fn accounts(points: &[SamplingPoint], error: impl Fn(Told) -> MarkedText) -> Vec<[MarkedText; 5]> {
     let mut rows = Vec::new();
     for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
         for account in &ACCOUNTS {
             let reading = process.accounts.get(account.name);
             let error = match reading.map(|of| of.error_percent) {
-                Some(None) => "(the truth)".to_string(),
+                Some(None) => "(the truth)".into(),
                 off => error(difference(off.flatten())),
             };
-            rows.push([
+            rows.push(cells![
                 point.phase.to_string(),
                 process.process.clone(),
                 account.in_words.to_string(),

@@ -13,7 +13,7 @@ use rundata::run::Run;
 use rundata::words::{time, two_digits};
 
 use crate::base::failure;
-use crate::base::lines::fitted;
+use crate::base::lines::{Layout, fitted};
 use crate::engine::schedule::State;
 
 /// Shows how far a run is.
@@ -141,7 +141,7 @@ impl Progress {
     pub(crate) fn say(&self, line: &str) {
         match self.bar.is_hidden() {
             true => failure::say(line),
-            false => self.bar.println(fitted(&printable(line))),
+            false => self.bar.println(fitted(&printable(line), Layout::terminal().prose)),
         }
     }
 

@@ -12,7 +12,7 @@ use super::links::ALL;
 use crate::base::failure::usage;
 use crate::base::values::each_once;
 use crate::report::table::Table;
-use crate::report::terminal::{figure, table};
+use crate::report::terminal::figure;
 
 /// The events, and a note on each that is left out of all. One that was asked for by name and that
 /// this machine does not count is an error.
@@ -101,5 +101,5 @@ pub(crate) fn counted<'a>(
     let rows: Vec<[String; 6]> =
         cases.into_iter().flat_map(rows).map(|(of, event)| row(of, event)).collect();
     let columns = ["event", "ring", "per hop", "interval", "per switch", "interval"];
-    (!rows.is_empty()).then(|| table(columns, rows))
+    (!rows.is_empty()).then(|| Table::new(columns, rows))
 }

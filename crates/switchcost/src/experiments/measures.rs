@@ -14,8 +14,9 @@ use rundata::words;
 
 use crate::base::values::each_once;
 use crate::report::figures::bars;
+use crate::report::printout::printout;
 use crate::report::table::Table;
-use crate::report::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, table, value};
+use crate::report::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, value};
 use crate::report::tiles::Tile;
 
 /// What it is about: of one case in words, `call`, and the identifier and title of its chart.
@@ -30,8 +31,8 @@ const ANY: About = About { noun: "trial", chart: ("measures", "What it costs") }
 pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
     Text {
         headline: answer(record, ANY.noun),
-        table: format!("{}\n", measures(record, ANY.noun, view)),
-        details: if view.wide { CLOCK_LEGEND.to_string() } else { String::new() },
+        table: printout![measures(record, ANY.noun, view), "\n"],
+        details: view.wide.then_some(CLOCK_LEGEND).into(),
         ..Text::default()
     }
 }
@@ -119,20 +120,20 @@ pub(super) fn measures(record: &TrialRecord, noun: &str, view: View) -> Table {
     }
     let row = |of: &TrialSummary| {
         let own = of.case.trial.measures();
-        let mut cells = vec![of.case.trial.to_string()];
+        let mut cells = vec![MarkedText::from(of.case.trial.to_string())];
         for (at, header) in all.iter().enumerate() {
             let measure = own.iter().find(|measure| measure.header == *header);
             let estimate = measure.and_then(|measure| of.measures.get(measure.name).copied());
             cells.push(value(estimate));
             if at == 0 {
-                cells.push(interval(estimate));
+                cells.push(interval(estimate).into());
                 let clock = view.wide.then(|| at_clock(of.cycles, of.clock_ghz));
                 cells.extend(clock.into_iter().flatten());
             }
         }
         cells
     };
-    table(columns, measured().map(row))
+    Table::new(columns, measured().map(row))
 }
 
 /// What stands for each case, as bars.

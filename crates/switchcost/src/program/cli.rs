@@ -15,7 +15,7 @@ use super::hints::{self, say_renamed};
 use super::measured::{self, CostCommand};
 use super::short_help::with_short_help;
 use super::{first_answer, help};
-use crate::base::lines;
+use crate::base::lines::{self, Layout};
 use crate::documents::classic::{self, ClassicCommand};
 use crate::documents::history::{self, HistoryArgs};
 use crate::documents::interference;
@@ -63,13 +63,12 @@ pub(crate) struct Cli {
 impl Cli {
     /// What was typed; where that is not accepted, the program ends with a message.
     pub(crate) fn of_arguments() -> Self {
-        lines::choose();
         let words: Vec<OsString> = std::env::args_os().collect();
         let command = match help::is_complete_wanted(&words) {
             true => help::complete(built()),
             false => with_short_help(built()),
         };
-        let mut command = help::in_groups(command).term_width(lines::width());
+        let mut command = help::in_groups(command).term_width(Layout::terminal().prose);
         let matches = command.try_get_matches_from_mut(&words);
         let matches = matches.map_err(|error| harmless(error, &words, &mut command));
         let matches = matches.map_err(|error| hints::hinted(error, &command));
@@ -105,7 +104,7 @@ fn harmless(error: clap::Error, words: &[OsString], command: &mut clap::Command)
 
 /// Prints the help that was asked for, or what is wrong with the arguments, and ends.
 fn end_with(told: &clap::Error) -> ! {
-    let text = lines::fitted(&told.render().ansi().to_string());
+    let text = lines::fitted(&told.render().ansi().to_string(), Layout::terminal().prose);
     // Nobody there to read it is no reason to fail.
     let _ = match told.use_stderr() {
         true => AutoStream::auto(io::stderr()).write_all(text.as_bytes()),
@@ -116,7 +115,9 @@ fn end_with(told: &clap::Error) -> ! {
 
 /// The same with examples that fit: where one is broken, a backslash goes on.
 fn with_examples(command: clap::Command) -> clap::Command {
-    let text = command.get_after_long_help().map(|text| lines::examples(&text.to_string()));
+    let text = command
+        .get_after_long_help()
+        .map(|text| lines::examples(&text.to_string(), Layout::terminal().prose));
     let command = match text {
         Some(text) => command.after_long_help(text),
         None => command,

@@ -11,6 +11,7 @@ use crate::experiments::ring::{RingArgs, plan};
 use crate::registry::Record;
 use crate::report::machine_line::machine_line;
 use crate::report::output::print_text;
+use crate::report::printout::Printout;
 use crate::report::terminal;
 
 /// What it measures: the ring of two for five seconds.
@@ -46,7 +47,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let noise = record.common().noise;
     let line = machine_line(&header.plan, &header.machine, company, noise);
     let headline = terminal::sentence(taken.run.unfinished(), record.headline());
-    let parts = [headline, MEANING.into(), line.unwrap_or_default().into(), NEXT.into()];
-    print_text(terminal::page(&parts)).context("cannot print the answer")?;
+    let parts = [headline.into(), MEANING.into(), line.into(), NEXT.into()];
+    print_text(Printout::paragraphs(parts)).context("cannot print the answer")?;
     Ok(taken.exit_code())
 }

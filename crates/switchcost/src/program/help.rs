@@ -12,7 +12,7 @@ use clap_complete::Shell;
 
 use super::schema;
 use crate::base::failure::usage;
-use crate::base::lines;
+use crate::base::lines::{self, Layout};
 use crate::report::output::{ignore_broken_pipe, print, print_text};
 
 /// Commands by what they are for, in the order in which they are listed.
@@ -35,7 +35,8 @@ const NAMES: usize = 15;
 /// The program with its commands listed in groups.
 pub(super) fn in_groups(command: Command) -> Command {
     let margin = " ".repeat(NAMES);
-    let options = textwrap::Options::new(lines::width().max(2 * NAMES)).subsequent_indent(&margin);
+    let options =
+        textwrap::Options::new(Layout::terminal().prose.max(2 * NAMES)).subsequent_indent(&margin);
     let mut list = String::new();
     for (heading, names) in GROUPS {
         list += &format!("\n{heading}:\n");
@@ -195,8 +196,8 @@ fn print_command(words: &[&str], program: fn() -> Command) -> Result<ExitCode> {
         [] => in_groups(complete(command.clone())),
         words => complete(command.clone()).bin_name(format!("switchcost {}", words.join(" "))),
     };
-    command = command.term_width(lines::width());
-    let text = lines::fitted(&command.render_help().ansi().to_string());
+    command = command.term_width(Layout::terminal().prose);
+    let text = lines::fitted(&command.render_help().ansi().to_string(), Layout::terminal().prose);
     let written = AutoStream::auto(io::stdout()).write_all(text.as_bytes());
     ignore_broken_pipe(written).context("cannot print the help")?;
     Ok(ExitCode::SUCCESS)

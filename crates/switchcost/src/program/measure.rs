@@ -113,8 +113,8 @@ fn tell(taken: &Taken, record: &Record, args: &MeasureArgs) -> bool {
     // The summary goes where the report does not.
     match args.report {
         _ if args.quiet => {}
-        Some(Destination::Stdout) => say_text(&text),
-        _ => errors.extend(print_text(&text).context("cannot print the summary").err()),
+        Some(Destination::Stdout) => say_text(text),
+        _ => errors.extend(print_text(text).context("cannot print the summary").err()),
     }
     errors.iter().for_each(|error| say(&format!("error: {error:#}")));
     errors.is_empty()

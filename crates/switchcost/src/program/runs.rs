@@ -13,14 +13,17 @@ use rundata::run::StopReason;
 
 use super::measured;
 use crate::base::failure::usage;
-use crate::base::lines::table_width;
+use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::documents::history::{self, HistoryArgs};
 use crate::engine::execute::{self, More};
 use crate::engine::store::{Brief, Entry, Folder, find, find_all, header, read, read_each};
 use crate::registry::measure::table::rows_so_far;
 use crate::registry::{self, Record};
-use crate::report::output::{self, ExportFormat, Files, Output, Tables, csv, print_text, rows};
+use crate::report::output::{
+    self, ExportFormat, Files, Output, Tables, csv, print_fitted, print_text, rows,
+};
+use crate::report::printout::printout;
 use crate::report::table::Table;
 use crate::report::terminal::View;
 
@@ -210,7 +213,8 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     let [most_of_command, most] = if tables.wide {
         [usize::MAX; 2]
     } else {
-        LEAST_LETTERS.map(|least| (least + table_width().saturating_sub(NARROW) / 2).max(least))
+        LEAST_LETTERS
+            .map(|least| (least + Layout::terminal().table.saturating_sub(NARROW) / 2).max(least))
     };
     let shown = |text: String| cut(&text, most);
     let row = |((entry, brief), short): ((&Entry, &Result<Brief>), String)| match brief {
@@ -231,7 +235,7 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
             [age, entry.name.clone(), command, shown(format!("{error:#}")), host]
         }
     };
-    let table = Table::of(
+    let table = Table::new(
         ["age", "name", "command", "result", "host"],
         entries.iter().zip(&briefs).zip(names).map(row),
     );
@@ -239,11 +243,12 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
     let is_rough = briefs.iter().flatten().filter_map(|brief| brief.result.as_ref());
     let is_rough = is_rough.into_iter().any(|result| result.contains(ROUGH_MARK));
     let legend = if is_rough { "\n~ not at full speed: no comparison uses it\n" } else { "" };
-    let text = match table.is_empty() {
-        true => format!("no runs in {}\n", folder.path.display()),
-        false => tables.text(|| format!("{table}\n{legend}")),
+    let text = if table.is_empty() {
+        printout![format!("no runs in {}\n", folder.path.display())]
+    } else {
+        printout![table, "\n", legend]
     };
-    print_text(&text).context("cannot print the list")?;
+    print_fitted(text, tables.layout()).context("cannot print the list")?;
     Ok(ExitCode::SUCCESS)
 }
 

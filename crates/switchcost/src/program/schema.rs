@@ -11,7 +11,7 @@ use crate::base::failure::usage;
 use crate::programs::watch;
 use crate::programs::{profile, run};
 use crate::registry::Record;
-use crate::report::output::declarations::{COLUMNS, Column};
+use crate::report::output::declarations::{self, Column};
 use crate::report::output::{print, print_text};
 use crate::switches::{top, trace};
 
@@ -45,7 +45,7 @@ const OF_COLUMNS: (&str, &str) =
 /// All declared columns.
 #[derive(Serialize)]
 struct Declarations {
-    columns: &'static [Column],
+    columns: Vec<Column>,
 }
 
 pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
@@ -56,7 +56,9 @@ pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
             let lines = named.iter().map(|(name, what)| format!("{name:<12}  {what}\n"));
             print_text(lines.collect::<String>()).context("cannot print the names of schemas")
         }
-        Some(wanted) if wanted == OF_COLUMNS.0 => print_json(&Declarations { columns: COLUMNS }),
+        Some(wanted) if wanted == OF_COLUMNS.0 => {
+            print_json(&Declarations { columns: declarations::all() })
+        }
         Some(wanted) => {
             let found = ALL.iter().find(|(name, ..)| *name == wanted);
             let (_, _, schema) = found.ok_or_else(|| {

@@ -22,13 +22,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::failure::say;
-use crate::base::lines;
+use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::report::figures::{rounds, with_note_on_rough};
 use crate::report::output::{
     self, ExportFormat, Output, csv, exports, history, print, put, put_by, put_json, rows, summary,
     to_json,
 };
+use crate::report::printout::Printout;
 use crate::report::terminal::{self, Common, View};
 use crate::report::tiles::Tile;
 
@@ -96,13 +97,11 @@ impl Record {
     }
 
     /// Returns all that is printed, ending with a newline; `path` is where the run is stored.
-    pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> MarkedText {
+    pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
         if let Self::Measure(record) = self {
             return measure::table::text(record, path, view);
         }
-        lines::with_tables(view.wide, || {
-            terminal::report(run, self.reported().text(view), &self.common(), path, view)
-        })
+        terminal::report(run, self.reported().text(view), &self.common(), path, view)
     }
 
     /// Returns the charts. `index` is the run's place among the runs that are drawn together.
@@ -137,12 +136,12 @@ impl Record {
             let is_taken =
                 [&output.files.json, &output.files.csv].contains(&&Some(Destination::Stdout));
             let text = self.text(run, path, output.view);
-            let printed = match is_taken {
-                true => {
-                    let text = self.shown(&text, run, output.plot, &io::stderr());
-                    output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
-                }
-                false => print(self.shown(&text, run, output.plot, &io::stdout()).as_bytes()),
+            let printed = if is_taken {
+                let text = self.shown(&text, run, output.view, output.plot, &io::stderr());
+                output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
+            } else {
+                let text = self.shown(&text, run, output.view, output.plot, &io::stdout());
+                print(text.as_bytes())
             };
             errors.extend(printed.context("cannot print the report").err());
         }
@@ -158,23 +157,25 @@ impl Record {
     /// Prints the report of a stored run, with its charts if they are asked for.
     pub(crate) fn show(&self, run: &Run, path: &Path, view: View, plot: bool) -> Result<()> {
         let text = self.text(run, Some(path), view);
-        print(self.shown(&text, run, plot, &io::stdout()).as_bytes())
+        print(self.shown(&text, run, view, plot, &io::stdout()).as_bytes())
             .context("cannot print the report")
     }
 
     /// The report as a stream shows it, with its charts if they are asked for.
     fn shown(
         &self,
-        text: &MarkedText,
+        text: &Printout,
         run: &Run,
+        view: View,
         is_plotted: bool,
         stream: &(impl RawStream + AsFd),
     ) -> String {
-        let text = output::for_people(text, stream);
-        match is_plotted {
-            true => text + &self.plotted(run, &output::look_of(stream)),
-            false => text,
+        let layout = Layout::terminal().with_wide_tables(view.wide);
+        let mut text = output::shown(text, layout, stream);
+        if is_plotted {
+            text += &self.plotted(run, &output::look_of(stream));
         }
+        text
     }
 
     /// Its charts in text. Single samples by round are left to the report in HTML: they are too

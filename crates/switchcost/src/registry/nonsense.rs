@@ -124,7 +124,7 @@ fn below_zero(text: &str) -> Vec<&str> {
 fn check_text(record: &Record, run: &Run) {
     let unfinished = run.unfinished();
     for view in [View::default(), View::ALL] {
-        let text = record.text(run, None, view);
+        let text = record.text(run, None, view).to_string();
         let start = ["Interrupted: ", "Not finished: "].into_iter().find(|of| text.starts_with(of));
         assert_eq!(start.map(|of| of.trim_end_matches(": ")), unfinished, "{text}");
         assert_eq!(below_zero(&text), [""; 0], "{text}");
@@ -132,8 +132,8 @@ fn check_text(record: &Record, run: &Run) {
             assert!(!text.contains("heapest"), "ranked: {text}");
             // What a paper found is another run's.
             let own = record.text(run, None, View { history: false, ..view });
-            assert!(!own.contains("its interval grew"), "compared: {own}");
-            assert!(!own.contains(" as wide"), "compared: {own}");
+            assert!(!own.to_string().contains("its interval grew"), "compared: {own}");
+            assert!(!own.to_string().contains(" as wide"), "compared: {own}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What the machine was like, in one line of a report with the one thing to do about it.
 
+use analysis::marked;
+use analysis::marked::{MarkedText, SpanRole};
 use analysis::noise::{HaltedSamples, NoiseLevel, NoiseVerdict, SharedCore};
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
@@ -28,17 +30,20 @@ pub(crate) fn machine_line(
     machine: &Machine,
     company: Option<&CompetingTasks>,
     noise: &NoiseVerdict,
-) -> Option<String> {
+) -> Option<MarkedText> {
     let run = MeasuredRun { plan, machine, company };
-    let level = match noise.level {
-        NoiseLevel::Unknown | NoiseLevel::Quiet => return None,
-        NoiseLevel::Noisy => "noisy",
-        NoiseLevel::Unusable => "very noisy",
-    };
+    if matches!(noise.level, NoiseLevel::Unknown | NoiseLevel::Quiet) {
+        return None;
+    }
     let (cause, advice) = cause_and_advice(&run, noise);
-    let line = format!("machine: {level}: {cause}");
-    let whole = format!("{line}; {advice}");
-    Some(if whole.chars().count() <= MOST_CHARACTERS { whole } else { shortened(line) })
+    let level = MarkedText::new(SpanRole::Doubtful, noise.level.in_words());
+    let start = marked!["machine: ", level, ": "];
+    let whole = marked![&start, &cause, "; ", advice];
+    if whole.chars().count() <= MOST_CHARACTERS {
+        return Some(whole);
+    }
+    let room = MOST_CHARACTERS - start.chars().count();
+    Some(marked![start, shortened(cause, room)])
 }
 
 /// What of a run the line is made of, beside the verdict.
@@ -104,11 +109,12 @@ fn against_others(run: &MeasuredRun) -> &'static str {
     }
 }
 
-fn shortened(line: String) -> String {
-    match line.chars().count() <= MOST_CHARACTERS {
-        true => line,
-        false => line.chars().take(MOST_CHARACTERS - 3).chain("...".chars()).collect(),
+/// Cuts a text that has more than `room` characters.
+fn shortened(text: String, room: usize) -> String {
+    if text.chars().count() <= room {
+        return text;
     }
+    text.chars().take(room - 3).chain("...".chars()).collect()
 }
 
 #[cfg(test)]
@@ -142,7 +148,8 @@ mod tests {
     }
 
     fn line_of(run: &Run, noise: &NoiseVerdict) -> Option<String> {
-        machine_line(&run.header.plan, &run.header.machine, run.company.as_ref(), noise)
+        let line = machine_line(&run.header.plan, &run.header.machine, run.company.as_ref(), noise);
+        line.map(String::from)
     }
 
     fn noise(level: NoiseLevel) -> NoiseVerdict {

@@ -5,6 +5,7 @@ pub(crate) mod figures;
 pub(crate) mod machine_line;
 pub(crate) mod output;
 pub(crate) mod page;
+pub(crate) mod printout;
 pub(crate) mod table;
 pub(crate) mod terminal;
 pub(crate) mod tiles;

@@ -1,53 +1,63 @@
 //! Tables on a terminal: those of their columns that matter least go where it is too narrow, and
 //! what went is said below.
 
-use std::fmt::{self, Display};
-
+use analysis::marked::{MarkedText, SpanRole};
 use comfy_table::TableComponent::{HeaderLines, MiddleHeaderIntersections};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, presets};
 use textwrap::core::display_width;
-
-use crate::base::lines::table_width;
 
 /// Columns that a text takes at least where it is broken in its cell.
 const NARROWEST_TEXT: usize = 24;
 
 /// Rows below their heads, figures to the right.
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
-    columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+    columns: Vec<TableColumn>,
+    rows: Vec<Vec<MarkedText>>,
 }
 
-struct Column {
+#[derive(Clone, Debug)]
+struct TableColumn {
     head: String,
     is_text: bool,
     /// Which goes before which: the lowest first.
     goes: usize,
 }
 
+/// A row of cells of whatever is text.
+macro_rules! cells {
+    ($($cell:expr),* $(,)?) => { [$(::analysis::marked::MarkedText::from($cell)),*] };
+}
+pub(crate) use cells;
+
 impl Table {
-    /// Columns go from the last one on; the first two stay.
-    pub(crate) fn of(
+    /// Makes a table of figures. Columns go from the last one on; the first two stay.
+    pub(crate) fn new(
         heads: impl IntoIterator<Item = impl ToString>,
-        rows: impl IntoIterator<Item = impl IntoIterator<Item = impl ToString>>,
+        rows: impl IntoIterator<Item = impl IntoIterator<Item = impl Into<MarkedText>>>,
     ) -> Self {
         let heads: Vec<String> = heads.into_iter().map(|head| head.to_string()).collect();
         let count = heads.len();
-        let column = |(at, head)| Column { head, is_text: false, goes: 2 * count - at };
-        let cells = rows.into_iter().map(|row| row.into_iter().map(|cell| cell.to_string()));
-        Self {
-            columns: heads.into_iter().enumerate().map(column).collect(),
-            rows: cells.map(Iterator::collect).collect(),
+        let mut columns = Vec::new();
+        for (number, head) in heads.into_iter().enumerate() {
+            columns.push(TableColumn { head, is_text: false, goes: 2 * count - number });
         }
+        let mut table = Self { columns, rows: Vec::new() };
+        for row in rows {
+            table.rows.push(row.into_iter().map(Into::into).collect());
+        }
+        table
     }
 
-    /// Columns of words, which stand to the left and may be broken.
+    /// Says which columns are of words, which stand to the left and may be broken.
     pub(crate) fn texts(mut self, is_text: impl Fn(usize) -> bool) -> Self {
-        self.columns.iter_mut().enumerate().for_each(|(at, column)| column.is_text = is_text(at));
+        for (number, column) in self.columns.iter_mut().enumerate() {
+            column.is_text = is_text(number);
+        }
         self
     }
 
-    /// These go before all others, in this order.
+    /// Says which columns go before all others, in this order.
     pub(crate) fn first_to_go(mut self, heads: &[&str]) -> Self {
         for column in &mut self.columns {
             let place = heads.iter().position(|head| *head == column.head);
@@ -60,45 +70,113 @@ impl Table {
         self.rows.is_empty()
     }
 
-    fn cell(&self, row: usize, at: usize) -> &str {
-        self.rows[row].get(at).map_or("", String::as_str)
+    /// Whether a part of a cell is marked as `role`.
+    pub(crate) fn has(&self, role: SpanRole) -> bool {
+        let mut cells = self.rows.iter().flatten();
+        cells.any(|cell| cell.spans().iter().any(|span| span.role == role))
     }
 
-    /// Of the widest cell.
-    fn width_of(&self, at: usize) -> usize {
-        let cells = (0..self.rows.len()).map(|row| self.cell(row, at));
-        let cells = cells.chain([&*self.columns[at].head]);
-        cells.map(display_width).max().unwrap_or(0)
+    fn cell(&self, row: usize, column: usize) -> &str {
+        self.rows[row].get(column).map_or("", MarkedText::as_str)
     }
 
-    /// Of these columns, two blanks apart, with the blank at their end; with `is_broken` text is.
+    /// Returns the width of the widest cell, in columns of the terminal.
+    fn width_of(&self, column: usize) -> usize {
+        let mut width = display_width(&self.columns[column].head);
+        for row in 0..self.rows.len() {
+            width = width.max(display_width(self.cell(row, column)));
+        }
+        width
+    }
+
+    /// Returns the width of these columns, two blanks apart, with the blank at their end. With
+    /// `is_broken` words are broken in their cells.
     fn width(&self, shown: &[usize], is_broken: bool) -> usize {
-        let width = |at: &usize| match self.columns[*at].is_text && is_broken {
-            true => self.width_of(*at).min(NARROWEST_TEXT),
-            false => self.width_of(*at),
-        };
-        (shown.iter().map(|at| width(at) + 2).sum::<usize>()).saturating_sub(1)
+        let mut width = 0;
+        for column in shown {
+            let widest = self.width_of(*column);
+            let is_broken = is_broken && self.columns[*column].is_text;
+            width += 2 + if is_broken { widest.min(NARROWEST_TEXT) } else { widest };
+        }
+        width.saturating_sub(1)
     }
 
-    /// The columns that fit.
-    fn fitting(&self, most: usize) -> Vec<usize> {
+    /// Returns the columns that fit into `room`.
+    fn fitting(&self, room: usize) -> Vec<usize> {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let mut going = shown.get(2..).unwrap_or_default().to_vec();
-        going.sort_by_key(|at| self.columns[*at].goes);
-        for at in going {
-            if self.width(&shown, true) <= most {
+        going.sort_by_key(|column| self.columns[*column].goes);
+        for leaving in going {
+            if self.width(&shown, true) <= room {
                 break;
             }
-            shown.retain(|of| *of != at);
+            shown.retain(|column| *column != leaving);
         }
         shown
     }
 
-    /// What to type for the columns that are not shown.
+    /// Returns what to type for the columns that are not shown.
     fn left_out(&self, shown: &[usize]) -> Option<String> {
-        let is_left = |(at, of): &(usize, &Column)| !shown.contains(at) && !of.head.is_empty();
-        let left = self.columns.iter().enumerate().filter(is_left);
-        left_out(&left.map(|(_, of)| &*of.head).collect::<Vec<&str>>())
+        let mut names = Vec::new();
+        for (number, column) in self.columns.iter().enumerate() {
+            if !shown.contains(&number) && !column.head.is_empty() {
+                names.push(column.head.as_str());
+            }
+        }
+        left_out(&names)
+    }
+
+    /// Returns the rows in `room` columns of the terminal, with the marks of their cells, and what
+    /// stands below them. Marks of a table whose words are broken are lost.
+    pub(crate) fn rendered(&self, room: usize) -> (MarkedText, String) {
+        let shown = self.fitting(room);
+        let mut table = comfy_table::Table::new();
+        table.load_preset(presets::NOTHING);
+        table.set_style(HeaderLines, '-').set_style(MiddleHeaderIntersections, '-');
+        table.set_header(shown.iter().map(|column| &self.columns[*column].head));
+        for row in 0..self.rows.len() {
+            table.add_row(shown.iter().map(|column| self.cell(row, *column)));
+        }
+        let is_broken = self.width(&shown, false) > room;
+        if is_broken {
+            let width = u16::try_from(room).unwrap_or(u16::MAX);
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        }
+        for (column, number) in table.column_iter_mut().zip(&shown) {
+            let is_text = self.columns[*number].is_text;
+            let side = if is_text { CellAlignment::Left } else { CellAlignment::Right };
+            column.set_cell_alignment(side);
+            column.set_padding((0, 1));
+            if is_broken && !is_text && *number > 0 {
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        let text = table.to_string();
+        let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+        let text = lines.join("\n");
+        let rows = if is_broken { text.into() } else { self.marked(text, &shown) };
+        let below = self.left_out(&shown).map_or(String::new(), |left| format!("\n\n{left}"));
+        (rows, below)
+    }
+
+    /// Marks in a table's text what is marked in its cells: a row has its cells in their order.
+    fn marked(&self, text: String, shown: &[usize]) -> MarkedText {
+        let mut parts = Vec::new();
+        // Below the heads and the rule.
+        let mut start = text.match_indices('\n').nth(1).map_or(text.len(), |(at, _)| at + 1);
+        for row in &self.rows {
+            for column in shown {
+                let Some(cell) = row.get(*column) else { continue };
+                let Some(place) = text[start..].find(cell.trim()) else { continue };
+                let lead = cell.len() - cell.trim_start().len();
+                for span in cell.spans() {
+                    let from = (start + place + span.range.start).saturating_sub(lead);
+                    parts.push((from..from + span.range.len(), span.role));
+                }
+                start += place + cell.trim().len();
+            }
+        }
+        MarkedText::with_spans(text, parts)
     }
 }
 
@@ -109,49 +187,35 @@ pub(crate) fn left_out(names: &[&str]) -> Option<String> {
         .then(|| format!("--wide shows {} more {columns}: {}", names.len(), names.join(", ")))
 }
 
-impl Display for Table {
-    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let most = table_width();
-        let shown = self.fitting(most);
-        let mut table = comfy_table::Table::new();
-        table.load_preset(presets::NOTHING);
-        table.set_style(HeaderLines, '-').set_style(MiddleHeaderIntersections, '-');
-        table.set_header(shown.iter().map(|at| &self.columns[*at].head));
-        let cells = |row| shown.iter().map(move |at| self.cell(row, *at));
-        table.add_rows((0..self.rows.len()).map(cells));
-        let is_broken = self.width(&shown, false) > most;
-        if is_broken {
-            let width = u16::try_from(most).unwrap_or(u16::MAX);
-            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        }
-        for (column, at) in table.column_iter_mut().zip(&shown) {
-            let is_text = self.columns[*at].is_text;
-            let to = if is_text { CellAlignment::Left } else { CellAlignment::Right };
-            column.set_cell_alignment(to);
-            column.set_padding((0, 1));
-            if is_broken && !is_text && *at > 0 {
-                column.set_constraint(ColumnConstraint::ContentWidth);
-            }
-        }
-        write!(to, "{table}")?;
-        self.left_out(&shown).map_or(Ok(()), |left| write!(to, "\n\n{left}"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::base::lines::{with_tables, within};
 
     fn table() -> Table {
         let row = ["pipe by a pair of processes", "1922", "1878 to 1966", "2813", "8"];
-        Table::of(["link", "ns/switch", "interval", "ns/hop", "rounds"], [row])
+        Table::new(["link", "ns/switch", "interval", "ns/hop", "rounds"], [row])
+    }
+
+    fn shown_in(table: &Table, columns: usize) -> String {
+        let (rows, below) = table.rendered(columns);
+        format!("{rows}{below}")
+    }
+
+    #[test]
+    fn marks_of_cells_are_those_of_the_rows() {
+        let slower = || MarkedText::new(SpanRole::Worse, "slower");
+        let row = |link: &str| [MarkedText::from(link), slower(), "slower".into()];
+        let table = Table::new(["link", "", "note"], [row("pipe"), row("slower link")]);
+        let (text, _) = table.rendered(80);
+        let marked: Vec<&str> = text.spans().iter().map(|span| &text[span.range.clone()]).collect();
+        assert_eq!(marked, ["slower", "slower"]);
+        assert_eq!(text.spans()[1].range.start, text.rfind("slower  slower").expect("a row"));
     }
 
     #[test]
     fn what_matters_least_goes_and_is_named() {
         let shown = |columns, table: &Table| {
-            let text = within(columns, || table.to_string());
+            let text = shown_in(table, columns);
             let widest = text.lines().map(|line| line.trim_end().len()).max();
             assert!(widest <= Some(columns), "{text}");
             text
@@ -164,13 +228,13 @@ mod tests {
         assert!(other.ends_with("--wide shows 1 more column: ns/hop"), "{other}");
         let two = shown(58, &table());
         assert!(two.ends_with("--wide shows 2 more columns: ns/hop, rounds"), "{two}");
-        let whole = within(40, || with_tables(true, || table().to_string()));
+        let whole = shown_in(&table(), usize::MAX);
         assert_eq!(whole, all);
     }
 
     #[test]
     fn words_are_broken_in_their_cell_before_a_figure_goes() {
-        let broken = within(66, || table().texts(|at| at == 0).to_string());
+        let broken = shown_in(&table().texts(|at| at == 0), 66);
         assert!(broken.contains("rounds") && !broken.contains("--wide"), "{broken}");
         let lines: Vec<&str> = broken.lines().map(str::trim_end).collect();
         assert!(lines[2].starts_with("pipe by a pair"), "{broken}");

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use analysis::estimate::Estimate;
 use analysis::marked;
-use analysis::marked::MarkedText;
+use analysis::marked::{MarkedText, SpanRole};
 use analysis::noise::{NoiseLevel, NoiseVerdict};
-use analysis::quote::{BestEstimate, NotQuotable, ROUGH_MARK};
+use analysis::quote::{BestEstimate, NotQuotable};
 use analysis::record::CpuSpeed;
 use charts::{Figure, Look};
 use clap::Args;
@@ -19,8 +19,8 @@ pub(crate) use rundata::words::list as cpu_list;
 use rundata::words::{self, plain};
 
 use super::machine_line::machine_line;
-use super::table::Table;
-use crate::base::lines;
+use super::printout::{Printout, printout};
+use crate::base::lines::Layout;
 pub(crate) use crate::base::lines::WIDTH;
 
 /// `AMD EPYC, Linux 6.1`.
@@ -39,14 +39,6 @@ pub(crate) fn heading(header: &Header) -> String {
 pub(crate) fn place(path: Option<&Path>) -> String {
     let file = path.map_or("not stored".to_string(), |path| path.display().to_string());
     format!("run file: {file}")
-}
-
-/// Rows below their columns, all to the right.
-pub(crate) fn table(
-    heads: impl IntoIterator<Item = impl ToString>,
-    rows: impl IntoIterator<Item = impl IntoIterator<Item = impl ToString>>,
-) -> Table {
-    Table::of(heads, rows)
 }
 
 /// Three significant digits or all before the point; a dash for what is not known.
@@ -70,25 +62,31 @@ const BY_CPU_TIME: &str = "c~";
 /// Stands behind a figure at full speed that rests on few rounds.
 const FEW_ROUNDS: &str = "'";
 
-/// A figure in a table with the mark of its kind: none at full speed, `~` on a shared core, `c~` by
-/// CPU time, `'` in few rounds.
-pub(crate) fn marked(answer: &BestEstimate, figure: &str) -> String {
+/// Returns a figure with the mark of its kind: none at full speed, `~` on a shared core, `c~` by CPU
+/// time, `'` in few rounds.
+pub(crate) fn marked(answer: &BestEstimate, figure: &str) -> MarkedText {
     if answer.is_by_cpu_time() {
-        return format!("{BY_CPU_TIME}{figure}");
+        return MarkedText::new(SpanRole::ByCpuTime, format!("{BY_CPU_TIME}{figure}"));
     }
-    let is_few = !answer.is_rough() && answer.few_rounds().is_some();
-    format!("{}{figure}{}", answer.mark(), if is_few { FEW_ROUNDS } else { "" })
+    let figure = format!("{}{figure}", answer.mark());
+    if answer.is_rough() {
+        return MarkedText::new(SpanRole::NotAtFullSpeed, figure);
+    }
+    match answer.few_rounds() {
+        Some(_) => MarkedText::new(SpanRole::FewRounds, figure + FEW_ROUNDS),
+        None => figure.into(),
+    }
 }
 
-/// A figure alone, marked with its kind; a dash where nothing is known.
-pub(crate) fn told_value(told: Told) -> String {
+/// Returns a figure alone, marked with its kind; a dash where nothing is known.
+pub(crate) fn told_value(told: Told) -> MarkedText {
     match told {
         Some(Ok(answer)) => marked(&answer, &figure(answer.value())),
-        _ => figure(None),
+        _ => figure(None).into(),
     }
 }
 
-/// The interval of a figure, or why there is none; a dash without an estimate.
+/// Returns the interval of a figure, or why there is none; a dash without an estimate.
 pub(crate) fn told_interval(told: Told) -> String {
     match told {
         None => "-".to_string(),
@@ -100,27 +98,27 @@ pub(crate) fn told_interval(told: Told) -> String {
     }
 }
 
-/// A figure with its interval, or why there is no figure; a dash without an estimate.
-pub(crate) fn told_words(told: Told) -> String {
+/// Returns a figure with its interval, or why there is no figure; a dash without an estimate.
+pub(crate) fn told_words(told: Told) -> MarkedText {
     let interval = told_interval(told);
     match told {
-        Some(Ok(_)) => format!("{} ({interval})", told_value(told)),
-        _ => interval,
+        Some(Ok(_)) => marked![told_value(told), format!(" ({interval})")],
+        _ => interval.into(),
     }
 }
 
-/// Of a cost.
-pub(crate) fn value(estimate: Option<Estimate>) -> String {
+/// Returns a cost alone, as [`told_value`].
+pub(crate) fn value(estimate: Option<Estimate>) -> MarkedText {
     told_value(cost(estimate))
 }
 
-/// Of a cost.
+/// Returns the interval of a cost, as [`told_interval`].
 pub(crate) fn interval(estimate: Option<Estimate>) -> String {
     told_interval(cost(estimate))
 }
 
-/// Of a cost.
-pub(crate) fn estimate_words(estimate: Option<Estimate>) -> String {
+/// Returns a cost with its interval, as [`told_words`].
+pub(crate) fn estimate_words(estimate: Option<Estimate>) -> MarkedText {
     told_words(cost(estimate))
 }
 
@@ -130,8 +128,15 @@ pub(crate) const TO_FIND_OUT: &str = "to find out: ";
 /// How the note begins that a budget is too short, which is printed by default.
 pub(crate) const TOO_SHORT: &str = "Measured";
 
-/// The same in runs of before.
+/// How the note began in runs of before.
 const TOO_SHORT_BEFORE: &str = "budget:";
+
+/// Returns the notes on a budget that was too short.
+fn too_short(header: &Header) -> impl Iterator<Item = MarkedText> + '_ {
+    let is_short =
+        |note: &&String| [TOO_SHORT, TOO_SHORT_BEFORE].iter().any(|begin| note.starts_with(begin));
+    header.notices.iter().filter(is_short).map(MarkedText::from)
+}
 
 /// Heading of what `at_clock` gives, behind what the cycles are of.
 pub(crate) const GHZ: &str = "GHz";
@@ -141,8 +146,8 @@ pub(crate) const CLOCK_LEGEND: &str = "cycles, GHz: the figure in cycles of the 
     and that clock; -: unknown, or not reliable\n";
 
 /// A cost in cycles of the core's clock, and that clock in GHz: columns of `--wide`.
-pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [String; 2] {
-    [value(cycles), clock_ghz.map_or("-".to_string(), |ghz| format!("{ghz:.2}"))]
+pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [MarkedText; 2] {
+    [value(cycles), clock_ghz.map_or("-".to_string(), |ghz| format!("{ghz:.2}")).into()]
 }
 
 fn cost(estimate: Option<Estimate>) -> Told {
@@ -221,11 +226,11 @@ pub(crate) struct Text {
     /// What follows the machine in the heading.
     pub(crate) heading: String,
     /// The table that the answer rests on, ending with a newline.
-    pub(crate) table: String,
+    pub(crate) table: Printout,
     /// Further tables and legends, ending with a newline, for --verbose.
-    pub(crate) details: String,
+    pub(crate) details: Printout,
     /// Lines of its own, what matters most first.
-    pub(crate) findings: Vec<String>,
+    pub(crate) findings: Vec<MarkedText>,
 }
 
 /// Lines below a table that are printed by default.
@@ -240,50 +245,51 @@ pub(crate) struct Common<'a> {
     pub(crate) precision: Option<f64>,
 }
 
-/// The report of a run, ending with a newline: the answer, the table, the lines that matter; with
-/// `verbose` all that is known.
+/// Returns the report of a run, ending with a newline: the answer, the table, the lines that matter;
+/// with `verbose` all that is known.
 pub(crate) fn report(
     run: &Run,
     text: Text,
     common: &Common,
     path: Option<&Path>,
     view: View,
-) -> MarkedText {
+) -> Printout {
     let Text { headline, heading: setting, table, details, findings } = text;
-    let mut parts = vec![sentence(run.unfinished(), headline)];
+    let mut parts = vec![Printout::from(sentence(run.unfinished(), headline))];
     if view.verbose {
         parts.push(format!("{}{setting}", heading(&run.header)).into());
     }
-    parts.push(format!("{table}{}", legend_of_marks(&table)).into());
+    let legend = legend_of_marks(|role| table.has_cell(role));
+    parts.push(printout![table, legend]);
     let mut lines = failures(run);
     if view.verbose {
         lines.extend(doubt(run, common));
-        parts.push(details.into());
+        parts.push(details);
         lines.extend(findings);
         lines.extend(machine_lines(run, common));
-        lines.push(place(path));
+        lines.push(place(path).into());
     } else {
         lines.extend(stopped_line(run, common));
         let (header, company) = (&run.header, run.company.as_ref());
         lines.extend(machine_line(&header.plan, &header.machine, company, common.noise));
-        lines.extend(run.header.notices.iter().filter(is_too_short).cloned());
-        lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
+        lines.extend(too_short(&run.header));
+        lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}").into()));
         lines.extend(findings);
         lines.truncate(MOST_LINES);
     }
-    parts.push(lines.join("\n").into());
-    page(&parts)
+    parts.push(MarkedText::join(lines, "\n").into());
+    Printout::paragraphs(parts)
 }
 
-/// What the mark of figures means that are not at full speed, below a table that has such.
-fn legend_of_marks(table: &str) -> String {
+/// Returns what the marks of figures mean, below a table that has such, as `has` says.
+fn legend_of_marks(has: impl Fn(SpanRole) -> bool) -> String {
     let mut legend = String::new();
-    if table.replace(BY_CPU_TIME, "").contains(ROUGH_MARK) {
+    if has(SpanRole::NotAtFullSpeed) {
         legend += ROUGH_LEGEND;
     }
-    let others = [(BY_CPU_TIME, CPU_TIME_LEGEND), (FEW_ROUNDS, FEW_ROUNDS_LEGEND)];
-    for (mark, meaning) in others {
-        if table.contains(mark) {
+    let others = [(SpanRole::ByCpuTime, CPU_TIME_LEGEND), (SpanRole::FewRounds, FEW_ROUNDS_LEGEND)];
+    for (role, meaning) in others {
+        if has(role) {
             legend += if legend.is_empty() { "\n" } else { "" };
             legend += meaning;
         }
@@ -302,78 +308,72 @@ const CPU_TIME_LEGEND: &str =
 /// Said once, below a table with such figures.
 const FEW_ROUNDS_LEGEND: &str = "' at full speed in few rounds: raise --budget\n";
 
-fn is_too_short(note: &&String) -> bool {
-    [TOO_SHORT, TOO_SHORT_BEFORE].iter().any(|begin| note.starts_with(begin))
-}
-
-/// Parts of a report with an empty line between them, ending with a newline. Empty ones are left
-/// out.
-pub(crate) fn page(parts: &[MarkedText]) -> MarkedText {
-    let parts: Vec<MarkedText> = parts.iter().map(trimmed).collect();
-    let parts = parts.into_iter().filter(|part| !part.is_empty());
-    MarkedText::join(parts, "\n\n") + "\n"
-}
-
-/// Without blanks at the ends of lines, and without empty lines around.
-fn trimmed(text: &MarkedText) -> MarkedText {
-    let (mut lines, mut start) = (Vec::new(), 0);
-    for line in text.split('\n') {
-        lines.push(text.slice(start..start + line.trim_end().len()));
-        start += line.len() + 1;
+/// Returns the cases that could not be measured, always or in some rounds.
+fn failures(run: &Run) -> Vec<MarkedText> {
+    let mut lines = Vec::new();
+    for number in 0..run.header.plan.cases.len() {
+        let failure = run.failures.iter().rev().find(|failure| failure.case == number);
+        let Some(failure) = failure else { continue };
+        let is_measured = run.samples.iter().any(|sample| sample.case() == number);
+        let what = if is_measured { "failed in some rounds" } else { "not measured" };
+        let title = run.header.plan.title(number);
+        lines.push(format!("{what}: {title}: {}", failure.message).into());
     }
-    let is_line = |line: &MarkedText| !line.is_empty();
-    let first = lines.iter().position(is_line).unwrap_or(lines.len());
-    let end = lines.iter().rposition(is_line).map_or(first, |last| last + 1);
-    MarkedText::join(lines.drain(first..end), "\n")
+    lines
 }
 
-/// Cases that could not be measured, always or in some rounds.
-fn failures(run: &Run) -> Vec<String> {
-    let failed = (0..run.header.plan.cases.len()).filter_map(|number| {
-        let failure = run.failures.iter().rev().find(|failure| failure.case == number)?;
-        let measured = run.samples.iter().any(|sample| sample.case() == number);
-        let further = if measured { "failed in some rounds" } else { "not measured" };
-        Some(format!("{further}: {}: {}", run.header.plan.title(number), failure.message))
-    });
-    failed.collect()
+/// Returns why the figures are to be taken with care: how the run ended, and what the machine was
+/// like.
+fn doubt(run: &Run, common: &Common) -> Vec<MarkedText> {
+    let is_noisy = matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    let mut lines: Vec<MarkedText> = stopped_line(run, common).into_iter().collect();
+    if is_noisy {
+        lines.push(marked!["machine: ", common.noise.in_words()]);
+    }
+    lines
 }
 
-/// Why the figures are to be taken with care: how the run ended, and what the machine was like.
-fn doubt(run: &Run, common: &Common) -> Vec<String> {
-    let noisy = matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
-    let machine = noisy.then(|| format!("machine: {}", common.noise.in_words()));
-    stopped_line(run, common).into_iter().chain(machine).collect()
-}
-
-/// Why a run ended that is short of something.
-fn stopped_line(run: &Run, common: &Common) -> Option<String> {
-    let ended = run.end.as_ref().map(|end| end.reason);
-    let is_short = common.precision.is_none() && run.header.plan.stopping.precision > 0.0;
-    let stopped = match ended {
-        Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => is_short,
+/// Returns why a run ended that is short of something.
+fn stopped_line(run: &Run, common: &Common) -> Option<MarkedText> {
+    let is_short = match run.end.as_ref().map(|end| end.reason) {
+        Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => {
+            common.precision.is_none() && run.header.plan.stopping.precision > 0.0
+        }
         Some(StopReason::Interrupted | StopReason::Failed) | None => true,
     };
-    stopped.then(|| stop_words(run, common))
+    is_short.then(|| stop_words(run, common).into())
 }
 
-/// What is known of the machine, of the run's end and of what was asked for.
-fn machine_lines(run: &Run, common: &Common) -> Vec<String> {
-    let said = doubt(run, common);
-    let mut lines: Vec<String> = Vec::new();
-    lines.extend(common.ns_per_tick.map(|ns| {
+/// Returns what is known of the machine, of the run's end and of what was asked for, without what
+/// [`doubt`] says.
+fn machine_lines(run: &Run, common: &Common) -> Vec<MarkedText> {
+    let mut lines: Vec<MarkedText> = Vec::new();
+    if let Some(ns) = common.ns_per_tick {
         let mhz = 1000.0 / ns;
-        format!(
-            "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), independent of \
-                the core's clock"
-        )
-    }));
-    lines.push(format!("machine: {}", common.noise.in_words()));
-    lines.extend(common.speed.iter().map(speed_words));
-    lines.extend(run.company.as_ref().and_then(CompetingTasks::line));
-    lines.push(stop_words(run, common));
-    lines.extend(run.header.notices.iter().map(|notice| format!("note: {notice}")));
-    lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}")));
-    lines.retain(|line| !said.contains(line));
+        lines.push(
+            format!(
+                "ticks: of the time-stamp counter, {ns:.4} ns each ({mhz:.0} MHz), independent of \
+                 the core's clock"
+            )
+            .into(),
+        );
+    }
+    if !matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable) {
+        lines.push(marked!["machine: ", common.noise.in_words()]);
+    }
+    for speed in common.speed {
+        lines.push(speed_words(speed).into());
+    }
+    lines.extend(run.company.as_ref().and_then(CompetingTasks::line).map(MarkedText::from));
+    if stopped_line(run, common).is_none() {
+        lines.push(stop_words(run, common).into());
+    }
+    for notice in &run.header.notices {
+        lines.push(format!("note: {notice}").into());
+    }
+    for warning in &run.warnings {
+        lines.push(format!("warning: {warning}").into());
+    }
     lines
 }
 
@@ -466,9 +466,11 @@ pub(crate) fn reason_words(reason: StopReason) -> &'static str {
 }
 
 /// A chart within a report, wherever that goes, and an empty line below it; nothing without one.
-pub(crate) fn drawn(figure: Option<Figure>) -> String {
-    let look = Look { columns: lines::width().min(WIDTH), colour: false, unicode: true };
-    figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look) + "\n")
+pub(crate) fn drawn(figure: Option<Figure>) -> Printout {
+    let columns = Layout::terminal().prose.min(WIDTH);
+    let look = Look { columns, colour: false, unicode: true };
+    let lines = figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look) + "\n");
+    Printout::drawing(lines)
 }
 
 #[cfg(test)]
@@ -476,20 +478,25 @@ mod tests {
     use analysis::estimate::Speed;
 
     use super::*;
+    use crate::report::table::Table;
 
     #[test]
-    fn each_kind_of_figure_has_its_mark() {
+    fn each_kind_of_figure_has_its_mark_and_its_legend() {
         let full = Estimate::at_full_speed(1500.0, 10.0, 20, 0.0, 0.95).expect("an estimate");
-        let of = |speed: Speed| value(Some(Estimate { speed, ..full }));
-        assert_eq!(of(Speed::Full), "1500");
-        assert_eq!(of(Speed::FewRounds), "1500'");
-        assert_eq!(of(Speed::Contended), "~1500");
-        assert_eq!(of(Speed::NotAlone), "~1500");
-        assert_eq!(of(Speed::CpuTime), "c~1500");
-        assert_eq!(legend_of_marks("1500"), "");
-        assert_eq!(legend_of_marks("~1500"), ROUGH_LEGEND);
-        assert_eq!(legend_of_marks("c~1500"), format!("\n{CPU_TIME_LEGEND}"));
-        let all = legend_of_marks("~1500 c~1500 1500'");
+        let shown = |speed: Speed| value(Some(Estimate { speed, ..full }));
+        let legend = |figures: &[MarkedText]| {
+            let table = Printout::from(Table::new(["ns"], figures.iter().map(|of| [of.clone()])));
+            legend_of_marks(|role| table.has_cell(role))
+        };
+        let [full, few, shared, competing, by_cpu_time] =
+            [Speed::Full, Speed::FewRounds, Speed::Contended, Speed::NotAlone, Speed::CpuTime]
+                .map(shown);
+        assert_eq!((&*full, &*few, &*shared), ("1500", "1500'", "~1500"));
+        assert_eq!((&*competing, &*by_cpu_time), ("~1500", "c~1500"));
+        assert_eq!(legend(std::slice::from_ref(&full)), "");
+        assert_eq!(legend(std::slice::from_ref(&shared)), ROUGH_LEGEND);
+        assert_eq!(legend(std::slice::from_ref(&by_cpu_time)), format!("\n{CPU_TIME_LEGEND}"));
+        let all = legend(&[full, few, shared, competing, by_cpu_time]);
         assert_eq!(all, format!("{ROUGH_LEGEND}{CPU_TIME_LEGEND}{FEW_ROUNDS_LEGEND}"));
     }
 

@@ -57,16 +57,12 @@ fn sample(round: u32) -> Sample {
     Sample {
         case: 0,
         round,
-        sample: 0,
         laps: 5000,
         hops: 10_000,
         elapsed_ns: 10_000_000,
         counters: Counters { voluntary: 10_000, cpu_ns: 10_200_000, ..Counters::default() },
         steal_ns: Some(0),
-        setup_ns: 0,
-        slices: None,
-        triples: None,
-        huge_page_bytes: None,
+        ..Sample::default()
     }
 }
 

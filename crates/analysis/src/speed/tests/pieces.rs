@@ -136,16 +136,13 @@ fn launch(model: Model, seed: u64) -> (Vec<Sample>, (u32, u32)) {
         Sample {
             case: 0,
             round,
-            sample: 0,
             laps: 1,
             hops: 2,
             elapsed_ns: 8_000_000,
             counters,
             steal_ns: Some(0),
-            setup_ns: 0,
-            slices: None,
             triples: Some(triples.into()),
-            huge_page_bytes: None,
+            ..Sample::default()
         }
     };
     let samples = (0..ROUNDS).map(worker).collect();

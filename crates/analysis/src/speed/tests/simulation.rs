@@ -197,7 +197,6 @@ fn worker(
     let plain = Sample {
         case,
         round,
-        sample: 0,
         laps,
         hops: laps * members,
         elapsed_ns: 30_000_000,
@@ -206,11 +205,7 @@ fn worker(
             migrations: Some(0),
             ..Counters::default()
         },
-        steal_ns: None,
-        setup_ns: 0,
-        slices: None,
-        triples: None,
-        huge_page_bytes: None,
+        ..Sample::default()
     };
     let mut sample = cut(plain, SLICES as u64, |_| true);
     let slices = sample.slices.as_mut().unwrap();

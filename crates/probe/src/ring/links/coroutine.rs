@@ -1,7 +1,8 @@
-//! A switch without the kernel: stackful coroutines on one thread. The floor of all links.
+//! A switch without the kernel: stackful coroutines on one thread, the cheapest of all links.
 //!
-//! A coroutine can only hand back to who resumed it, so the leader resumes the others one after the
-//! other: a lap of N hops makes 2 (N - 1) switches of stacks, one a hop in a ring of two.
+//! A coroutine can only hand control back to the one that resumed it. The leader therefore resumes
+//! the others one after the other: a lap of N hops makes 2 (N - 1) switches of stacks, which is one
+//! per hop in a ring of two.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -10,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use model::ring::Case;
+use rundata::ring::Case;
 use rustix::io::Errno;
 use rustix::thread::gettid;
 
@@ -20,16 +21,16 @@ use crate::ring::member::{HopWork, RingMember, follow};
 use crate::ring::others::OtherMembers;
 use crate::sys::SharedArea;
 
-/// The token is handed over in a register.
+/// Coroutines that hand the token over in a register.
 pub struct CoroutineLink;
 
-type Member = Coroutine<u8, u8, (), DefaultStack>;
+type MemberCoroutine = Coroutine<u8, u8, (), DefaultStack>;
 
-/// The leader's ends: what it has sent and not yet handed over, and on the side of the receiver the
-/// others, all of whom it resumes in turn.
+/// Either end of the leader: the token that it has sent and not yet handed over, and in the
+/// receiving end the other members, which it resumes in turn.
 struct LeaderEnd {
     sent: Rc<Cell<u8>>,
-    others: Vec<Member>,
+    others: Vec<MemberCoroutine>,
 }
 
 impl LinkEnd for LeaderEnd {
@@ -52,7 +53,7 @@ impl LinkEnd for LeaderEnd {
     }
 }
 
-/// Either end of a member, within its coroutine.
+/// Either end of another member, used within its coroutine.
 #[derive(Clone, Copy)]
 struct MemberEnd<'a> {
     yielder: &'a Yielder<u8, u8>,
@@ -73,20 +74,20 @@ impl LinkEnd for MemberEnd<'_> {
 }
 
 impl RingMaker for CoroutineLink {
-    fn make<W: HopWork>(
+    fn build<W: HopWork>(
         case: &Case,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
-        _: bool,
+        _has_solos: bool,
     ) -> Result<BuiltRing, RingError> {
         let area = shared_area(case.members, false)?;
         let mut others = Vec::with_capacity(case.members as usize - 1);
         for number in 1..case.members {
-            let own = work().map_err(|errno| no_memory(case, errno))?;
-            let mut member = member(&area, number, own).map_err(|error| {
+            let member_work = work().map_err(|errno| no_memory(case, errno))?;
+            let mut member = new_member(&area, number, member_work).map_err(|error| {
                 let errno = Errno::from_io_error(&error).unwrap_or(Errno::NOMEM);
                 RingError::refused(case.members, number, ("mmap", errno))
             })?;
-            // To its first receive; what it hands back there is no token yet.
+            // Runs it up to its first receive, where it hands back no token yet.
             let _ = member.resume(0);
             others.push(member);
         }
@@ -94,12 +95,17 @@ impl RingMaker for CoroutineLink {
         let sender = LeaderEnd { sent: Rc::clone(&sent), others: Vec::new() };
         let receiver = LeaderEnd { sent, others };
         let work = work().map_err(|errno| no_memory(case, errno))?;
-        let leader = Box::new(RingMember { sender, receiver, work, own: None });
+        let leader = Box::new(RingMember { sender, receiver, work, solo_ends: None });
         Ok(BuiltRing { leader, area, others: OtherMembers::default() })
     }
 }
 
-fn member<W: HopWork>(area: &Arc<SharedArea>, number: u32, work: W) -> std::io::Result<Member> {
+/// Creates a coroutine that follows the leader as a member.
+fn new_member<W: HopWork>(
+    area: &Arc<SharedArea>,
+    number: u32,
+    work: W,
+) -> std::io::Result<MemberCoroutine> {
     let area = Arc::clone(area);
     let stack = DefaultStack::new(STACK_BYTES)?;
     Ok(Coroutine::with_stack(stack, move |yielder: &Yielder<u8, u8>, _| {
@@ -107,9 +113,9 @@ fn member<W: HopWork>(area: &Arc<SharedArea>, number: u32, work: W) -> std::io::
         cell.tid.store(gettid().as_raw_pid() as u32, Ordering::Release);
         let sent = Cell::new(0);
         let end = MemberEnd { yielder, sent: &sent };
-        let mut seat = RingMember { sender: end, receiver: end, work, own: None };
+        let mut seat = RingMember { sender: end, receiver: end, work, solo_ends: None };
         let followed = follow(&mut seat, &area, cell);
-        // The last token is handed over like all others; the member is not resumed after that.
+        // Hands over the last token like all others; the member is not resumed after that.
         if followed.is_ok() {
             yielder.suspend(sent.get());
         }

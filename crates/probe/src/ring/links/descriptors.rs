@@ -1,7 +1,7 @@
-//! Links whose two ends are descriptors: the pipe, Sloan's link and the one that others are
-//! compared with (pipe(2)), also read and written by io_uring(7); the FIFO, a pipe with a name
-//! (fifo(7)), and the POSIX message queue (mq_overview(7)), whose names are removed as soon as both
-//! ends are open; pairs of connected sockets (socketpair(2)); the event counter (eventfd(2)).
+//! Links whose two ends are descriptors: the pipe (pipe(2)), which was Sloan's link and is the one
+//! that others are compared with, also by io_uring(7); the FIFO, a pipe with a name (fifo(7)); the
+//! POSIX message queue (mq_overview(7)); pairs of connected sockets (socketpair(2)); the event
+//! counter (eventfd(2)). Names of FIFOs and queues are removed as soon as both ends are open.
 
 use std::ffi::CString;
 use std::os::fd::OwnedFd;
@@ -18,7 +18,7 @@ use crate::random::random_number;
 use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
 use crate::sys::{PosixQueue, UringLink, fifo_unlinked, unshare};
 
-/// One byte: one write(2), one read(2).
+/// A byte goes by one write(2) and one read(2).
 impl LinkEnd for OwnedFd {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
@@ -37,7 +37,7 @@ impl LinkEnd for OwnedFd {
     }
 }
 
-/// Bytes through a pipe.
+/// The token is a byte in a pipe.
 pub struct PipeLink;
 
 impl Link for PipeLink {
@@ -49,19 +49,19 @@ impl Link for PipeLink {
     }
 }
 
-/// Bytes through a pipe with a name.
+/// The token is a byte in a pipe that had a name.
 pub struct FifoLink;
 
 impl Link for FifoLink {
     type End = OwnedFd;
 
     fn channel(_: &ChannelPlace) -> Result<(OwnedFd, OwnedFd), CallError> {
-        fifo_unlinked(&own_name(&std::env::temp_dir(), ".fifo").in_call("mkfifo")?)
+        fifo_unlinked(&unused_name(&std::env::temp_dir(), ".fifo").in_call("mkfifo")?)
     }
 }
 
-/// Bytes through a pair of local stream sockets, or datagrams of one byte: then the end that reads
-/// does not notice when the other one is gone.
+/// The token is a byte in a pair of local stream sockets, or a datagram of one byte. The reader of
+/// datagrams does not notice when the other end is gone.
 pub struct SocketLink<const DATAGRAMS: bool>;
 
 impl<const DATAGRAMS: bool> Link for SocketLink<DATAGRAMS> {
@@ -73,7 +73,7 @@ impl<const DATAGRAMS: bool> Link for SocketLink<DATAGRAMS> {
     }
 }
 
-/// The token travels as the count of an eventfd, which has no buffer.
+/// The token is the count of an eventfd, which has no buffer.
 pub struct EventfdLink(OwnedFd);
 
 impl Link for EventfdLink {
@@ -81,8 +81,8 @@ impl Link for EventfdLink {
 
     fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
         let counter = eventfd(0, EventfdFlags::CLOEXEC).in_call("eventfd")?;
-        let other = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
-        Ok((Self(counter), Self(other)))
+        let receiver = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
+        Ok((Self(counter), Self(receiver)))
     }
 }
 
@@ -103,41 +103,44 @@ impl LinkEnd for EventfdLink {
     }
 }
 
-/// A message of one byte through a POSIX queue that holds one.
+/// The token is a message of one byte in a POSIX queue for one message.
 impl Link for PosixQueue {
     type End = Self;
 
-    /// A namespace takes the queues with it, whatever kills the ring. Where it is refused, the
-    /// vfork helper keeps their names from staying behind. Not by way of a user namespace: users
-    /// that it does not map have no POSIX queues in it (EOVERFLOW).
+    /// Moves the leader into an IPC namespace, which ends with all its queues however the ring
+    /// ends. If it is refused, the vfork helper sees to it that no name stays behind. A user
+    /// namespace is no way around: users that it does not map have no POSIX queues in it
+    /// (EOVERFLOW).
     fn prepare() -> Result<(), CallError> {
         let _ = unshare(UnshareFlags::NEWIPC);
         Ok(())
     }
 
     fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        Self::pair(&own_name(Path::new("/"), "").in_call("mq_open")?)
+        Self::pair(&unused_name(Path::new("/"), "").in_call("mq_open")?)
     }
 }
 
-/// A name in `folder` that nothing has and nobody can have foreseen: the folder may be everybody's.
-fn own_name(folder: &Path, end: &str) -> Result<CString, Errno> {
+/// Returns a random name in `folder`, which may be writable for everybody: nobody can take the name
+/// beforehand.
+fn unused_name(folder: &Path, end: &str) -> Result<CString, Errno> {
     let path = folder.join(format!("switchcost-{:016x}{end}", random_number()?));
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)
 }
 
-/// A pipe by io_uring: one io_uring_enter(2) to write it, one to read it.
+/// The token is a byte in a pipe, written by one io_uring_enter(2) and read by another.
 impl Link for UringLink {
     type End = Self;
 
     fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
         let (sender, receiver) = PipeLink::channel(place)?;
-        let end = |pipe| Self::new(pipe).in_call("io_uring_setup");
-        Ok((end(sender)?, end(receiver)?))
+        let sender = Self::new(sender).in_call("io_uring_setup")?;
+        let receiver = Self::new(receiver).in_call("io_uring_setup")?;
+        Ok((sender, receiver))
     }
 }
 
-/// What forbids io_uring, if it is forbidden.
+/// Explains an errno that means that io_uring is forbidden.
 pub fn io_uring_hint(errno: Errno) -> Option<String> {
     if !matches!(errno, Errno::PERM | Errno::ACCESS) {
         return None;
@@ -158,7 +161,7 @@ mod tests {
     /// Whoever could foresee it could have the name taken.
     #[test]
     fn no_name_in_the_temporary_folder_can_be_foreseen() {
-        let name = || own_name(Path::new("/tmp"), ".fifo").unwrap().into_string().unwrap();
+        let name = || unused_name(Path::new("/tmp"), ".fifo").unwrap().into_string().unwrap();
         let (one, other) = (name(), name());
         assert!(one.starts_with("/tmp/switchcost-") && one != other, "{one}");
         let random = one["/tmp/switchcost-".len()..].strip_suffix(".fifo").unwrap();

@@ -1,10 +1,12 @@
-//! Links whose token lies in shared memory: the futex (futex(2)), where the kernel only puts to
-//! sleep and wakes; the mutex and the condition variable of the C library (pthread_cond_wait(3));
-//! sched_yield(2), where no member sleeps and none is woken: every member looks for the token and,
-//! while it is elsewhere, offers its CPU to the next. Only the counted switches show what the
-//! scheduler does; then the semaphore and the message queue of System V (semop(2), msgop(2)).
+//! Links whose token lies in shared memory:
+//!
+//! - the futex (futex(2)): the kernel only puts to sleep and wakes;
+//! - the mutex and the condition variable of the C library (pthread_cond_wait(3));
+//! - sched_yield(2): members do not sleep but look for the token, and offer their CPU to the next
+//!   while it is elsewhere. Only the counted switches show what the scheduler does;
+//! - the semaphore and the message queue of System V (semop(2), msgop(2)).
 
-use model::ring::Kind;
+use rundata::ring::Kind;
 use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, futex, sched_yield};
 
@@ -13,8 +15,8 @@ use crate::sys::{
     SharedValue, SysvQueue, SysvSemaphore, TokenCondvar, TokenSlot, member_lost, own_namespace,
 };
 
-/// The token lies in the word that is waited on. The sender always wakes; who finds the token there
-/// already does not wait, so that a ring of one makes one call a hop, and a larger one two.
+/// The token lies in the word that is waited on. The sender always wakes. A receiver that finds the
+/// token does not wait: a ring of one makes one call per hop, a larger one two.
 #[derive(Clone)]
 pub struct FutexLink {
     slot: SharedValue<TokenSlot>,
@@ -25,7 +27,7 @@ impl Link for FutexLink {
     type End = Self;
 
     fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        // Threads use it as threads would: found by its address, not by the page behind it.
+        // Threads use a private futex, as programs do: the kernel finds it by its address.
         let flags = match place.kind {
             Kind::Process => futex::Flags::empty(),
             Kind::Thread => futex::Flags::PRIVATE,
@@ -58,7 +60,7 @@ impl LinkEnd for FutexLink {
     }
 }
 
-/// The token lies under a mutex, and a condition says that it is there.
+/// The token lies under a mutex; a condition variable announces it.
 impl Link for TokenCondvar {
     type End = SharedValue<Self>;
 
@@ -68,7 +70,7 @@ impl Link for TokenCondvar {
     }
 }
 
-/// There is nothing else to the link than the token.
+/// The token lies in a word that the receiver polls.
 #[derive(Clone)]
 pub struct YieldLink(SharedValue<TokenSlot>);
 
@@ -105,24 +107,27 @@ impl LinkEnd for YieldLink {
     }
 }
 
-// Objects of System V stay until somebody removes them, and removing one destroys it at once, also
-// for those who use it. A worker that is killed with -9 cannot remove anything, so the ring lives
-// in an IPC namespace of its own: the kernel takes that away with all that is in it when the last
-// member has ended.
+// Objects of System V exist until they are removed, and removing one destroys it at once, also for
+// its users. A worker that is killed with -9 cannot remove anything. The ring therefore lives in an
+// IPC namespace of its own: the kernel removes it and all its objects when the last member has
+// ended.
 
-/// What both links of System V need.
+/// Requirements of both links of System V.
 pub const NEEDS: &str = "System V IPC in a namespace of the ring's own: \
      CAP_SYS_ADMIN, or user namespaces without privilege";
 
-/// What helps against the refusal of a namespace.
+/// Explains an errno that means that a namespace was refused, and what helps.
 pub fn namespace_hint(errno: Errno) -> Option<String> {
-    matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSPC).then(|| {
+    if !matches!(errno, Errno::PERM | Errno::ACCESS | Errno::NOSPC) {
+        return None;
+    }
+    Some(
         "System V objects would outlive a killed ring, so they need an IPC namespace of the \
             ring's own. Run as root (in a container with CAP_SYS_ADMIN), or allow user \
             namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, \
             kernel.apparmor_restrict_unprivileged_userns)"
-            .to_string()
-    })
+            .to_string(),
+    )
 }
 
 impl Link for SysvSemaphore {

@@ -1,15 +1,14 @@
-//! Signals: a queued real-time signal that is waited for, never handled (sigqueue(3),
-//! sigwaitinfo(2)), and one caught by a handler: the memorandum's kill and pause (VENIX 1984,
-//! twosig), without the race in which the signal comes between the test and the pause. That one is
-//! blocked but within sigsuspend(2), which lets it in and waits in one.
+//! Links by signals: a queued real-time signal that is waited for and never handled (sigqueue(3),
+//! sigwaitinfo(2)), and a signal that a handler catches, like kill and pause of the memorandum
+//! (VENIX 1984, twosig). There a signal could arrive between the test and the pause; here it is
+//! blocked except within sigsuspend(2), which unblocks it and waits in one call.
 
 use rustix::io::Errno;
 
 use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
 use crate::sys::{CaughtSignal, QueuedSignal, SharedValue, TaskId, TokenSlot, catch};
 
-/// The token travels as the value of the signal, which is blocked all the time. It is sent to one
-/// thread by its id.
+/// The token is the value of a signal, which is always blocked. It is sent to one thread by its id.
 pub struct SignalLink {
     place: ChannelPlace,
     signal: QueuedSignal,
@@ -24,8 +23,9 @@ impl Link for SignalLink {
     }
 
     fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        let end = || Self { place: place.clone(), signal: QueuedSignal::new() };
-        Ok((end(), end()))
+        let sender = Self { place: place.clone(), signal: QueuedSignal::new() };
+        let receiver = Self { place: place.clone(), signal: QueuedSignal::new() };
+        Ok((sender, receiver))
     }
 }
 
@@ -46,7 +46,7 @@ impl LinkEnd for SignalLink {
     }
 }
 
-/// A signal has no room for a token: that lies in shared memory beside it.
+/// The token lies in shared memory, as this signal carries no value.
 #[derive(Clone)]
 pub struct HandlerSignalLink {
     place: ChannelPlace,
@@ -59,7 +59,7 @@ impl Link for HandlerSignalLink {
     type End = Self;
 
     fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        // The mask that is waited under is the same for every channel made after the first.
+        // After the first channel the mask to wait under is always the same.
         let signal = catch().in_call("sigaction")?;
         let slot = SharedValue::<TokenSlot>::new().in_call("mmap")?;
         let end = Self { place: place.clone(), aim: TaskId::default(), signal, slot };
@@ -76,9 +76,9 @@ impl LinkEnd for HandlerSignalLink {
 
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
-        // The signal is taken even if the token is there already: it is what is measured.
+        // Waits for the signal even if the token is there: the signal is what is measured.
         self.signal.wait();
-        // Another signal's handler ran: this one is still to come.
+        // If there is no token, another signal's handler ran: this signal is still to come.
         self.slot.take().ok_or(LinkError::Kernel(Errno::INTR))
     }
 

@@ -1,5 +1,5 @@
-//! TCP over the loopback device (tcp(7), 127.0.0.1). Each two neighbours have a connection, which
-//! carries bytes one way: the receiver's kernel answers each with a segment that only acknowledges.
+//! TCP over the loopback device (tcp(7), 127.0.0.1). Two neighbours share a connection that carries
+//! bytes one way: the receiving kernel answers each with a segment that only acknowledges.
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::OwnedFd;
@@ -95,7 +95,7 @@ pub fn loopback_hint(errno: Errno) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use model::ring::Kind;
+    use rundata::ring::Kind;
     use rustix::net::getpeername;
     use rustix::net::sockopt::tcp_nodelay;
 

@@ -1,4 +1,4 @@
-//! A program that runs already, of one process or several: what it used, and what it has done
+//! A program that runs already, of one or several processes: what it uses, and what it does
 //! meanwhile.
 
 use std::path::Path;
@@ -6,28 +6,28 @@ use std::process::{self as programs, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
-use model::trial::command::Progress;
+use rundata::trial::command::Progress;
 use rustix::io::Errno;
 
 use super::super::harness::TrialError;
-use super::CommandRuns;
+use super::{CommandRuns, RunTimes, to_i64};
 use crate::processes::descendants;
 use crate::program::{SwitchCounter, SwitchCounts, WatchError, WatchedProcess};
-use crate::sys::{TaskInstructions, monotonic_raw_ns, that_ends_with_us};
+use crate::sys::{TaskInstructions, end_with_this_process, monotonic_raw_ns};
 
-/// How often a command may fail to print a number.
-const MOST_TRIES: usize = 5;
+/// Number of times that a command may fail to print a number.
+const MAX_TRIES: usize = 5;
 
-/// A process of the program, from the beginning of a window on.
+/// A process of the program, watched from the beginning of a window on.
 struct ProgramProcess {
     process: WatchedProcess,
-    /// Instructions of all its threads; empty where another counter tells what was done.
+    /// Instruction counters of all its threads; empty if progress is known by other means.
     events: Vec<TaskInstructions>,
     count: SwitchCounter,
     before: ProcessReading,
 }
 
-/// What a process has done so far.
+/// Counts of a process so far.
 #[derive(Clone, Copy, Default)]
 struct ProcessReading {
     instructions: i64,
@@ -36,6 +36,7 @@ struct ProcessReading {
 }
 
 impl ProgramProcess {
+    /// Opens the instruction counters of a process, if they show its progress.
     fn find(process: WatchedProcess, progress: &Progress) -> Result<Self, String> {
         let tids = match progress {
             Progress::Instructions => process.tasks().map_err(|error| error.to_string())?,
@@ -63,7 +64,8 @@ impl ProgramProcess {
         })
     }
 
-    fn see(&mut self) -> Result<ProcessReading, WatchError> {
+    /// Reads the counts of the process so far.
+    fn read(&mut self) -> Result<ProcessReading, WatchError> {
         let mut instructions = 0;
         for event in &self.events {
             instructions += event
@@ -76,12 +78,12 @@ impl ProgramProcess {
     }
 }
 
-/// The processes of a program that live now, without this program: whoever started it may be
-/// measured.
+/// Finds the processes of a program that live now, without this program: the one that started it
+/// may be measured.
 ///
 /// # Errors
-/// Where none of those lives that were asked for, or one of them cannot be watched.
-fn members(
+/// If none of the processes in `subject` lives, or one of them cannot be watched.
+fn find_processes(
     subject: &[i32],
     has_children: bool,
     progress: &Progress,
@@ -96,48 +98,58 @@ fn members(
             Err(error) => return Err(format!("process {pid}: {error}")),
         }
     }
-    if let (true, Some(why)) = (found.is_empty(), ended) {
-        return Err(why);
+    if found.is_empty() {
+        if let Some(why) = ended {
+            return Err(why);
+        }
     }
     if has_children {
-        let children = descendants(root, subject).into_iter();
-        let children = children.filter(|pid| !runs_this_program(*pid));
-        found.extend(children.filter_map(|pid| WatchedProcess::find(root, pid).ok()));
+        for pid in descendants(root, subject) {
+            if !runs_this_program(pid) {
+                found.extend(WatchedProcess::find(root, pid).ok());
+            }
+        }
     }
-    let mut members = Vec::new();
+    let mut processes = Vec::new();
     for process in found {
         let pid = process.pid();
         match ProgramProcess::find(process, progress) {
-            Ok(member) => members.push(member),
+            Ok(program_process) => processes.push(program_process),
             // A process may end at any time.
             Err(_) if WatchedProcess::find(root, pid).is_err_and(|error| error.is_end()) => {}
             Err(why) => return Err(why),
         }
     }
-    Ok(members)
+    Ok(processes)
 }
 
-/// What a process has done so far; absent where it has ended.
-fn see_if_alive(member: &mut ProgramProcess) -> Result<Option<ProcessReading>, String> {
-    match member.see() {
-        Ok(seen) => Ok(Some(seen)),
+/// Reads the counts of a process; `None` if it has ended.
+fn read_if_alive(process: &mut ProgramProcess) -> Result<Option<ProcessReading>, String> {
+    match process.read() {
+        Ok(reading) => Ok(Some(reading)),
         Err(error) if error.is_end() => Ok(None),
-        Err(error) => Err(format!("process {}: {error}", member.process.pid())),
+        Err(error) => Err(format!("process {}: {error}", process.process.pid())),
     }
 }
 
+/// Returns whether a process runs the same file as this one.
 fn runs_this_program(pid: i32) -> bool {
-    let own = fs::read_link("/proc/self/exe").ok();
-    own.is_some() && fs::read_link(format!("/proc/{pid}/exe")).ok() == own
+    let own_file = fs::read_link("/proc/self/exe").ok();
+    own_file.is_some() && fs::read_link(format!("/proc/{pid}/exe")).ok() == own_file
 }
 
-/// What the whole program has done, where its user tells that.
-fn told(progress: &Progress) -> Result<i64, String> {
+/// Reads the progress of the whole program, if its user has said how; else 0.
+fn read_progress(progress: &Progress) -> Result<i64, String> {
     match progress {
         Progress::Instructions => Ok(0),
-        // A file that is being written may be empty for a moment.
         Progress::Printed(command) => {
-            (1..MOST_TRIES).find_map(|_| printed(command).ok()).map_or_else(|| printed(command), Ok)
+            for _ in 1..MAX_TRIES {
+                // A file that is being written may be empty for a moment.
+                if let Ok(number) = printed_number(command) {
+                    return Ok(number);
+                }
+            }
+            printed_number(command)
         }
         Progress::File(path) => {
             let found = fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
@@ -146,76 +158,83 @@ fn told(progress: &Progress) -> Result<i64, String> {
     }
 }
 
-/// The number that a shell command prints: the first word of its output.
-fn printed(command: &str) -> Result<i64, String> {
-    let failed = |why: String| format!("--progress '{command}': {why}");
+/// Runs a shell command; returns the number that it prints as the first word of its output.
+fn printed_number(command: &str) -> Result<i64, String> {
+    first_number(command).map_err(|why| format!("--progress '{command}': {why}"))
+}
+
+/// Runs a shell command and parses the first word of its output.
+fn first_number(command: &str) -> Result<i64, String> {
     let mut shell = programs::Command::new("/bin/sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stderr(Stdio::null());
-    that_ends_with_us(&mut shell);
-    let output = shell.output().map_err(|error| failed(error.to_string()))?;
+    end_with_this_process(&mut shell);
+    let output = shell.output().map_err(|error| error.to_string())?;
     if !output.status.success() {
-        return Err(failed(format!("it failed: {}", output.status)));
+        return Err(format!("it failed: {}", output.status));
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let word = text.split_whitespace().next().unwrap_or_default();
     word.parse().map_err(|_| {
-        failed(format!("accepted is a whole number as the first word of its output, not {word:?}"))
+        format!("accepted is a whole number as the first word of its output, not {word:?}")
     })
 }
 
-/// Looks for a window at the program's processes: those that live from its beginning to its end.
-pub(super) fn look(
+/// Watches the program for a window: its processes that live from the beginning to the end.
+pub(super) fn watch(
     subject: &[i32],
     has_children: bool,
     window_ns: u64,
     progress: &Progress,
 ) -> Result<CommandRuns, TrialError> {
-    let found = members(subject, has_children, progress).map_err(TrialError)?;
-    // What is asked first is asked first again: the window is the same for all.
-    let told_before = told(progress).map_err(TrialError)?;
+    let found = find_processes(subject, has_children, progress).map_err(TrialError)?;
+    // Everything is read in the same order before and after: the window is the same for all.
+    let progress_before = read_progress(progress).map_err(TrialError)?;
     let start_ns = monotonic_raw_ns();
-    let mut members = Vec::new();
-    for mut member in found {
-        if let Some(seen) = see_if_alive(&mut member).map_err(TrialError)? {
-            member.before = seen;
-            members.push(member);
+    let mut processes = Vec::new();
+    for mut process in found {
+        if let Some(reading) = read_if_alive(&mut process).map_err(TrialError)? {
+            process.before = reading;
+            processes.push(process);
         }
     }
     thread::sleep(Duration::from_nanos(window_ns));
-    let mut done = told(progress).map_err(TrialError)?.saturating_sub(told_before);
+    let progress_after = read_progress(progress).map_err(TrialError)?;
+    let mut done = progress_after.saturating_sub(progress_before);
     let end_ns = monotonic_raw_ns();
-    let (mut cpu_ns, mut more, mut living) = (0, SwitchCounts::default(), 0);
-    for member in &mut members {
-        let Some(after) = see_if_alive(member).map_err(TrialError)? else { continue };
-        let before = member.before;
+    let mut cpu_ns = 0;
+    let mut switches = SwitchCounts::default();
+    let mut living = 0;
+    for process in &mut processes {
+        let Some(after) = read_if_alive(process).map_err(TrialError)? else { continue };
+        let before = process.before;
         living += 1;
         done += after.instructions.saturating_sub(before.instructions);
         cpu_ns += after.cpu_ns.saturating_sub(before.cpu_ns);
-        more.voluntary += after.switches.voluntary.saturating_sub(before.switches.voluntary);
-        more.involuntary += after.switches.involuntary.saturating_sub(before.switches.involuntary);
+        switches.voluntary += after.switches.voluntary.saturating_sub(before.switches.voluntary);
+        switches.involuntary +=
+            after.switches.involuntary.saturating_sub(before.switches.involuntary);
     }
     if living == 0 {
         return Err(TrialError(format!("process {}: it has ended", subject[0])));
     }
-    let count = |of: u64| i64::try_from(of).unwrap_or(i64::MAX);
     Ok(CommandRuns {
-        runs: vec![[cpu_ns, end_ns - start_ns]],
+        runs: vec![RunTimes { cpu_ns, real_ns: end_ns - start_ns }],
         done,
-        preemptions: count(more.involuntary),
-        waits: count(more.voluntary),
+        preemptions: to_i64(switches.involuntary),
+        waits: to_i64(switches.voluntary),
     })
 }
 
-/// Whether all of that can be asked.
+/// Checks that everything which [`watch`] reads can be read.
 pub(super) fn check(
     subject: &[i32],
     has_children: bool,
     progress: &Progress,
 ) -> Result<(), String> {
-    let mut members = members(subject, has_children, progress)?;
-    told(progress)?;
-    for member in &mut members {
-        see_if_alive(member)?;
+    let mut processes = find_processes(subject, has_children, progress)?;
+    read_progress(progress)?;
+    for process in &mut processes {
+        read_if_alive(process)?;
     }
     Ok(())
 }

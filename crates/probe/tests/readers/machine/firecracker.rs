@@ -1,7 +1,7 @@
 //! A real capture: a small guest with version 1 control groups.
 
-use model::machine::{Bound, CacheKind, CgroupLayout, Cpuset, PreemptionModel, ResourceLimit};
-use model::reading::Reading;
+use rundata::machine::{Bound, CacheKind, CgroupLayout, Cpuset, PreemptionModel, ResourceLimit};
+use rundata::reading::Reading;
 
 use super::{cpus, each, known, read, sharing_cache};
 

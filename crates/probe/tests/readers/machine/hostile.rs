@@ -1,7 +1,7 @@
 //! Trees that hold nothing, or nothing of use.
 
-use model::machine::Machine;
 use proptest::prelude::*;
+use rundata::machine::Machine;
 use serde_json::{Value, json};
 
 use super::{assert_round_trip, below, files, known, put, read, unpack};
@@ -154,7 +154,7 @@ fn the_preemption_model_falls_back_from_source_to_source() {
 
     put(root.path(), "/proc/cmdline", b"quiet preempt=full preempt=sideways -- preempt=none\n");
     assert_eq!(model().source, known("/proc/cmdline"));
-    assert_eq!(model().model, known(model::machine::PreemptionModel::Full));
+    assert_eq!(model().model, known(rundata::machine::PreemptionModel::Full));
 
     put(root.path(), "/proc/cmdline", b"quiet\n");
     remove(config);
@@ -167,7 +167,7 @@ fn the_preemption_model_falls_back_from_source_to_source() {
     put(root.path(), "/proc/sys/kernel/version", b"#1 SMP PREEMPT Mon May 6\n");
     put(root.path(), "/proc/cmdline", b"preempt=none\n");
     assert_eq!(model().source, known("/proc/sys/kernel/version"));
-    assert_eq!(model().model, known(model::machine::PreemptionModel::Full));
+    assert_eq!(model().model, known(rundata::machine::PreemptionModel::Full));
 }
 
 /// Pieces that parsers trip over, and bytes that are no text at all.

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use model::machine::{Cache, CpuList, Machine};
-use model::placement::sweep;
-use model::reading::Reading;
 use probe::placement::choose_one;
+use rundata::machine::{Cache, CpuList, Machine};
+use rundata::placement::sweep;
+use rundata::reading::Reading;
 use tempfile::TempDir;
 
 fn read(bundle: &str) -> Machine {

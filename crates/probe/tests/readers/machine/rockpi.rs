@@ -1,7 +1,7 @@
 //! An Arm board with two kinds of core, a real-time kernel, and less to read.
 
-use model::machine::{Bound, CgroupLayout, CgroupLimit, PreemptionModel, ResourceLimit};
-use model::reading::Reading;
+use rundata::machine::{Bound, CgroupLayout, CgroupLimit, PreemptionModel, ResourceLimit};
+use rundata::reading::Reading;
 
 use super::{cpus, each, known, read, sharing_cache};
 

@@ -1,7 +1,7 @@
 //! Two sockets, hardware threads, isolated CPUs, version 2 control groups.
 
-use model::machine::{CgroupLayout, CgroupLimit, CpuQuota, Cpuset, PreemptionModel};
-use model::reading::Reading;
+use rundata::machine::{CgroupLayout, CgroupLimit, CpuQuota, Cpuset, PreemptionModel};
+use rundata::reading::Reading;
 
 use super::{cpus, each, known, read, sharing_cache};
 

@@ -14,25 +14,28 @@ use stats::Interval;
 
 use crate::base::values::each_once;
 use crate::report::figures::{lines, nanoseconds};
+use crate::report::printout::{Printout, printout};
 use crate::report::table::Table;
-use crate::report::terminal::{Text, View, figure as digits, table};
+use crate::report::terminal::{Text, View, figure as digits};
 
 pub(crate) fn text(record: &TrialRecord, found: &InterferenceFindings, view: View) -> Text {
     let noise = record.cases.iter().find_map(|of| match &of.case.trial {
         Trial::Execution(of) => Some(of.noise),
         _ => None,
     });
-    let published = if view.history { format!("\n{}", published()) } else { String::new() };
-    let doubts = found.doubts.iter().map(|doubt| format!("doubt: {doubt}"));
+    let published = view.history.then(|| printout!["\n", published()]);
+    let doubts = found.doubts.iter().map(|doubt| format!("doubt: {doubt}").into());
     let is_whole = unfinished(record.end.as_ref()).is_none();
     Text {
         headline: match is_whole {
             true => found.verdict.headline(noise.unwrap_or(Noise::Net)),
             false => NOT_COMPARED.into(),
         },
-        table: format!("{}\n{published}", ranges(&found.verdict)),
-        details: format!("{}\n\n{}\n", comparisons(&found.verdict, 1e6), legend(record, found)),
-        findings: doubts.chain(is_whole.then(|| format!("verdict: {}", found.in_words))).collect(),
+        table: printout![ranges(&found.verdict), "\n", published],
+        details: printout![comparisons(&found.verdict, 1e6), "\n\n", legend(record, found), "\n"],
+        findings: doubts
+            .chain(is_whole.then(|| format!("verdict: {}", found.in_words).into()))
+            .collect(),
         ..Text::default()
     }
 }
@@ -76,13 +79,13 @@ fn ranges(verdict: &InterferenceVerdict) -> Table {
             moved.unwrap_or_else(dash),
         ]
     };
-    table(columns, verdict.comparisons.iter().map(row))
+    Table::new(columns, verdict.comparisons.iter().map(row))
 }
 
 /// Intervals of the mean execution time, in `unit_ns`, and how they grew and moved.
 fn comparisons(verdict: &InterferenceVerdict, unit_ns: f64) -> Table {
     let columns = ["array", "setting", "quiet", "disturbed", "grew", "moved %"];
-    table(columns, verdict.comparisons.iter().map(|comparison| row(comparison, unit_ns)))
+    Table::new(columns, verdict.comparisons.iter().map(|comparison| row(comparison, unit_ns)))
 }
 
 fn row(comparison: &SettingComparison, unit_ns: f64) -> [String; 6] {
@@ -142,16 +145,16 @@ fn setting(case: &Case, of: &Execution, found: &InterferenceFindings) -> String 
 }
 
 /// The paper's Tables 1 and 2, read in the same way.
-fn published() -> String {
+fn published() -> Printout {
     // The file is part of the program and read by its tests.
-    let Ok(figures) = Figures::published() else { return String::new() };
+    let Ok(figures) = Figures::published() else { return Printout::default() };
     let verdict = judge(&figures.runs);
-    format!(
+    printout![
         "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from \
-         another machine):\n\n{}\n\ntheir verdict: {}\n",
+         another machine):\n\n",
         comparisons(&verdict, 1.0),
-        verdict.in_words()
-    )
+        format!("\n\ntheir verdict: {}\n", verdict.in_words())
+    ]
 }
 
 /// Execution times by condition, with the paper's intervals; without those that are not resolved.
@@ -201,9 +204,9 @@ mod tests {
     fn an_interval_that_begins_below_zero_is_none_of_a_time() {
         // Student's at 90 % of two runs: 22 ms -+ 6.31 * 18 ms, and 21 ms -+ 6.31 * 1 ms.
         let verdict = verdict(&[4e6, 40e6], &[20e6, 22e6]);
-        let shown = ranges(&verdict).to_string();
+        let shown = Printout::from(ranges(&verdict)).to_string();
         assert!(shown.contains("not resolved  14.69 to 27.31"), "{shown}");
-        let all = comparisons(&verdict, 1e6).to_string();
+        let all = Printout::from(comparisons(&verdict, 1e6)).to_string();
         assert!(all.contains("not resolved  (14.69, 27.31)"), "{all}");
     }
 }

@@ -6,6 +6,7 @@ pub(crate) mod overhead;
 mod tests;
 
 use analysis::estimate::Estimate;
+use analysis::marked::MarkedText;
 use analysis::record::TrialRecord;
 use anyhow::{Context, Result};
 use charts::{Role, Series};
@@ -90,7 +91,7 @@ pub(crate) fn clock_of(
     record: &TrialRecord,
     case: usize,
     view: View,
-) -> impl Iterator<Item = String> {
+) -> impl Iterator<Item = MarkedText> {
     let case = &record.cases[case];
     view.wide.then(|| at_clock(case.cycles, case.clock_ghz)).into_iter().flatten()
 }

@@ -20,8 +20,9 @@ use crate::base::values::whole;
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::measures::{self, About};
 use crate::report::figures::CLOCK_CALLS;
+use crate::report::printout::printout;
 use crate::report::table::Table;
-use crate::report::terminal::{CLOCK_LEGEND, Text, View, figure as digits, table};
+use crate::report::terminal::{CLOCK_LEGEND, Text, View, figure as digits};
 
 /// The calls by name, each with what it is.
 fn call_names() -> PossibleValuesParser {
@@ -73,8 +74,8 @@ pub(crate) fn text(record: &TrialRecord, found: &OverheadFindings, view: View) -
     let then = view.history.then(|| format!("\n{}", beside_the_paper(&found.calls)));
     Text {
         headline: answer(record),
-        table: format!("{table}\n{}", then.unwrap_or_default()),
-        details: format!("{}\n\n{OVERHEAD_LEGEND}{clock}{step}", single_calls(record, found)),
+        table: printout![table, "\n", then],
+        details: printout![single_calls(record, found), "\n\n", OVERHEAD_LEGEND, clock, step],
         ..Text::default()
     }
 }
@@ -91,7 +92,7 @@ fn single_calls(record: &TrialRecord, found: &OverheadFindings) -> Table {
         cells.collect::<Vec<String>>()
     };
     let columns = ["call", "mean ns", "SD ns", "min ns", "p50 ns", "p99 ns", "max ns", "rounds"];
-    table(columns, found.calls.iter().map(row))
+    Table::new(columns, found.calls.iter().map(row))
 }
 
 /// Table 1 of the paper, and the same calls here: threadclock's, and the system call where there is

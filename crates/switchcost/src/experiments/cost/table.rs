@@ -1,6 +1,7 @@
 //! The report of `switchcost cost`: the answer, tables, a heat map, regions.
 
 use analysis::cost::{CostCurve, CostFindings, CostSweep};
+use analysis::marked::MarkedText;
 use analysis::published::li2007;
 use analysis::record::RingRecord;
 use analysis::regions::{CurveAnswer, NearestLevel, SizeAxis};
@@ -12,6 +13,7 @@ use super::answer::headline;
 use super::figures::map;
 use super::tables::{self, title};
 use crate::experiments::events;
+use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
 
 const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without and with a working set: (hop \
@@ -20,28 +22,31 @@ const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without 
      indirect = c2 - c1: what the working set adds\n";
 
 pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> Text {
-    let mut details = String::new();
+    let mut details = Printout::default();
     for direct in &cost.direct {
         if direct.cost_ns.is_some_and(|cost| cost.answer_cost().is_ok()) {
             let (members, c1) = (direct.members, estimate_words(direct.cost_ns));
-            details += &format!("direct cost (c1) with {members} members: {c1} ns a switch\n");
+            let what = format!("direct cost (c1) with {members} members: ");
+            details.push(printout![what, c1, " ns a switch\n"]);
         }
     }
-    details += "\n";
-    details += LEGEND;
-    details.extend(view.wide.then_some(CLOCK_LEGEND));
-    details.extend(beside(cost).into_iter().map(|line| line + "\n"));
+    details.push("\n");
+    details.push(LEGEND);
+    details.push(view.wide.then_some(CLOCK_LEGEND));
+    for line in beside(cost) {
+        details.push(line + "\n");
+    }
     let ring = |of: &CaseSummary| {
         of.case.work.map_or("no work".to_string(), |work| words::bytes(work.bytes))
     };
-    details.extend(events::counted(&record.cases, ring).map(|table| format!("\n{table}\n")));
-    details.push_str(&terminal::drawn(map(cost)));
+    details.push(events::counted(&record.cases, ring).map(|table| printout!["\n", table, "\n"]));
+    details.push(terminal::drawn(map(cost)));
     Text {
         headline: headline(record, cost),
         heading: heading(record),
         table: tables::all(record, cost, view),
         details,
-        findings: findings(cost, view),
+        findings: findings(cost, view).into_iter().map(MarkedText::from).collect(),
     }
 }
 

@@ -4,6 +4,7 @@
 
 use analysis::cost::{CostCurve, CostFindings, CostPoint};
 use analysis::estimate::{Estimate, Speed};
+use analysis::marked::MarkedText;
 use analysis::quote::{BestEstimate, NotQuotable};
 use analysis::record::RingRecord;
 use analysis::summary::{COUNT_TOLERANCE, CaseSummary};
@@ -11,7 +12,8 @@ use rundata::ring::Work;
 use rundata::words;
 
 use crate::base::values::each_once;
-use crate::report::table::Table;
+use crate::report::printout::{Printout, printout};
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{self, GHZ, View, at_clock};
 
 /// Rings beside each other in 80 columns.
@@ -26,13 +28,13 @@ struct More<'a> {
 }
 
 impl More<'_> {
-    fn clock_of(self, point: &CostPoint) -> Option<[String; 2]> {
+    fn clock_of(self, point: &CostPoint) -> Option<[MarkedText; 2]> {
         let of = &self.cases[point.case];
         let clock_ghz = of.cycles_per_switch.and(of.clock_ghz);
         self.view.wide.then(|| at_clock(of.cycles_per_switch, clock_ghz))
     }
 
-    fn counts_of(self, point: &CostPoint) -> Option<[String; 3]> {
+    fn counts_of(self, point: &CostPoint) -> Option<[MarkedText; 3]> {
         self.view.verbose.then(|| counted(point))
     }
 
@@ -43,7 +45,7 @@ impl More<'_> {
 }
 
 /// All of them, ending with a newline.
-pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> String {
+pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> Printout {
     let more = More { cases: &record.cases, view };
     let single = cost.curves.iter().all(|curve| curve.points.len() == 1);
     let same = |of: &&CostCurve| (of.members, of.points[0].array_bytes);
@@ -54,17 +56,21 @@ pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> Strin
         return by_access(cost, more);
     }
     let works = each_once(cost.curves.iter().map(access));
-    let tables = works.iter().map(|work| {
+    let mut tables = Printout::default();
+    for (number, work) in works.iter().enumerate() {
+        if number > 0 {
+            tables.push("\n");
+        }
         let rings: Vec<&CostCurve> = cost.curves.iter().filter(|of| access(of) == *work).collect();
-        match &rings[..] {
+        tables.push(match &rings[..] {
             [curve] => by_array(curve, more),
             rings if rings.iter().all(|of| of.points.len() == 1) && is_one_array(rings) => {
                 by_members(rings, more)
             }
             rings => by_both(rings, more),
-        }
-    });
-    tables.collect::<Vec<String>>().join("\n")
+        });
+    }
+    tables
 }
 
 /// How memory is walked, whatever the size of it.
@@ -81,23 +87,25 @@ pub(super) fn title(curve: &CostCurve) -> String {
     format!("{}, {} members", curve.work.walk_in_words(), curve.members)
 }
 
-fn by_array(curve: &CostCurve, more: More) -> String {
+fn by_array(curve: &CostCurve, more: More) -> Printout {
     let rows = curve.points.iter().map(|point| (size(curve, point.array_bytes), point));
-    format!("{}\n{}\n", title(curve), rows_of("array", rows, more))
+    printout![title(curve), "\n", rows_of("array", rows, more), "\n"]
 }
 
-fn by_members(rings: &[&CostCurve], more: More) -> String {
+fn by_members(rings: &[&CostCurve], more: More) -> Printout {
     let first = rings[0];
     let size = size(first, first.points[0].array_bytes);
     let rows = rings.iter().map(|curve| (curve.members.to_string(), &curve.points[0]));
-    format!("{}, {size}\n{}\n", first.work.walk_in_words(), rows_of("members", rows, more))
+    let title = format!("{}, {size}\n", first.work.walk_in_words());
+    printout![title, rows_of("members", rows, more), "\n"]
 }
 
-fn by_access(cost: &CostFindings, more: More) -> String {
+fn by_access(cost: &CostFindings, more: More) -> Printout {
     let first = &cost.curves[0];
     let size = words::bytes(first.points[0].array_bytes);
     let rows = cost.curves.iter().map(|curve| (curve.work.walk_in_words(), &curve.points[0]));
-    format!("{size}, {} members\n{}\n", first.members, rows_of("access", rows, more))
+    let title = format!("{size}, {} members\n", first.members);
+    printout![title, rows_of("access", rows, more), "\n"]
 }
 
 fn size(curve: &CostCurve, array_bytes: u64) -> String {
@@ -115,10 +123,10 @@ fn rows_of<'a>(
     columns.push("indirect ns");
     let counts = ["switches/hop", "", "rounds"];
     columns.extend(more.view.verbose.then_some(counts).into_iter().flatten());
-    terminal::table(
+    Table::new(
         columns,
         rows.map(|(name, point)| {
-            let mut cells = vec![name, whole(point.total_ns)];
+            let mut cells = cells![name, whole(point.total_ns)].to_vec();
             cells.extend(more.clock_of(point).into_iter().flatten());
             cells.push(part(point));
             cells.extend(more.counts_of(point).into_iter().flatten());
@@ -128,14 +136,14 @@ fn rows_of<'a>(
 }
 
 /// A cost with its interval, or why it may not be told.
-fn whole(cost: Option<Estimate>) -> String {
-    let Some(cost) = cost else { return "-".to_string() };
+fn whole(cost: Option<Estimate>) -> MarkedText {
+    let Some(cost) = cost else { return "-".into() };
     told_cell(cost.answer_cost())
 }
 
 /// The same of a part of a cost, which is signed; of a whole that may not be told there is none.
-fn part(of: &CostPoint) -> String {
-    let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".to_string() };
+fn part(of: &CostPoint) -> MarkedText {
+    let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".into() };
     // Below zero it is shown only where full speed was seen in many rounds: a shared core may have
     // changed between the two, and what one round says of a difference is little.
     let told = match part.quote() {
@@ -146,29 +154,33 @@ fn part(of: &CostPoint) -> String {
 }
 
 /// A figure with its interval, marked where no comparison uses it, or why there is none.
-fn told_cell(told: Result<BestEstimate, NotQuotable>) -> String {
-    told.map_or_else(|why| why.with_time_unit(), |_| terminal::told_words(Some(told)))
+fn told_cell(told: Result<BestEstimate, NotQuotable>) -> MarkedText {
+    told.map_or_else(|why| why.with_time_unit().into(), |_| terminal::told_words(Some(told)))
 }
 
 /// Switches as they were counted, with a mark where they are not one a hop, and the rounds.
-fn counted(point: &CostPoint) -> [String; 3] {
+fn counted(point: &CostPoint) -> [MarkedText; 3] {
     let switches = point.switches_per_hop;
     let is_unlike_one = switches.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
-    [
+    cells![
         switches.map_or("-".to_string(), |e| format!("{:.3}", e.value)),
-        if is_unlike_one { "!" } else { "" }.to_string(),
+        if is_unlike_one { "!" } else { "" },
         switches.map_or("-".to_string(), |e| e.rounds.to_string()),
     ]
 }
 
 /// Costs by array and members, without intervals: where more is asked for a table of each ring
 /// follows that has them.
-fn by_both(rings: &[&CostCurve], more: More) -> String {
+fn by_both(rings: &[&CostCurve], more: More) -> Printout {
     let points = || rings.iter().flat_map(|of| &of.points);
     let mut arrays = each_once(points().map(|point| point.array_bytes));
     arrays.sort_unstable();
     let title = format!("{}: a switch by array and members", rings[0].work.walk_in_words());
-    let tables = rings.chunks(MOST_COLUMNS).map(|some| {
+    let mut all = printout![title, "\n"];
+    for (number, some) in rings.chunks(MOST_COLUMNS).enumerate() {
+        if number > 0 {
+            all.push("\n\n");
+        }
         let columns = std::iter::once("array".to_string())
             .chain(some.iter().map(|of| of.members.to_string()));
         let row = |bytes: &u64| {
@@ -176,24 +188,28 @@ fn by_both(rings: &[&CostCurve], more: More) -> String {
                 let point = of.points.iter().find(|point| point.array_bytes == *bytes);
                 brief(point.and_then(|point| point.total_ns))
             });
-            std::iter::once(size(rings[0], *bytes)).chain(cells).collect::<Vec<String>>()
+            let size = MarkedText::from(size(rings[0], *bytes));
+            std::iter::once(size).chain(cells).collect::<Vec<MarkedText>>()
         };
-        terminal::table(columns.collect::<Vec<String>>(), arrays.iter().map(row)).to_string()
-    });
-    let tables = tables.collect::<Vec<String>>().join("\n\n");
+        all.push(Table::new(columns.collect::<Vec<String>>(), arrays.iter().map(row)));
+    }
     let marks =
         each_once(points().filter_map(|point| Some(mark(point.total_ns?.answer_cost().err()?))));
     let marks: String = marks.iter().map(|(mark, why)| format!("{mark}: {why}\n")).collect();
-    let full =
-        rings.iter().filter(|_| more.is_asked_for()).map(|of| format!("\n{}", by_array(of, more)));
-    format!("{title}\n{tables}\n{marks}{}", full.collect::<String>())
+    all.push(printout!["\n", marks]);
+    if more.is_asked_for() {
+        for ring in rings {
+            all.push(printout!["\n", by_array(ring, more)]);
+        }
+    }
+    all
 }
 
 /// A cost in a narrow cell, or a mark that stands for why there is none.
-fn brief(cost: Option<Estimate>) -> String {
-    let Some(cost) = cost else { return "-".to_string() };
+fn brief(cost: Option<Estimate>) -> MarkedText {
+    let Some(cost) = cost else { return "-".into() };
     let told = |cost: BestEstimate| terminal::marked(&cost, &words::time(cost.value()));
-    cost.answer_cost().map_or_else(|why| mark(why).0.to_string(), told)
+    cost.answer_cost().map_or_else(|why| mark(why).0.into(), told)
 }
 
 fn mark(why: NotQuotable) -> (&'static str, &'static str) {

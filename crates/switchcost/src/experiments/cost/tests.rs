@@ -1,11 +1,12 @@
 //! Charts of costs by working set.
 
+use analysis::marked::MarkedText;
 use analysis::record::RingRecord;
 use charts::{Figure, Role, Scale, Unit};
 use rundata::experiment::Experiment;
 use rundata::ring::{Case, Op, Walk, Work};
 
-use crate::base::lines::with_tables;
+use crate::base::lines::Layout;
 use crate::registry::Record;
 use crate::report::figures::tests::*;
 use crate::report::terminal::{Text, View};
@@ -56,7 +57,7 @@ fn text_of(cases: Vec<Case>, view: View) -> Text {
     let run = run(Experiment::Cost, cases, l2);
     let record = RingRecord::of(&run);
     let cost = record.found.cost.as_ref().unwrap();
-    with_tables(view.wide, || super::table::text(&record, cost, view))
+    super::table::text(&record, cost, view)
 }
 
 fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<Case> {
@@ -117,7 +118,7 @@ fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {
          172x (172x to 173x); it peaks at 2.44 us with 32 KiB and falls to 1.05 us with 256 KiB. \
          Possible causes: L2 512 KiB."
     );
-    assert!(table.starts_with("rmw of lines at random, 2 members\n"), "{table}");
+    assert!(table.to_string().starts_with("rmw of lines at random, 2 members\n"), "{table}");
 }
 
 #[test]
@@ -143,12 +144,13 @@ fn members_are_rows_and_the_jump_of_what_pages_add_is_told() {
     let spaces = "Possible causes: the 6 address spaces that Linux keeps in a CPU's TLB";
     assert!(words.contains(spaces), "{words}");
     // One table of nine rows, and no word on courses of one size.
-    let lines: Vec<&str> = text.table.lines().collect();
+    let table = text.table.to_string();
+    let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines[0], "read of one line in each 4 KiB, 256 pages");
     assert!(lines[1].trim_start().starts_with("members"), "{}", text.table);
     assert_eq!(lines.len(), 3 + 9, "{}", text.table);
     assert!(lines.iter().all(|line| line.trim_end().chars().count() <= 80));
-    let findings = text.findings.join("\n");
+    let findings = MarkedText::join(text.findings, "\n");
     assert!(!findings.contains("1 size"), "{findings}");
     assert!(findings.contains("by members, read of 1 MiB by 4 KiB, one line each: "), "{findings}");
     assert!(findings.contains("added by the working set: "), "{findings}");
@@ -163,14 +165,15 @@ fn arrays_and_members_are_one_table_with_members_as_columns() {
             .map(move |of| Case { members, ..of })
     };
     let text = text_of(sizes.into_iter().flat_map(works).collect(), View::default());
-    let lines: Vec<&str> = text.table.lines().collect();
+    let table = text.table.to_string();
+    let lines: Vec<&str> = table.lines().collect();
     assert_eq!(lines[0], "rmw by 128 B: a switch by array and members");
     let columns: Vec<&str> = lines[1].split_whitespace().collect();
     assert_eq!(columns, ["array", "2", "4", "8"]);
     assert_eq!(lines.len(), 3 + KIB.len(), "{}", text.table);
     // With --verbose a table of each ring has the intervals.
     let all = text_of(sizes.into_iter().flat_map(works).collect(), View::ALL).table;
-    assert_eq!(all.matches("ns/switch").count(), 3, "{all}");
+    assert_eq!(all.to_string().matches("ns/switch").count(), 3, "{all}");
 }
 
 #[test]
@@ -184,7 +187,7 @@ fn kinds_of_access_are_rows_where_nothing_else_was_swept() {
     let words = &text.headline;
     assert!(words.contains("; read by 128 B is cheapest at 3.0"), "{words}");
     assert!(words.contains(", rmw by 128 B most expensive at 6.0"), "{words}");
-    assert_eq!(text.table.lines().next(), Some("64 KiB, 2 members"));
+    assert_eq!(text.table.to_string().lines().next(), Some("64 KiB, 2 members"));
 }
 
 /// What cannot be quoted is marked, and says by how few rounds it is known.
@@ -199,7 +202,11 @@ fn too_few_rounds_are_said_and_nothing_is_built_on_them() {
         text.headline,
         "A switch costs ~3.01 us (2 rounds) without a working set, ~183 us (2 rounds) with 2 MiB."
     );
-    assert!(text.table.lines().skip(3).all(|row| row.contains("(2 rounds)")), "{}", text.table);
+    assert!(
+        text.table.to_string().lines().skip(3).all(|row| row.contains("(2 rounds)")),
+        "{}",
+        text.table
+    );
     assert!(cost.curves[0].jump.is_none() && cost.curves[0].outcome.breaks().pieces.is_empty());
 }
 
@@ -208,19 +215,24 @@ fn tables_fit_eighty_columns_and_the_paper_is_history() {
     let cases = with_and_without(KIB.map(|kib| whole(kib, 128)));
     let brief = text_of(cases.clone(), View::default());
     assert!(
-        brief.table.lines().all(|line| line.trim_end().chars().count() <= 80),
+        brief.table.to_string().lines().all(|line| line.trim_end().chars().count() <= 80),
         "{}",
         brief.table
     );
-    let columns: Vec<&str> = brief.table.lines().nth(1).unwrap().split_whitespace().collect();
+    let table = brief.table.to_string();
+    let columns: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
     assert_eq!(columns, ["array", "ns/switch", "indirect", "ns"]);
     // The smallest arrays add nothing that is resolved.
-    assert!(brief.table.contains("not resolved: "), "{}", brief.table);
+    assert!(brief.table.to_string().contains("not resolved: "), "{}", brief.table);
     assert!(brief.findings.iter().all(|line| !line.contains("Li, Ding")), "{:?}", brief.findings);
-    assert!(brief.details.contains("direct cost (c1) with 2 members: 30"), "{}", brief.details);
+    assert!(
+        brief.details.to_string().contains("direct cost (c1) with 2 members: 30"),
+        "{}",
+        brief.details
+    );
     let history = text_of(cases, View::ALL);
     assert!(history.findings[0].contains("; 4.44 to 48.4 in Li"), "{:?}", history.findings);
-    assert!(history.table.lines().nth(1).unwrap().contains("switches/hop"));
+    assert!(history.table.text(Layout::UNBROKEN).lines().nth(1).unwrap().contains("switches/hop"));
 }
 
 /// 3 us at 2 GHz; a cost that may not be quoted has no cycles, and by default none has.
@@ -235,15 +247,14 @@ fn wide_tables_have_cycles_of_what_may_be_quoted() {
         of.cycles_per_switch = if is_open { open } else { cycles };
     }
     let text = |view| super::table::text(&record, record.found.cost.as_ref().unwrap(), view).table;
-    let table = |view: View| with_tables(view.wide, || text(view));
-    let wide = table(View { wide: true, ..View::default() });
+    let wide = text(View { wide: true, ..View::default() });
     let columns = ["ns/switch", "cycles/switch", "GHz", "indirect", "ns"];
     assert_eq!(cells(&wide, "array"), columns);
     let row = cells(&wide, "64 KiB");
     let (ns, cycles) = (row[0].parse::<f64>().unwrap(), row[4].parse::<f64>().unwrap());
     assert!(near(ns, 3000.0) && (cycles - 2.0 * ns).abs() <= 1.0 && row[5] == "2.00", "{row:?}");
     assert_eq!(cells(&wide, "1 MiB")[4..6], ["-", "2.00"]);
-    assert_eq!(cells(&table(View::default()), "array"), ["ns/switch", "indirect", "ns"]);
+    assert_eq!(cells(&text(View::default()), "array"), ["ns/switch", "indirect", "ns"]);
 }
 
 #[test]

@@ -2,13 +2,15 @@
 
 use analysis::estimate::Estimate;
 use analysis::explain::SwitchPart;
+use analysis::marked::MarkedText;
 use analysis::record::ExplainRecord;
 
 use super::answer::{findings, found, headline, is_whole, whole_policy};
 use crate::experiments::ring::comparison::under_policy;
-use crate::report::table::Table;
+use crate::report::printout::{Printout, printout};
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    Text, View, cpu_list, difference, figure, interval, table, told_interval, told_value, value,
+    Text, View, cpu_list, difference, figure, interval, told_interval, told_value, value,
 };
 
 const LEGEND: &str = "whole: a hop of the ring of two by pipe, measured by itself; two system \
@@ -23,8 +25,13 @@ const LEGEND: &str = "whole: a hop of the ring of two by pipe, measured by itsel
 
 pub(crate) fn text(record: &ExplainRecord, _view: View) -> Text {
     let (chain, added) = (chain(record), added(record));
-    let first = if chain.is_empty() { String::new() } else { format!("{chain}\n") };
-    let second = if added.is_empty() { String::new() } else { format!("\n{added}\n") };
+    let mut tables = Printout::default();
+    if !chain.is_empty() {
+        tables.push(printout![chain, "\n"]);
+    }
+    if !added.is_empty() {
+        tables.push(printout!["\n", added, "\n"]);
+    }
     Text {
         headline: headline(record),
         heading: format!(
@@ -32,9 +39,9 @@ pub(crate) fn text(record: &ExplainRecord, _view: View) -> Text {
             cpu_list(&record.header.plan.cpus()),
             policy_words(record)
         ),
-        table: first + &second,
-        details: LEGEND.to_string(),
-        findings: findings(record),
+        table: tables,
+        details: LEGEND.into(),
+        findings: findings(record).into_iter().map(MarkedText::from).collect(),
     }
 }
 
@@ -53,24 +60,23 @@ fn chain(record: &ExplainRecord) -> Table {
         figure(ns.zip(whole).map(|(ns, whole)| 100.0 * ns / whole))
     };
     let row = |name: &str, ns: Option<Estimate>, changed_by: &str| {
-        [name.to_string(), value(ns), interval(ns), share(ns), changed_by.to_string()]
+        cells![name, value(ns), interval(ns), share(ns), changed_by]
     };
     let mut all: Vec<_> =
         found.parts.iter().map(|of| row(of.part.in_words(), of.ns, &of.changed_by)).collect();
     if is_whole(record) {
         all.push(row("sum", found.sum_ns, ""));
         let rest = difference(found.rest_ns);
-        let cells = [told_value(rest), told_interval(rest), share(found.rest_ns)];
-        let [ns, ends, share] = cells;
-        all.push(["not explained".to_string(), ns, ends, share, String::new()]);
+        let share = share(found.rest_ns);
+        all.push(cells!["not explained", told_value(rest), told_interval(rest), share, ""]);
     }
     all.push(row("whole", found.whole_ns, ""));
     rows("a switch by pipe", all)
 }
 
-fn rows(first: &str, all: Vec<[String; 5]>) -> Table {
+fn rows(first: &str, all: Vec<[MarkedText; 5]>) -> Table {
     let heads = [first, "ns", "interval", "%", "changed by"];
-    table(heads, all).texts(|at| at == 0 || at == 4).first_to_go(&["%"])
+    Table::new(heads, all).texts(|at| at == 0 || at == 4).first_to_go(&["%"])
 }
 
 /// What would add to it, in the order of the list.
@@ -78,11 +84,9 @@ fn added(record: &ExplainRecord) -> Table {
     let parts = found(record).map_or(&[][..], |of| &of.added);
     let row = |of: &SwitchPart| {
         let ns = difference(of.ns);
-        let cells = [told_value(ns), told_interval(ns), of.changed_by.clone()];
-        let [ns, ends, changed_by] = cells;
-        [of.part.in_words().to_string(), ns, ends, changed_by]
+        cells![of.part.in_words(), told_value(ns), told_interval(ns), of.changed_by.clone()]
     };
     let heads = ["would add", "ns", "interval", "changed by"];
-    let all = table(heads, parts.iter().map(row));
+    let all = Table::new(heads, parts.iter().map(row));
     all.texts(|at| at == 0 || at == 3)
 }

@@ -97,7 +97,10 @@ fn a_run_that_did_not_end_adds_nothing_up() {
     let words = headline(&record);
     assert!(!words.contains(" ns pipe") && !words.contains("explained"), "{words}");
     let text = Record::of(&run).text(&run, None, View::ALL);
-    assert!(!text.contains("not explained") && !text.lines().any(|of| of.starts_with("sum")));
+    assert!(
+        !text.to_string().contains("not explained")
+            && !text.to_string().lines().any(|of| of.starts_with("sum"))
+    );
     assert!(figures(&run).iter().all(|of| of.id != "explain"));
 }
 
@@ -107,8 +110,12 @@ fn what_is_not_granted_is_named_with_what_it_needs() {
     run.header.notices =
         vec!["not measured: ibpb: prctl: ENXIO: spectre_v2_user=prctl".to_string()];
     let text = |view| Record::of(&run).text(&run, None, view);
-    assert!(text(View::default()).contains("not measured: ibpb (--verbose says what each needs)"));
-    assert!(text(View::ALL).contains("note: not measured: ibpb: prctl: ENXIO"));
+    assert!(
+        text(View::default())
+            .to_string()
+            .contains("not measured: ibpb (--verbose says what each needs)")
+    );
+    assert!(text(View::ALL).to_string().contains("note: not measured: ibpb: prctl: ENXIO"));
 }
 
 /// Bars end where the next begins, and the last is the whole.

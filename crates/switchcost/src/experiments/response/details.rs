@@ -1,7 +1,6 @@
 //! All that a run of responses says, part by part: calls, signals, links, interrupts, wake-ups and
 //! the budget.
 
-use std::fmt::Write;
 use std::iter::once;
 
 use analysis::estimate::Estimate;
@@ -21,14 +20,16 @@ use super::figures::histogram;
 use super::us;
 use crate::experiments::ring::comparison::not_switching;
 use crate::experiments::ring::table::{by_cpu_time, cost_words, switches_words};
+use crate::report::printout::{Printout, printout};
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    count, difference, drawn, estimate_words, figure, interval, table, told_interval, told_value,
+    count, difference, drawn, estimate_words, figure, interval, told_interval, told_value,
     told_words, value,
 };
 
 /// Every part that was measured, with its legend, ending with a newline; with the machines of 1984
 /// beside it where `history` says so.
-pub(super) fn details(record: &ResponseRecord, history: bool) -> String {
+pub(super) fn details(record: &ResponseRecord, history: bool) -> Printout {
     let sections = [
         system_calls(record),
         signals(record, history),
@@ -37,7 +38,14 @@ pub(super) fn details(record: &ResponseRecord, history: bool) -> String {
         wakeup(record),
         budget(record, history),
     ];
-    sections.into_iter().flatten().collect::<Vec<String>>().join("\n")
+    let mut details = Printout::default();
+    for section in sections.into_iter().flatten() {
+        if !details.is_empty() {
+            details.push("\n");
+        }
+        details.push(section);
+    }
+    details
 }
 
 const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the other, less the empty loop of the \
@@ -45,19 +53,21 @@ const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the
      enters kernel: entries per call, counted in a traced child\n";
 
 /// The section, ending with a newline; none without a system call.
-fn system_calls(record: &ResponseRecord) -> Option<String> {
+fn system_calls(record: &ResponseRecord) -> Option<Printout> {
     let is_one = |cost: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == cost.call);
     let are_counted = record.found.loops.iter().any(|cost| cost.kernel_entries.is_some());
     let row = |cost: &LoopCost| {
-        let mut cells = vec![
+        let mut cells = cells![
             cost.call.clone(),
             value(cost.ns),
             interval(cost.ns),
             value(cost.ticks),
             value(cost.empty_loop_ns),
-        ];
-        cells.extend(are_counted.then(|| figure(cost.kernel_entries)));
-        cells.push(record.cases[cost.case].trial().map_or(0, |of| of.rounds).to_string());
+        ]
+        .to_vec();
+        cells.extend(are_counted.then(|| figure(cost.kernel_entries).into()));
+        let rounds = record.cases[cost.case].trial().map_or(0, |of| of.rounds);
+        cells.push(rounds.to_string().into());
         cells
     };
     let mut rows = record.found.loops.iter().filter(is_one).map(row).peekable();
@@ -65,7 +75,7 @@ fn system_calls(record: &ResponseRecord) -> Option<String> {
     let mut columns = vec!["call", "ns", "interval", "ticks", "empty loop ns"];
     columns.extend(are_counted.then_some("enters kernel"));
     columns.push("rounds");
-    Some(format!("system calls\n\n{}\n\n{CALLS_LEGEND}", table(columns, rows)))
+    Some(printout!["system calls\n\n", Table::new(columns, rows), "\n\n", CALLS_LEGEND])
 }
 
 const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: estimated as a fourth of a system call\n\
@@ -83,7 +93,7 @@ const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Respo
 type Reading = (&'static str, Option<Estimate>, fn(&Processor) -> f64);
 
 /// The section, ending with a newline; none without a signal.
-fn signals(record: &ResponseRecord, history: bool) -> Option<String> {
+fn signals(record: &ResponseRecord, history: bool) -> Option<Printout> {
     let found = record.found.signals.as_ref()?;
     // The file is part of the program and read by its tests.
     let published = venix1984::published().unwrap_or_default();
@@ -97,9 +107,9 @@ fn signals(record: &ResponseRecord, history: bool) -> Option<String> {
         ("loop of two", found.two_process_loop_ns, |p| p.two_process_loop_ms),
         ("context switch", found.context_switch_ns, |p| p.context_switch_ms),
     ];
-    let here = |name: &str, of: Option<Estimate>| vec![name.to_string(), value(of), interval(of)];
+    let here = |name: &str, of: Option<Estimate>| cells![name, value(of), interval(of)].to_vec();
     let row = |(name, of, then): Reading| {
-        let beside = published.iter().map(|processor| beside(then(processor), of));
+        let beside = published.iter().map(|processor| beside(then(processor), of).into());
         here(name, of).into_iter().chain(beside).collect()
     };
     let title = |processor: &Processor| match processor.clock_mhz {
@@ -110,12 +120,11 @@ fn signals(record: &ResponseRecord, history: bool) -> Option<String> {
     let columns: Vec<String> = columns.into_iter().chain(published.iter().map(title)).collect();
     let install = record.found.loops.iter().find(|cost| cost.call == SIGACTION);
     let install = here("installing a handler", install.and_then(|cost| cost.ns));
-    let table = table(columns, once(install).chain(readings.into_iter().map(row)));
+    let table = Table::new(columns, once(install).chain(readings.into_iter().map(row)));
     let words: String = words(record, found).into_iter().map(|line| line + "\n").collect();
     let then = if history { HISTORY_LEGEND } else { "" };
-    Some(format!(
-        "signals, as the memorandum of 1984 has them\n\n{table}\n\n{SIGNALS_LEGEND}{then}{words}"
-    ))
+    let heading = "signals, as the memorandum of 1984 has them\n\n";
+    Some(printout![heading, table, "\n\n", SIGNALS_LEGEND, then, words])
 }
 
 /// A figure of 1984 in milliseconds and how many times ours it is; a figure here that may not be
@@ -153,12 +162,12 @@ const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two proce
      the pipe's of the same round\n";
 
 /// The section, ending with a newline; none without a link.
-fn links(record: &ResponseRecord) -> Option<String> {
+fn links(record: &ResponseRecord) -> Option<Printout> {
     let row = |link: &LinkCost| {
         let summary = record.ring(link.case)?;
         let [cost, its_interval] = cost_words(summary);
         let above = link.above_pipe_ns.filter(|_| !summary.does_not_switch);
-        Some([
+        Some(cells![
             link.link.clone(),
             value(summary.ns_per_hop),
             switches_words(summary),
@@ -180,13 +189,13 @@ fn links(record: &ResponseRecord) -> Option<String> {
         "interval",
         "rounds",
     ];
-    let table = table(columns, record.found.links.iter().filter_map(row));
+    let table = Table::new(columns, record.found.links.iter().filter_map(row));
     let rings = record.found.links.iter().filter_map(|link| record.ring(link.case));
     let by_cpu = by_cpu_time(rings.clone(), &record.noise, |case| case.link.clone());
     let name = |case: &Case| format!("{} by {}", case.members, case.link);
     let lines = by_cpu.into_iter().chain(not_switching(rings, name));
     let lines: String = lines.map(|line| line + "\n").collect();
-    Some(format!("links\n\n{table}\n\n{LINKS_LEGEND}{lines}"))
+    Some(printout!["links\n\n", table, "\n\n", LINKS_LEGEND, lines])
 }
 
 const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock went on\n\
@@ -197,9 +206,14 @@ const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and 
      management) look like interrupts.\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
-fn interrupts(record: &ResponseRecord) -> Option<String> {
-    let parts: String = record.found.gaps.iter().map(|found| gaps_words(record, found)).collect();
-    (!parts.is_empty()).then(|| format!("interrupts\n\n{parts}{INTERRUPTS_LEGEND}"))
+fn interrupts(record: &ResponseRecord) -> Option<Printout> {
+    record.found.gaps.first()?;
+    let mut section = printout!["interrupts\n\n"];
+    for found in &record.found.gaps {
+        section.push(gaps_words(record, found));
+    }
+    section.push(INTERRUPTS_LEGEND);
+    Some(section)
 }
 
 /// Of the thread of a case.
@@ -207,11 +221,11 @@ fn policy(record: &ResponseRecord, case: usize) -> Policy {
     record.header.plan.trial(case).map_or(Policy::Other, |case| case.policy)
 }
 
-fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> String {
+fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> Printout {
     let row = |class: &GapClassFindings| {
         let length = class.length_ns.as_ref();
         let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
-        [
+        cells![
             class.class.to_string(),
             told_value(count(class.per_second)),
             told_words(count(class.lost_percent)),
@@ -222,26 +236,30 @@ fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> String {
         ]
     };
     let columns = ["lost to", "per second", "% of the time", "p50 us", "p99 us", "max us", "gaps"];
-    let mut text = format!(
+    let heading = format!(
         "a busy thread under policy {}, watched for {:.1} s: a stamp every {} ns, gaps above {} \
-         ns\n\n{}\n\nall together, % of the time: {}\n",
+         ns\n\n",
         policy(record, found.case),
         found.watched_ns / 1e9,
         figure(found.loop_ns),
         figure(found.threshold_ns),
-        table(columns, found.classes.iter().map(row)),
-        told_words(count(found.lost_percent))
     );
-    // Writing to a String cannot fail.
+    let mut section = printout![
+        heading,
+        Table::new(columns, found.classes.iter().map(row)),
+        "\n\nall together, % of the time: ",
+        told_words(count(found.lost_percent)),
+        "\n"
+    ];
     for line in periods(record, found).into_iter().chain(counted(found)) {
-        let _ = writeln!(text, "{line}");
+        section.push(line + "\n");
     }
-    text.push('\n');
+    section.push("\n");
     for class in &found.classes {
         let title = format!("{} gaps by length", class.class);
-        text += &drawn(histogram(&title, &class.histogram));
+        section.push(drawn(histogram(&title, &class.histogram)));
     }
-    text
+    section
 }
 
 /// What comes at a period, and the tick beside what the kernel reports of it.
@@ -318,7 +336,7 @@ const WAKEUP_LEGEND: &str = "lateness in us from the requested moment (clock_nan
      ranks assume independent wake-ups: with disturbances in bursts the intervals are too narrow\n";
 
 /// The section, ending with a newline; none where nothing of it was measured.
-fn wakeup(record: &ResponseRecord) -> Option<String> {
+fn wakeup(record: &ResponseRecord) -> Option<Printout> {
     record.found.wakeups.first()?;
     let in_us = |ns: i64| figure(ns as f64 / 1e3);
     let tail = |of: TailQuantile| {
@@ -326,7 +344,7 @@ fn wakeup(record: &ResponseRecord) -> Option<String> {
     };
     let tail = |of: Option<TailQuantile>| of.map_or("-".to_string(), tail);
     let row = |found: &WakeupFindings| {
-        [
+        cells![
             sleeper_words(record, found.case),
             estimate_words(us(found.median_ns)),
             tail(found.p99_ns),
@@ -336,13 +354,15 @@ fn wakeup(record: &ResponseRecord) -> Option<String> {
         ]
     };
     let columns = ["sleeper", "p50 us", "p99 us", "p99.9 us", "max us", "wakes"];
-    let table = table(columns, record.found.wakeups.iter().map(row));
-    let histograms = record.found.wakeups.iter().map(|found| {
+    let table = Table::new(columns, record.found.wakeups.iter().map(row));
+    let mut section = printout!["wake-up\n\n", table, "\n\n"];
+    for found in &record.found.wakeups {
         let sleeper = sleeper_words(record, found.case);
         let title = format!("{sleeper}: wakes by lateness ({})", counted_beside(found));
-        drawn(histogram(&title, &found.histogram))
-    });
-    Some(format!("wake-up\n\n{table}\n\n{}{WAKEUP_LEGEND}", histograms.collect::<String>()))
+        section.push(drawn(histogram(&title, &found.histogram)));
+    }
+    section.push(WAKEUP_LEGEND);
+    Some(section)
 }
 
 /// What was counted beside.
@@ -369,7 +389,7 @@ const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, also for t
      out of clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
 /// The section, ending with a newline; none where no wake-up was measured.
-fn budget(record: &ResponseRecord, history: bool) -> Option<String> {
+fn budget(record: &ResponseRecord, history: bool) -> Option<Printout> {
     let budget = record.found.budget.as_ref()?;
     // Each part, and what is needed for it where it is not there.
     let all = [
@@ -391,7 +411,7 @@ fn budget(record: &ResponseRecord, history: bool) -> Option<String> {
         ("sum", budget.sum_ns, no_sum(budget)),
     ];
     let known = |(what, ns, _): &(&str, Option<Estimate>, &str)| {
-        ns.map(|ns| [what.to_string(), estimate_words(us(Some(ns)))])
+        ns.map(|ns| cells![*what, estimate_words(us(Some(ns)))])
     };
     let mut parts = all.iter().filter_map(known).peekable();
     // Of wake-ups alone there is nothing to explain.
@@ -399,20 +419,24 @@ fn budget(record: &ResponseRecord, history: bool) -> Option<String> {
     let missing = all.iter().filter(|(_, ns, _)| ns.is_none()).map(|(.., why)| *why);
     let has_sum = budget.sum_ns.is_some();
     let against = budget.against.iter().map(|of| {
-        let mut cells = vec![sleeper_words(record, of.case), estimate_words(us(of.measured_ns))];
+        let mut cells =
+            cells![sleeper_words(record, of.case), estimate_words(us(of.measured_ns))].to_vec();
         cells.extend(has_sum.then(|| told_words(difference(us(of.unexplained_ns)))));
         cells
     });
     let mut columns = vec!["sleeper", "wake-up us"];
     columns.extend(has_sum.then_some("unexplained us"));
     let then = history.then(|| of_1984(budget)).flatten();
-    Some(format!(
-        "response budget\n\n{}\n\n{}\n\n{BUDGET_LEGEND}{}{}",
-        table(["part", "us"], parts),
-        table(columns, against),
-        then.unwrap_or_default(),
+    Some(printout![
+        "response budget\n\n",
+        Table::new(["part", "us"], parts),
+        "\n\n",
+        Table::new(columns, against),
+        "\n\n",
+        BUDGET_LEGEND,
+        then,
         missing.collect::<String>()
-    ))
+    ])
 }
 
 /// Why parts that were measured have no sum.

@@ -4,6 +4,7 @@ use analysis::estimate::Estimate;
 use analysis::findings::TrialSummary;
 use analysis::findings::gaps::GapClassFindings;
 use analysis::findings::wakeup::WakeupFindings;
+use analysis::marked::MarkedText;
 use analysis::record::ResponseRecord;
 use analysis::response::{LinkCost, LoopCost, SignalCosts};
 use analysis::summary::CaseSummary;
@@ -17,10 +18,11 @@ use super::details::details;
 use super::us;
 use crate::experiments::ring::comparison::under_policy;
 use crate::experiments::ring::table::{by_hop, switches_words};
-use crate::report::table::Table;
+use crate::report::printout::printout;
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, table,
-    told_interval, told_value, value,
+    CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, told_interval,
+    told_value, value,
 };
 
 pub(crate) fn text(record: &ResponseRecord, view: View) -> Text {
@@ -35,9 +37,9 @@ pub(crate) fn text(record: &ResponseRecord, view: View) -> Text {
             cpu_list(&record.header.plan.cpus()),
             under_policy(measured_policy(record))
         ),
-        table: format!("{}\n", shown(record, view.wide)),
-        details: format!("{legend}\n{}", details(record, view.history)),
-        findings: findings(record),
+        table: printout![shown(record, view.wide), "\n"],
+        details: printout![legend, "\n", details(record, view.history)],
+        findings: findings(record).into_iter().map(MarkedText::from).collect(),
     }
 }
 
@@ -65,19 +67,19 @@ fn us_of(ns: Option<i64>) -> String {
 struct Line {
     what: String,
     unit: &'static str,
-    median: String,
+    median: MarkedText,
     interval: String,
     /// In cycles, and the clock.
-    clock: [String; 2],
+    clock: [MarkedText; 2],
     /// The 99th percentile.
     p99: String,
 }
 
 impl Line {
-    fn cells(self, is_wide: bool, has_tails: bool) -> Vec<String> {
-        let mut cells = vec![self.what, self.unit.to_string(), self.median, self.interval];
+    fn cells(self, is_wide: bool, has_tails: bool) -> Vec<MarkedText> {
+        let mut cells = cells![self.what, self.unit, self.median, self.interval].to_vec();
         cells.extend(is_wide.then_some(self.clock).into_iter().flatten());
-        cells.extend(has_tails.then_some(self.p99));
+        cells.extend(has_tails.then_some(self.p99.into()));
         cells
     }
 }
@@ -104,7 +106,7 @@ fn all(record: &ResponseRecord, is_wide: bool) -> Table {
     let mut columns = vec!["", "unit", "median", "interval"];
     columns.extend(is_wide.then_some(["cycles", GHZ]).into_iter().flatten());
     columns.extend(has_tails.then_some("99 %"));
-    table(columns, lines.into_iter().map(|of| of.cells(is_wide, has_tails)))
+    Table::new(columns, lines.into_iter().map(|of| of.cells(is_wide, has_tails)))
 }
 
 fn of_loop(record: &ResponseRecord, cost: &LoopCost) -> Line {
@@ -123,7 +125,7 @@ fn of_signals(record: &ResponseRecord, of: &SignalCosts) -> Line {
 }
 
 /// What stands for a trial in cycles, and the clock; dashes without one.
-fn clock_of(trial: Option<&TrialSummary>) -> [String; 2] {
+fn clock_of(trial: Option<&TrialSummary>) -> [MarkedText; 2] {
     trial.map_or(at_clock(None, None), |of| at_clock(of.cycles, of.clock_ghz))
 }
 
@@ -154,7 +156,7 @@ fn of_interrupts(class: &GapClassFindings) -> Option<Line> {
     let length = class.length_ns.filter(|_| class.class == Class::Interrupt)?;
     let [median, p99] = [length.p50, length.p99].map(|ns| us_of(Some(ns)));
     let line = line("gap by an interrupt", "us", None);
-    Some(Line { median, interval: String::new(), p99, ..line })
+    Some(Line { median: median.into(), interval: String::new(), p99, ..line })
 }
 
 fn of_wakeup(record: &ResponseRecord, found: &WakeupFindings) -> Line {
@@ -173,22 +175,23 @@ fn links(record: &ResponseRecord, is_wide: bool) -> Table {
     }
     let row = |(link, of): (String, &CaseSummary)| {
         let switch = of.ns_per_switch_above_solo.filter(|_| !of.does_not_switch);
-        let mut cells = vec![link, value(of.ns_per_hop), interval(of.ns_per_hop), value(switch)];
+        let hop = of.ns_per_hop;
+        let mut cells = cells![link, value(hop), interval(hop), value(switch)].to_vec();
         let clock = is_wide.then(|| at_clock(of.cycles_per_switch, of.clock_ghz));
         cells.extend(clock.into_iter().flatten());
-        cells.push(switches_words(of));
+        cells.push(switches_words(of).into());
         cells
     };
     let mut columns = vec!["link", "ns/hop", "interval", "ns/switch"];
     columns.extend(is_wide.then_some(["cycles/switch", GHZ]).into_iter().flatten());
     columns.push("switches/hop");
-    table(columns, rings.into_iter().map(row))
+    Table::new(columns, rings.into_iter().map(row))
 }
 
 fn gaps(record: &ResponseRecord) -> Table {
     let row = |of: &GapClassFindings| {
         let length = of.length_ns.as_ref();
-        [
+        cells![
             of.class.to_string(),
             told_value(count(of.per_second)),
             told_value(count(of.lost_percent)),
@@ -198,7 +201,7 @@ fn gaps(record: &ResponseRecord) -> Table {
         ]
     };
     let columns = ["lost to", "gaps/s", "% of time", "interval", "p50 us", "max us"];
-    table(columns, record.found.gaps.iter().flat_map(|of| &of.classes).map(row))
+    Table::new(columns, record.found.gaps.iter().flat_map(|of| &of.classes).map(row))
 }
 
 fn wakeups(record: &ResponseRecord) -> Table {
@@ -208,7 +211,7 @@ fn wakeups(record: &ResponseRecord) -> Table {
         // A real-time thread has none, whatever it asked for.
         let slack = of.map(|(of, policy)| if policy.is_realtime() { 0 } else { of.timer_slack_ns });
         let slack = slack.map_or(String::new(), |ns| ns.to_string());
-        [
+        cells![
             of.map_or(String::new(), |(_, policy)| policy.to_string()),
             if is_awake { "awake".to_string() } else { found.load.to_string() },
             slack,
@@ -219,5 +222,5 @@ fn wakeups(record: &ResponseRecord) -> Table {
         ]
     };
     let columns = ["policy", "CPU", "slack ns", "p50 us", "interval", "p99 us", "max us"];
-    table(columns, record.found.wakeups.iter().map(row))
+    Table::new(columns, record.found.wakeups.iter().map(row))
 }

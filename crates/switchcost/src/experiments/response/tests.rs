@@ -132,12 +132,12 @@ fn wide_tables_have_cycles_of_what_may_be_quoted() {
     let links = super::table::text(&record, wide).table;
     assert_eq!(cells(&links, "pipe")[5..7], ["6024", "2.00"]);
     assert_eq!(cells(&links, "futex")[5..7], ["-", "2.00"]);
-    assert!(!super::table::text(&record, View::default()).table.contains("GHz"));
+    assert!(!super::table::text(&record, View::default()).table.to_string().contains("GHz"));
 }
 
 /// What is printed by default, its broken lines joined.
 fn printed(run: &Run) -> String {
-    Record::of(run).text(run, None, View::default()).replace("\n  ", " ")
+    Record::of(run).text(run, None, View::default()).to_string().replace("\n  ", " ")
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     let record = analysis::record::ResponseRecord::of(&under_fifo);
     let heading = super::table::text(&record, View::default()).heading;
     assert_eq!(heading, ", on CPU 1 under fifo");
-    let text = Record::of(&run).text(&run, None, View::default());
+    let text = Record::of(&run).text(&run, None, View::default()).to_string();
     let rows: Vec<&str> =
         text.lines().filter_map(|line| line.trim().strip_prefix("wake-up, ")).collect();
     let names = ["idle  ", "idle, slack 50 us  ", "idle, awake  ", "idle, fifo  "];

@@ -10,9 +10,9 @@ use rundata::placement::Placement;
 use rundata::ring::{Case, Policy, State};
 
 use crate::base::values::each_once;
-use crate::report::terminal::{
-    self, cpu_list, difference, interval, told_interval, told_value, value,
-};
+use crate::report::printout::{Printout, printout};
+use crate::report::table::{Table, cells};
+use crate::report::terminal::{cpu_list, difference, interval, told_interval, told_value, value};
 
 /// What the rings of a run differ in beside their size, each in the order of its plan.
 pub(crate) struct Comparison {
@@ -172,7 +172,7 @@ pub(crate) fn not_switching<'a>(
 
 /// A row for each ring of several whose members have a state, with the cost of its switch and what
 /// that is above state none; nothing without such rings.
-pub(crate) fn states(record: &RingRecord, comparison: &Comparison) -> Option<String> {
+pub(crate) fn states(record: &RingRecord, comparison: &Comparison) -> Option<Printout> {
     let rings: Vec<(&CaseSummary, State)> = comparison
         .in_order(record)
         .into_iter()
@@ -182,20 +182,17 @@ pub(crate) fn states(record: &RingRecord, comparison: &Comparison) -> Option<Str
     let row = |(of, state): &(&CaseSummary, State)| {
         let (cost, above) = (of.ns_per_switch_above_solo, of.ns_per_switch_above_none);
         let [above, its_interval] = match state {
-            State::None => ["-".to_string(), "(none)".to_string()],
-            _ => [told_value(difference(above)), told_interval(difference(above))],
+            State::None => cells!["-", "(none)"],
+            _ => cells![told_value(difference(above)), told_interval(difference(above))],
         };
         let ring = comparison.ring(&Case { state: None, ..of.case.clone() });
-        [state.to_string(), ring, value(cost), interval(cost), above, its_interval]
+        cells![state.to_string(), ring, value(cost), interval(cost), above, its_interval]
     };
     let columns = ["registers", "ring", "ns/switch", "interval", "above none", "interval"];
     let words = states.iter().map(|state| format!("\n{state}: {}", state.in_words()));
     (!rings.is_empty()).then(|| {
-        format!(
-            "{}\n\nabove none: ns/switch less that of none, paired within rounds, median and 95 \
-             % interval{}",
-            terminal::table(columns, rings.iter().map(row)),
-            words.collect::<String>()
-        )
+        let legend = "\n\nabove none: ns/switch less that of none, paired within rounds, median and \
+                      95 % interval";
+        printout![Table::new(columns, rings.iter().map(row)), legend, words.collect::<String>()]
     })
 }

@@ -7,7 +7,8 @@ use analysis::summary::CaseSummary;
 use rundata::ring::Case;
 use rundata::words;
 
-use crate::report::terminal;
+use crate::report::printout::{Printout, printout};
+use crate::report::table::Table;
 
 /// A machine with what its ring costs: of a switch where that was published, else of a hop.
 struct PublishedRing {
@@ -21,7 +22,7 @@ struct PublishedRing {
 
 /// A table of the published machines that measured the smallest ring of the record, the fastest
 /// first; none where there is no such machine.
-pub(super) fn beside_published(record: &RingRecord) -> Option<String> {
+pub(super) fn beside_published(record: &RingRecord) -> Option<Printout> {
     let rings = record.cases.iter().filter(|ring| ring.case.members > 1);
     let own = rings.min_by_key(|ring| ring.case.members)?;
     let mut rows = Vec::new();
@@ -40,9 +41,9 @@ pub(super) fn beside_published(record: &RingRecord) -> Option<String> {
         [row.machine.clone(), row.year.to_string(), published, times]
     });
     let header = ["published machine", "year", "cost", "times this one"].map(String::from);
-    let table = terminal::table(header.to_vec(), cells.map(|row| row.to_vec()));
+    let table = Table::new(header.to_vec(), cells.map(|row| row.to_vec()));
     let table = table.texts(|column| column == 0).first_to_go(&["year"]);
-    Some(format!("{table}\n"))
+    Some(printout![table, "\n"])
 }
 
 fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRing> {
@@ -51,16 +52,16 @@ fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRin
     };
     let case = machine.cases.iter().find(is_same)?;
     let costs = [
-        (Quantity::NsPerSwitchAboveSolo, "switch", own.ns_per_switch_above_solo),
-        (Quantity::NsPerHop, "hop", own.ns_per_hop),
+        (Quantity::NsPerSwitchAboveSolo, own.ns_per_switch_above_solo),
+        (Quantity::NsPerHop, own.ns_per_hop),
     ];
-    for (quantity, cost, own) in costs {
+    for (quantity, own) in costs {
         if let Some(published_ns) = case.figures.get(&quantity) {
             let own: Option<BestEstimate> = own.and_then(|own| own.answer_cost().ok());
             return Some(PublishedRing {
                 machine: machine.machine.clone(),
                 year: machine.year,
-                cost,
+                cost: quantity.in_words(),
                 published_ns: *published_ns,
                 times: own.map(|own| published_ns / own.value()),
             });
@@ -91,12 +92,13 @@ mod tests {
             .expect("a run file");
         let mut record = RingRecord::of(&run);
         let text = beside_published(&record).expect("rings of two by pipe were published");
+        let text = text.to_string();
         let [fast, slow] = ["Sun-4/470", "370/4381"].map(|name| text.find(name).expect(name));
         assert!(fast < slow, "{text}");
         assert!(text.contains("179 us a hop"), "{text}");
         for case in &mut record.cases {
             case.case.link = "futex".to_string();
         }
-        assert_eq!(beside_published(&record), None);
+        assert!(beside_published(&record).is_none());
     }
 }

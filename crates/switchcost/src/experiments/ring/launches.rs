@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use analysis::estimate::Speed;
+use analysis::marked::MarkedText;
 use analysis::subject::{Subcase, Subject};
 use anyhow::{Context, Result};
 use rundata::plan::Plan;
@@ -13,13 +14,15 @@ use stats::SampleSummary;
 
 use super::RingArgs;
 use crate::base::failure::usage;
-use crate::base::lines;
+use crate::base::lines::Layout;
 use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::Here;
 use crate::engine::store::speed::subjects_of;
-use crate::report::output::print_text;
+use crate::report::output::print_fitted;
+use crate::report::printout::{Printout, printout};
+use crate::report::table::Table;
 use crate::report::terminal::{self, interval, sentence, value};
 
 /// The same plan so many times, each with a seed of its own, and what all of them say together.
@@ -51,23 +54,23 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
         }
     }
     if !output.files.quiet {
-        let text = lines::with_tables(output.view.wide, || text(&runs));
-        print_text(&text).context("cannot print the report")?;
+        let layout = Layout::terminal().with_wide_tables(output.view.wide);
+        print_fitted(text(&runs), layout).context("cannot print the report")?;
     }
     Ok(interrupt.exit_code().unwrap_or(u8::from(!whole)).into())
 }
 
 /// Each launch's figures and all of them together.
-fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
+fn text(runs: &[(Run, Option<PathBuf>)]) -> Printout {
     let subjects = subjects_of(&runs.iter().map(|(run, _)| run).collect::<Vec<_>>());
     let (Some((first, _)), Some(all)) = (runs.first(), Subject::of_launches(subjects)) else {
-        return String::new();
+        return Printout::default();
     };
     let confidence = first.header.plan.stopping.confidence;
     let columns =
         ["case", "cost of", "ns", "interval", "scatter between launches", "at full speed"];
     let rows = all.cases.iter().map(|case| row(case, all.launch_scatter_of(case.number)));
-    let table = terminal::table(columns, rows);
+    let table = Table::new(columns, rows);
     let places: String =
         runs.iter().map(|(_, path)| terminal::place(path.as_deref()) + "\n").collect();
     let unfinished = runs.iter().find_map(|(run, _)| run.unfinished());
@@ -79,14 +82,14 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> String {
         scatters.fold((f64::INFINITY, 0.0_f64), |(least, most), of| (least.min(of), most.max(of)));
     let scatter =
         if least == most { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
-    format!(
-        "{heading}, {many} launches\n\n{table}\n\nns: mean of the launches at full speed and at \
-         one clock; interval: {confidence:.0} %, by the launches' own errors and their scatter \
-         (taken to be {scatter} %)\n{places}"
-    )
+    let legend = format!(
+        "\n\nns: mean of the launches at full speed and at one clock; interval: {confidence:.0} %, \
+         by the launches' own errors and their scatter (taken to be {scatter} %)\n{places}"
+    );
+    printout![heading, format!(", {many} launches\n\n"), table, legend]
 }
 
-fn row(case: &Subcase, launch_scatter: f64) -> [String; 6] {
+fn row(case: &Subcase, launch_scatter: f64) -> [MarkedText; 6] {
     let dash = || "-".to_string();
     let first = case.figures.first_key_value();
     let launches = first.map_or(&[][..], |(_, values)| values.launches());
@@ -97,11 +100,11 @@ fn row(case: &Subcase, launch_scatter: f64) -> [String; 6] {
     let scatter = SampleSummary::from_values(&values)
         .map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
     [
-        case.title.clone(),
-        first.map_or_else(dash, |(of, _)| of.in_words().to_string()),
+        case.title.clone().into(),
+        first.map_or_else(dash, |(of, _)| of.in_words().to_string()).into(),
         value(together),
-        interval(together),
-        scatter.unwrap_or_else(dash),
-        first.map_or_else(dash, |_| format!("{} of {}", values.len(), launches.len())),
+        interval(together).into(),
+        scatter.unwrap_or_else(dash).into(),
+        first.map_or_else(dash, |_| format!("{} of {}", values.len(), launches.len())).into(),
     ]
 }

@@ -2,10 +2,14 @@
 
 use std::cmp::Ordering;
 
+use analysis::marked::MarkedText;
+use analysis::measures::{
+    MEASURES, Measure, NS_PER_HOP, NS_PER_SWITCH, ROUNDS, Shown, Unit, Value,
+};
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::NotQuotable;
 use analysis::record::RingRecord;
-use analysis::summary::{CaseSummary, Spread, Totals};
+use analysis::summary::{CaseSummary, NoCost, Spread};
 use rundata::ring::Case;
 use rundata::run::unfinished;
 use rundata::words;
@@ -14,13 +18,9 @@ use super::answer::headline;
 use super::comparison::{Comparison, listed, not_switching, placements, states};
 use super::history;
 use crate::experiments::events;
-use crate::report::table::Table;
-use crate::report::terminal::{
-    self, CLOCK_LEGEND, GHZ, Text, View, at_clock, estimate_words, figure, interval, value,
-};
-
-/// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
-const SLOAN_LAPS: f64 = 1e6;
+use crate::report::printout::printout;
+use crate::report::table::{Table, cells};
+use crate::report::terminal::{self, CLOCK_LEGEND, Text, View, estimate_words, figure, interval};
 
 const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices)\n\
      ns/switch: what a hop costs above the ring of one / counted switches, 95 % interval \
@@ -37,20 +37,22 @@ pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     let mut legend = vec![LEGEND];
     legend.extend(view.wide.then_some(WIDE_LEGEND));
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
-    let mut details = legend.join("\n") + "\n";
-    details.extend(view.wide.then_some(CLOCK_LEGEND));
-    details.extend(placements(record).map(|line| format!("{line}\n")));
-    details.extend(states(record, comparison).map(|states| format!("\n{states}\n")));
+    let mut details = printout![legend.join("\n"), "\n"];
+    details.push(view.wide.then_some(CLOCK_LEGEND));
+    details.push(placements(record).map(|line| format!("{line}\n")));
+    details.push(states(record, comparison).map(|states| printout!["\n", states, "\n"]));
     let ring = |of: &CaseSummary| comparison.ring(&of.case);
-    details.extend(events::counted(&record.cases, ring).map(|table| format!("\n{table}\n")));
-    details.extend(further(record, comparison).into_iter().map(|line| line + "\n"));
+    details.push(events::counted(&record.cases, ring).map(|table| printout!["\n", table, "\n"]));
+    for line in further(record, comparison) {
+        details.push(line + "\n");
+    }
     let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
     let published = view.history.then(|| history::beside_published(record)).flatten();
-    let published = published.map_or(String::new(), |table| format!("\n{table}"));
+    let published = published.map(|table| printout!["\n", table]);
     Text {
         headline: headline(record),
         heading: heading(record, comparison),
-        table: format!("{}\n{mark}{published}", table(record, comparison, view)),
+        table: printout![table(record, comparison, view), "\n", mark, published],
         details,
         findings: findings(record, comparison),
     }
@@ -82,38 +84,96 @@ fn table(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
 }
 
 fn by_size(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
-    let mut columns = comparison.header();
-    columns.push("members".to_string());
-    if view.wide {
-        columns.extend(["real s", "CPU s", "user s", "system s", "projected s"].map(String::from));
+    let cases = comparison.in_order(record);
+    let columns = measure_columns(&cases, view.wide);
+    let mut heads = comparison.header();
+    heads.push("members".to_string());
+    for measure in &columns {
+        heads.extend(measure_heads(measure).into_iter().map(String::from));
     }
-    let disagrees = record.cases.iter().any(|case| case.counts_disagree);
-    columns.extend(["ns/switch", "interval"].map(String::from));
-    if view.wide {
-        columns.extend(["cycles/switch", GHZ].map(String::from));
+    let mut rows = Vec::new();
+    for case in cases {
+        let mut cells = texts(comparison.cells(&case.case));
+        cells.push(case.case.members.to_string().into());
+        for measure in &columns {
+            cells.extend(measure_cells(measure, case));
+        }
+        rows.push(cells);
     }
-    columns.extend(["ns/hop", "switches/hop"].map(String::from));
-    columns.extend(disagrees.then(String::new));
-    columns.extend(view.wide.then(|| "clean %".to_string()));
-    columns.push("rounds".to_string());
-    let row = |case: &CaseSummary| {
-        let mut cells = comparison.cells(&case.case);
-        cells.push(case.case.members.to_string());
-        if view.wide {
-            cells.extend(sloan(case));
-        }
-        cells.extend(cost_words(case));
-        if view.wide {
-            cells.extend(at_clock(case.cycles_per_switch, case.clock_ghz));
-        }
-        cells.extend([value(case.ns_per_hop), switches_words(case)]);
-        cells.extend(disagrees.then(|| mark(case)));
-        let clean = case.clean_share.map(|share| format!("{:.0}", share * 100.0));
-        cells.extend(view.wide.then(|| clean.unwrap_or("-".to_string())));
-        cells.push(case.rounds.to_string());
-        cells
+    Table::new(heads, rows).first_to_go(&order_of_leaving(&columns))
+}
+
+/// Returns the measures that have columns in the table of these cases.
+fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static Measure> {
+    let is_set =
+        |measure: &Measure| cases.iter().any(|case| (measure.read)(case) == Value::Flag(true));
+    let mut columns = Vec::new();
+    for measure in MEASURES {
+        let is_shown = match measure.shown {
+            Shown::Always => true,
+            Shown::Wide => is_wide,
+            Shown::WhereSet => is_set(measure),
+        };
+        columns.extend(is_shown.then_some(measure));
+    }
+    columns
+}
+
+/// Returns what stands above the columns of a measure.
+fn measure_heads(measure: &Measure) -> Vec<&'static str> {
+    if measure.has_interval { vec![measure.title, "interval"] } else { vec![measure.title] }
+}
+
+/// Returns the heads of these measures in the order in which a narrow table loses them: the least
+/// important first, of equals the last.
+fn order_of_leaving(columns: &[&'static Measure]) -> Vec<&'static str> {
+    let mut leaving: Vec<&Measure> = columns.iter().copied().rev().collect();
+    leaving.sort_by_key(|measure| measure.priority);
+    leaving.into_iter().flat_map(|measure| measure_heads(measure).into_iter().rev()).collect()
+}
+
+/// Returns what a case has of a measure: its value, and the interval where that has a column.
+fn measure_cells(measure: &Measure, case: &CaseSummary) -> Vec<MarkedText> {
+    let value = (measure.read)(case);
+    if measure.has_interval { cost_cells(value).into() } else { vec![cell(measure.unit, value)] }
+}
+
+/// Returns a value in the digits of its unit; a dash for what is not known.
+fn cell(unit: Unit, value: Value) -> MarkedText {
+    let number = match value {
+        Value::Number(number) => number,
+        Value::Cost(estimate) => return terminal::value(Some(estimate)),
+        Value::Flag(is_set) => return if is_set { "!" } else { "" }.into(),
+        Value::NoCost(_) | Value::Unknown => return figure(None).into(),
     };
-    terminal::table(columns, comparison.in_order(record).into_iter().map(row))
+    let text = match unit {
+        Unit::PerHop => format!("{number:.3}"),
+        Unit::Gigahertz => format!("{number:.2}"),
+        Unit::Share => format!("{:.0}", number * 100.0),
+        Unit::Whole => format!("{number:.0}"),
+        Unit::Nanoseconds | Unit::Seconds | Unit::Cycles | Unit::Flag => figure(number),
+    };
+    text.into()
+}
+
+/// Returns a cost and its interval, or a dash and why there is none.
+fn cost_cells(value: Value) -> [MarkedText; 2] {
+    match value {
+        Value::Cost(cost) => cells![terminal::value(Some(cost)), interval(Some(cost))],
+        Value::NoCost(why) => cells!["-", no_cost_words(why)],
+        Value::Number(_) | Value::Flag(_) | Value::Unknown => cells![figure(None), figure(None)],
+    }
+}
+
+/// Returns why a case has no cost of a switch, in words.
+fn no_cost_words(why: NoCost) -> &'static str {
+    match why {
+        NoCost::Solo => "(solo)",
+        NoCost::DoesNotSwitch => "does not switch",
+        NoCost::NotMeasured => "not measured",
+        NoCost::NoSwitchCounted => "no switch counted",
+        NoCost::NoSoloRing => "no solo ring beside it",
+    }
 }
 
 /// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
@@ -129,39 +189,47 @@ fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
         sizes.then(if is_whole { by_hop(one, other) } else { Ordering::Equal })
     });
     let has_sizes = rings.iter().any(|of| of.case.members != rings[0].case.members);
-    let disagrees = rings.iter().any(|of| of.counts_disagree);
-    let mut columns = comparison.header();
-    columns.extend(has_sizes.then(|| "members".to_string()));
-    columns.extend(["ns/hop", "ns/switch", "switches/hop"].map(String::from));
-    columns.extend(disagrees.then(String::new));
-    columns.extend((!has_sizes).then(|| "rounds".to_string()));
-    let row = |of: &CaseSummary| {
-        let mut cells = comparison.cells(&of.case);
-        cells.extend(has_sizes.then(|| of.case.members.to_string()));
-        cells.extend([hop_words(of), switch_words(of)]);
-        cells.push(switches_words(of));
-        cells.extend(disagrees.then(|| mark(of)));
-        cells.extend((!has_sizes).then(|| of.rounds.to_string()));
-        cells
-    };
-    // What others were measured for stays the longer.
-    let first_to_go = ["rounds", "switches/hop"];
-    terminal::table(columns, rings.iter().map(|of| row(of))).first_to_go(&first_to_go)
+    let mut columns = measure_columns(&rings, false);
+    columns.retain(|measure| !has_sizes || measure.id != ROUNDS.id);
+    // What they are ranked by stands first, and goes last.
+    columns.sort_by_key(|measure| measure.id != NS_PER_HOP.id);
+    let mut leaving = order_of_leaving(&columns);
+    leaving.sort_by_key(|head| *head == NS_PER_HOP.title);
+    let mut heads = comparison.header();
+    heads.extend(has_sizes.then(|| "members".to_string()));
+    heads.extend(columns.iter().map(|measure| measure.title.to_string()));
+    let mut rows = Vec::new();
+    for case in rings {
+        let mut cells = texts(comparison.cells(&case.case));
+        cells.extend(has_sizes.then(|| case.case.members.to_string().into()));
+        cells.extend(columns.iter().map(|measure| cell_with_interval(measure, case)));
+        rows.push(cells);
+    }
+    Table::new(heads, rows).first_to_go(&leaving)
+}
+
+/// Returns what a case has of a measure in one cell, a cost with its interval.
+fn cell_with_interval(measure: &Measure, case: &CaseSummary) -> MarkedText {
+    match (measure.read)(case) {
+        _ if measure.id == NS_PER_HOP.id => hop_words(case),
+        _ if measure.id == NS_PER_SWITCH.id => switch_words(case),
+        value => cell(measure.unit, value),
+    }
 }
 
 /// The time of a hop with its interval, or why there is none.
-fn hop_words(of: &CaseSummary) -> String {
+fn hop_words(of: &CaseSummary) -> MarkedText {
     match of.ns_per_hop.and_then(|hop| hop.answer_cost().err()) {
-        Some(NotQuotable::NotAlone) => "its CPU was shared".to_string(),
+        Some(NotQuotable::NotAlone) => "its CPU was shared".into(),
         _ => estimate_words(of.ns_per_hop),
     }
 }
 
 /// What the switch costs with its interval, or why that is not known where the hop's reason does
 /// not say so.
-fn switch_words(of: &CaseSummary) -> String {
+fn switch_words(of: &CaseSummary) -> MarkedText {
     if of.does_not_switch {
-        return "does not switch".to_string();
+        return "does not switch".into();
     }
     let Some(cost) = of.ns_per_switch_above_solo else {
         let [_, why] = cost_words(of);
@@ -170,11 +238,11 @@ fn switch_words(of: &CaseSummary) -> String {
     let of_hop = of.ns_per_hop.and_then(|hop| hop.answer_cost().err());
     match cost.answer_cost().err() {
         None => estimate_words(Some(cost)),
-        why if why == of_hop => "-".to_string(),
-        Some(NotQuotable::NotAlone) => "CPU shared".to_string(),
-        Some(NotQuotable::NotAtFullSpeed) => "no full speed".to_string(),
-        Some(NotQuotable::NotResolved { .. }) => "not resolved".to_string(),
-        Some(few @ NotQuotable::TooFewRounds(_)) => few.to_string(),
+        why if why == of_hop => "-".into(),
+        Some(NotQuotable::NotAlone) => "CPU shared".into(),
+        Some(NotQuotable::NotAtFullSpeed) => "no full speed".into(),
+        Some(NotQuotable::NotResolved { .. }) => "not resolved".into(),
+        Some(few @ NotQuotable::TooFewRounds(_)) => few.to_string().into(),
     }
 }
 
@@ -185,24 +253,9 @@ pub(crate) fn by_hop(one: &CaseSummary, other: &CaseSummary) -> Ordering {
     hop(one).total_cmp(&hop(other))
 }
 
-fn mark(case: &CaseSummary) -> String {
-    if case.counts_disagree { "!" } else { "" }.to_string()
-}
-
-/// Sloan's columns: real, CPU, user and system time, and what his formula projects.
-fn sloan(case: &CaseSummary) -> [String; 5] {
-    let seconds = |ns_per_lap: Option<f64>| figure(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9));
-    let total = |of: fn(&Totals) -> Option<u64>| {
-        let per_lap = |totals: &Totals| Some(of(totals)? as f64 / totals.laps as f64);
-        seconds(case.totals.as_ref().and_then(per_lap))
-    };
-    [
-        total(|totals| Some(totals.real_ns)),
-        total(|totals| Some(totals.cpu_ns)),
-        total(|totals| totals.user_ns),
-        total(|totals| totals.system_ns),
-        seconds(case.projected_cpu_ns_per_lap),
-    ]
+/// Returns cells that are words.
+fn texts(cells: Vec<String>) -> Vec<MarkedText> {
+    cells.into_iter().map(MarkedText::from).collect()
 }
 
 /// Switches per hop as the kernel counted them.
@@ -211,21 +264,13 @@ pub(crate) fn switches_words(case: &CaseSummary) -> String {
 }
 
 /// Cost of a switch and its interval, or why there is none.
-pub(crate) fn cost_words(case: &CaseSummary) -> [String; 2] {
-    let why = match (&case.ns_per_switch_above_solo, &case.totals) {
-        _ if case.case.members == 1 => "(solo)",
-        _ if case.does_not_switch => "does not switch",
-        (None, None) => "not measured",
-        (None, Some(totals)) if totals.voluntary + totals.involuntary == 0 => "no switch counted",
-        (None, Some(_)) => "no solo ring beside it",
-        (cost, _) => return [value(*cost), interval(*cost)],
-    };
-    ["-", why].map(String::from)
+pub(crate) fn cost_words(case: &CaseSummary) -> [MarkedText; 2] {
+    cost_cells((NS_PER_SWITCH.read)(case))
 }
 
-fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
+fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<MarkedText> {
     let idle = not_switching(&record.cases, |case| comparison.ring_and_link(case));
-    idle.into_iter().collect()
+    idle.into_iter().map(MarkedText::from).collect()
 }
 
 /// Scaling laws, and the figures of all slices.

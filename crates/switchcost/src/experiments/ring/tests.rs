@@ -138,8 +138,8 @@ fn each_policy_has_rows_and_a_law_of_its_own() {
     assert_eq!(rows[0][..3], ["policy", "members", "ns/switch"]);
     let of = |policy: &str| rows.iter().filter(|row| row.first() == Some(&policy)).count();
     assert_eq!((of("other"), of("fifo")), (SIZES.len() + 1, SIZES.len() + 1), "{table}");
-    assert!(text.details.contains("scaling: "), "{}", text.details);
-    assert!(text.details.contains("scaling under fifo: "), "{}", text.details);
+    assert!(text.details.to_string().contains("scaling: "), "{}", text.details);
+    assert!(text.details.to_string().contains("scaling under fifo: "), "{}", text.details);
     let normal = super::answer::headline(&record);
     assert!(normal.contains("does not depend on their number; 3.01 us under fifo."), "{normal}");
     let fifo = super::answer::headline(&shared(&run, &[Policy::Other]));
@@ -250,7 +250,7 @@ fn interrupted(mut run: Run) -> Run {
 }
 
 fn printed(run: &Run) -> String {
-    Record::of(run).text(run, None, View::default()).replace("\n  ", " ")
+    Record::of(run).text(run, None, View::default()).to_string().replace("\n  ", " ")
 }
 
 #[test]
@@ -289,8 +289,8 @@ fn a_table_by_link_fits_eighty_columns_whatever_its_figures_lack() {
             of.ns_per_switch_above_solo = cost.map(|of| lacks(of, switch));
         }
         let table = super::table::text(&record, View::default()).table;
-        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
-        told += &table;
+        assert!(table.to_string().lines().all(|line| line.chars().count() <= 80), "{table}");
+        told += &table.to_string();
     }
     for why in ["its CPU was shared", "CPU shared", "no full speed", "not resolved"] {
         assert!(told.contains(why), "no {why}: {told}");

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use analysis::comparison::{
     Across, Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
 };
-use analysis::marked;
-use analysis::marked::MarkedText;
+use analysis::marked::{MarkedText, SpanRole};
+use analysis::measures::{self, MeasurePair};
 use analysis::subject::{Origin, Quantity, Side};
 use anyhow::{Context, Result};
 use rundata::machine::Difference;
@@ -16,11 +16,12 @@ use serde::Serialize;
 use textwrap::core::display_width;
 
 use super::CompareArgs;
-use crate::base::lines;
+use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::report::output::columns::Columns;
-use crate::report::output::{print_text, put_json, say_text};
-use crate::report::terminal::{self, counted};
+use crate::report::output::{print_fitted, put_json, say_fitted};
+use crate::report::printout::{Printout, printout};
+use crate::report::terminal::{self, counted, figure};
 
 /// Differences that --verbose prints; the JSON form has all.
 const MOST_DIFFERENCES: usize = 12;
@@ -40,44 +41,46 @@ const MOST_WARNINGS: usize = 2;
 /// Writes what was asked for: text, to standard error where something else has standard output, and
 /// JSON.
 pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
-    let text = match args.markdown {
-        true => markdown(found, args).into(),
-        false => {
-            let is_wide = args.ring.output.view.wide;
-            lines::with_tables(is_wide, || text(found, paths, args))
-        }
-    };
-    match args.markdown {
-        true => lines::unbroken(|| put(&text, found, args)),
-        false => put(&text, found, args),
+    if args.markdown {
+        return put(&markdown(found, args).into(), Layout::UNBROKEN, found, args);
     }
+    put(&text(found, paths, args), layout(args), found, args)
 }
 
 /// The same of several runs.
 pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
-    let text = lines::with_tables(args.ring.output.view.wide, || several(found));
-    put(&text, found, args)
+    put(&several(found), layout(args), found, args)
 }
 
-fn put(text: &MarkedText, found: &impl Serialize, args: &CompareArgs) -> Result<()> {
-    say(text, args)?;
+/// Returns the layout of the terminal with the tables that are asked for.
+fn layout(args: &CompareArgs) -> Layout {
+    Layout::terminal().with_wide_tables(args.ring.output.view.wide)
+}
+
+fn put(text: &Printout, layout: Layout, found: &impl Serialize, args: &CompareArgs) -> Result<()> {
+    say_in(layout, text.clone(), args)?;
     put_json(found, args.ring.output.files.json.as_ref())
 }
 
 /// Says something to who reads, unless nothing is wanted: on standard error where JSON or the
 /// report has standard output.
-pub(crate) fn say(text: impl Into<MarkedText>, args: &CompareArgs) -> Result<()> {
+pub(crate) fn say(text: impl Into<Printout>, args: &CompareArgs) -> Result<()> {
+    say_in(layout(args), text, args)
+}
+
+/// Like [`say`], as `layout` has room for it.
+fn say_in(layout: Layout, text: impl Into<Printout>, args: &CompareArgs) -> Result<()> {
     let files = &args.ring.output.files;
     let is_taken = [&files.json, &args.report].contains(&&Some(Destination::Stdout));
     match is_taken {
         _ if files.quiet => {}
-        true => say_text(text),
-        false => print_text(text).context("cannot print the comparison")?,
+        true => say_fitted(text, layout),
+        false => print_fitted(text, layout).context("cannot print the comparison")?,
     }
     Ok(())
 }
 
-fn several(found: &Several) -> MarkedText {
+fn several(found: &Several) -> Printout {
     let columns = Columns::<(usize, &Member)>::new()
         .left("run", |(_, run)| run.name.clone())
         .left("farthest case", |(_, run)| {
@@ -90,21 +93,23 @@ fn several(found: &Several) -> MarkedText {
     let table = columns.table(found.runs.iter().enumerate());
     let legend = "/ others: its cost divided by the median of the others; differs from: number of \
                   runs that it differs from in some case";
-    marked![&found.in_words, format!("\n\n{table}\n\n{legend}\n")]
+    printout![&found.in_words, "\n\n", table, format!("\n\n{legend}\n")]
 }
 
 /// The answer, the table, what was equal and what not, and the verdict where a gate was asked for;
 /// ending with a newline.
-fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> MarkedText {
+fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Printout {
     let is_verbose = args.ring.output.view.verbose;
-    let mut parts = vec![headline(found)];
+    let mut parts: Vec<Printout> = vec![headline(found).into()];
     let rows = rows(found, args);
     let rows_are_left_out = rows.is_empty() && !found.changes.is_empty();
     if !rows.is_empty() {
         let names = column_names(found);
         let table = columns(found, &names).table(rows);
         // The answer stays.
-        parts.push(table.first_to_go(&[names[1], names[0]]).to_string().into());
+        let mut leaving: Vec<&str> = measures::exported().map(|measure| measure.title).collect();
+        leaving.extend([names[1], names[0]]);
+        parts.push(table.first_to_go(&leaving).into());
     }
     let mut lines = Vec::new();
     if rows_are_left_out {
@@ -128,6 +133,7 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> MarkedText
     } else {
         lines.extend((left > 0).then(|| format!("{}: --verbose", counted(left, "further note"))));
     }
+    let mut lines: Vec<MarkedText> = lines.into_iter().map(MarkedText::from).collect();
     if args.fail_above.is_some() {
         lines.extend(if is_verbose {
             vec![found.gate.in_words.clone()]
@@ -135,8 +141,8 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> MarkedText
             narrow_verdict(found)
         });
     }
-    parts.push(lines.join("\n").into());
-    terminal::page(&parts)
+    parts.push(MarkedText::join(lines, "\n").into());
+    Printout::paragraphs(parts)
 }
 
 /// The cases that have a row: where many have no ratio, these are told below. Of many cases of
@@ -247,13 +253,13 @@ fn column_names(found: &Comparison) -> [&str; 2] {
 
 /// The verdict with its reason on the last line; where that is too wide, the reason on the line
 /// before.
-fn narrow_verdict(found: &Comparison) -> Vec<String> {
+fn narrow_verdict(found: &Comparison) -> Vec<MarkedText> {
     let gate = &found.gate;
-    let fits = |line: &&&String| display_width(line) <= lines::width();
+    let fits = |line: &&&MarkedText| display_width(line) <= Layout::terminal().prose;
     if let Some(line) = [&gate.in_words, &gate.brief].iter().find(fits) {
         return vec![(*line).clone()];
     }
-    vec![gate.worst.clone(), gate.summary.clone()]
+    vec![gate.worst.clone().into(), gate.summary.clone()]
 }
 
 /// The answer to what was asked, and that the clocks differ.
@@ -318,7 +324,7 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
         format!("{}{}", if why.is_some() { "~" } else { "" }, words::time(ns))
     };
     let mark = |change: &Change| if change.is_seen_only() { "~" } else { "" };
-    Columns::<&Change>::new()
+    let mut columns = Columns::<&Change>::new()
         // What a case costs is the cost of a switch, unless it says otherwise.
         .left("case", |change| match (name(change, &found.changes), change.of) {
             (name, Quantity::NsPerSwitchAboveSolo) => name,
@@ -340,7 +346,15 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
             let is_factor = change.ratio.value.is_some_and(is_factor);
             Some(format!("{} to {}", difference(low, is_factor), difference(high, is_factor)))
         })
-        .left("answer", |change| answer(change))
+        .marked("answer", |change| answer(change));
+    for measure in measures::exported() {
+        columns = columns.or_dash(measure.title, |change| {
+            let MeasurePair { base, new } = *change.measures.get(measure.id)?;
+            let [base, new] = [base, new].map(figure);
+            Some(format!("{base}, {new}"))
+        });
+    }
+    columns
 }
 
 /// The title; where several have the same, with the labels in which they differ.
@@ -408,13 +422,14 @@ fn interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or("none".to_string(), |(low, high)| format!("{} to {}", ratio(low), ratio(high)))
 }
 
-fn answer(change: &Change) -> &'static str {
+fn answer(change: &Change) -> MarkedText {
     match change.answer {
-        Answer::NotChanged => "not changed",
-        Answer::Changed { worse: true, beyond_limit: true } => "slower  !",
-        Answer::Changed { worse: true, .. } | Answer::Bounded { worse: true, .. } => "slower",
-        Answer::Changed { worse: false, .. } | Answer::Bounded { worse: false, .. } => "faster",
-        Answer::CannotTell { .. } => "inconclusive",
+        Answer::NotChanged => "not changed".into(),
+        Answer::Changed { worse: true, beyond_limit: true } => MarkedText::direction(true) + "  !",
+        Answer::Changed { worse, .. } | Answer::Bounded { worse, .. } => {
+            MarkedText::direction(worse)
+        }
+        Answer::CannotTell { .. } => MarkedText::new(SpanRole::Doubtful, "inconclusive"),
     }
 }
 

@@ -12,7 +12,7 @@ use rundata::machine::Machine;
 use rundata::plan::Plan;
 use rundata::run::Run;
 
-use crate::base::lines::{self, WIDTH};
+use crate::base::lines::Layout;
 use crate::documents::history::costs;
 use crate::engine::store::read;
 use crate::registry::Record;
@@ -103,7 +103,7 @@ impl Drawn {
             headline: record.headline().into(),
             tiles: record.tiles(),
             noise: subject.noise,
-            text: Some(lines::within(WIDTH, || record.text(run, path, View::ALL).into())),
+            text: Some(record.text(run, path, View::ALL).text(Layout::UNBROKEN).into()),
             caption: clean(&caption),
             unfinished: run.unfinished(),
             facts,

@@ -5,7 +5,6 @@ use charts::Figure;
 
 use super::figures::{CLOCK, COST, figures};
 use super::table;
-use crate::base::lines::{WIDTH, within};
 use crate::report::page::{FindingsDetails, FindingsPage, GENERATOR};
 use crate::report::terminal::counted;
 use crate::report::tiles::Tile;
@@ -32,7 +31,7 @@ pub(crate) fn page(trend: &Trend) -> FindingsPage {
             facts_title: "Case and clock",
             facts: facts(trend),
             text_title: "All that the trend says",
-            text: within(WIDTH, || table::whole_text(trend)),
+            text: table::whole_text(trend),
             unlisted: "Single runs are not listed: switchcost trend --verbose",
         },
         footer: "All figures are at one clock of the core, so that a faster clock is no change of \

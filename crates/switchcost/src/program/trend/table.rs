@@ -2,7 +2,6 @@
 
 use std::io;
 
-use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::trend::{By, Change, LeftOut, Level, Point, Trend};
 use anyhow::{Context, Result};
@@ -12,31 +11,31 @@ use rundata::words::{self, plain, whole};
 use super::TrendArgs;
 use super::figures::figure;
 use super::page::page;
-use crate::base::lines;
+use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::report::output::columns::Columns;
-use crate::report::output::{for_people, look_of, print, put_json, say_text};
-use crate::report::terminal::{self, counted};
+use crate::report::output::{for_people, look_of, print, put_json, say_fitted, shown};
+use crate::report::printout::{Printout, printout};
+use crate::report::terminal::counted;
 
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
 pub(super) fn write(found: &Trend, args: &TrendArgs) -> Result<()> {
-    let text = match args.markdown {
-        true => return lines::unbroken(|| put(&markdown(found).into(), found, args)),
-        false => args.tables.text(|| text(found, args.verbose)),
-    };
-    put(&text, found, args)
+    if args.markdown {
+        return put(markdown(found).into(), Layout::UNBROKEN, found, args);
+    }
+    put(text(found, args.verbose), args.tables.layout(), found, args)
 }
 
-fn put(text: &MarkedText, found: &Trend, args: &TrendArgs) -> Result<()> {
+fn put(text: Printout, layout: Layout, found: &Trend, args: &TrendArgs) -> Result<()> {
     let place = args.report.write(|| page(found))?;
     let place = if args.markdown { String::new() } else { place };
     match &args.json {
         _ if args.quiet => {}
-        Some(Destination::Stdout) => say_text(marked![text, place]),
-        _ if args.report.is_stdout() => say_text(text),
+        Some(Destination::Stdout) => say_fitted(printout![text, place], layout),
+        _ if args.report.is_stdout() => say_fitted(text, layout),
         _ => {
             let place = for_people(&place, &io::stdout());
-            let text = for_people(text, &io::stdout()) + &drawn(found, args) + &place;
+            let text = shown(&text, layout, &io::stdout()) + &drawn(found, args) + &place;
             print(text.as_bytes()).context("cannot print the series")?;
         }
     }
@@ -51,12 +50,12 @@ fn drawn(found: &Trend, args: &TrendArgs) -> String {
 
 /// Returns the text with a row for each point.
 pub(super) fn whole_text(found: &Trend) -> String {
-    text(found, true).into()
+    text(found, true).text(Layout::PAGE).into()
 }
 
 /// The answer, the levels or the points, what else is to be known and the verdict, ending with a
 /// newline.
-fn text(found: &Trend, is_verbose: bool) -> MarkedText {
+fn text(found: &Trend, is_verbose: bool) -> Printout {
     let are_points = is_verbose || found.terms.by != By::Run;
     let first = match found.terms.by {
         By::Kernel => "kernel",
@@ -75,9 +74,14 @@ fn text(found: &Trend, is_verbose: bool) -> MarkedText {
     } else {
         lines.extend(left_out(found));
     }
+    let mut lines: Vec<MarkedText> = lines.into_iter().map(MarkedText::from).collect();
     lines.extend(found.gate.as_ref().map(|gate| gate.in_words.clone()));
-    let table = columns(first).table(rows).to_string();
-    terminal::page(&[found.in_words.clone(), table.into(), lines.join("\n").into()])
+    let table = columns(first).table(rows);
+    Printout::paragraphs([
+        Printout::from(&found.in_words),
+        table.into(),
+        MarkedText::join(lines, "\n").into(),
+    ])
 }
 
 fn markdown(found: &Trend) -> String {

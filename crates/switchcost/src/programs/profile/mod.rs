@@ -29,8 +29,9 @@ use crate::base::values::{above_zero, seconds_in_words, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::programs::watch::command::{Over, finish, left_behind, not_measured, words};
-use crate::report::output::{Files, Unstored, all_written, put, put_json, say_text};
+use crate::report::output::{Files, Unstored, all_written, put, put_json, say_fitted};
 use crate::report::page::ReportOutput;
+use crate::report::printout::printout;
 use launches::{Launch, Plan};
 use memory::{Library, Shared};
 
@@ -225,7 +226,8 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     };
     if !args.output.files.quiet {
         let output = &args.output;
-        say_text(&(output.tables.text(|| table::text(&profile, output.verbose)) + &place));
+        let text = printout![table::text(&profile, output.verbose), place];
+        say_fitted(text, output.tables.layout());
     }
     let files = &args.output.files;
     profile.plan.command = stored(&args.command, files.anonymous, files.store_command);

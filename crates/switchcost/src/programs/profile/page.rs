@@ -4,7 +4,7 @@ use charts::{Axis, Figure, Known, Point, Role, Scale, Series, Unit};
 
 use super::findings::{Profile, Row};
 use super::table::{self, headline, library};
-use crate::base::lines::{WIDTH, within};
+use crate::base::lines::Layout;
 use crate::report::figures::{lines, nanoseconds};
 use crate::report::machine_line::cpu_and_kernel;
 use crate::report::page::{FindingsDetails, FindingsPage, build_words};
@@ -42,7 +42,7 @@ pub(crate) fn page(profile: &Profile) -> FindingsPage {
             facts_title: "Machine, command and runs",
             facts: facts(profile),
             text_title: "All that the profile says",
-            text: within(WIDTH, || table::text(profile, true).into()),
+            text: table::text(profile, true).text(Layout::PAGE).into(),
             unlisted: "Single calls are not listed: switchcost profile --csv FILE",
         },
         footer: "Each call is timed by the CPU time of its thread; what timing adds is subtracted. \

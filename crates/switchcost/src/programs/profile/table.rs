@@ -8,9 +8,9 @@ use rundata::words::{byte_range, grouped, time, two_digits};
 
 use super::findings::{Profile, Ratio, Row};
 use super::launches::What;
-use crate::report::terminal::{
-    MOST_LINES, counted, estimate_words, figure, interval, page, shortened, table,
-};
+use crate::report::printout::Printout;
+use crate::report::table::Table;
+use crate::report::terminal::{MOST_LINES, counted, estimate_words, figure, interval, shortened};
 
 /// Sizes that are printed by default have at least these shares of their function's calls and of
 /// all calls.
@@ -18,8 +18,8 @@ const OF_FUNCTION: f64 = 0.05;
 const OF_ALL: f64 = 0.01;
 
 /// The whole report, ending with a newline.
-pub(super) fn text(profile: &Profile, is_verbose: bool) -> MarkedText {
-    let mut parts = vec![headline(profile), rows(profile, is_verbose).into()];
+pub(super) fn text(profile: &Profile, is_verbose: bool) -> Printout {
+    let mut parts: Vec<Printout> = vec![headline(profile).into(), rows(profile, is_verbose).into()];
     let mut lines = lines(profile);
     if is_verbose {
         let share = profile.all(0).map(|all| estimate_words(all.share_of_cpu));
@@ -29,7 +29,7 @@ pub(super) fn text(profile: &Profile, is_verbose: bool) -> MarkedText {
         lines.truncate(MOST_LINES);
     }
     parts.push(lines.join("\n").into());
-    page(&parts)
+    Printout::paragraphs(parts)
 }
 
 const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds; <=: an upper \
@@ -168,13 +168,13 @@ const COLUMNS: [Column; 11] = [
     }),
 ];
 
-fn rows(profile: &Profile, is_verbose: bool) -> String {
+fn rows(profile: &Profile, is_verbose: bool) -> Table {
     let several = !profile.plan.allocators.is_empty();
     let columns = || COLUMNS.iter().filter(|(_, of, _)| of.is_none_or(|of| of == several));
     let shown = profile.rows.iter().filter(|row| is_shown(profile, row, is_verbose));
     let cells = shown.map(|row| columns().map(|(.., cell)| cell(profile, row)).collect::<Vec<_>>());
     let headings = columns().map(|(heading, ..)| *heading).collect::<Vec<_>>();
-    format!("{}\n", table(headings, cells).first_to_go(&["p50"]))
+    Table::new(headings, cells).first_to_go(&["p50"])
 }
 
 /// A dash for what is too short to be told.

@@ -6,7 +6,7 @@ use super::findings::Profile;
 use super::launches::{Bin, Counted, Launch, Plan, What};
 use super::memory::Times;
 use super::table;
-use crate::base::lines::fitted;
+use crate::base::lines::Layout;
 
 fn plan(allocators: &[&str]) -> Plan {
     Plan {
@@ -96,7 +96,7 @@ fn named_functions_are_not_added_up_and_have_an_empty_call_of_their_own() {
     assert_eq!(found.all(0), None);
     let text = table::text(&found, false);
     assert!(
-        text.starts_with("Of 2 functions, write takes most: a call takes about 500 ns"),
+        text.to_string().starts_with("Of 2 functions, write takes most: a call takes about 500 ns"),
         "{text}"
     );
 }
@@ -137,8 +137,8 @@ fn a_cost_below_that_of_nothing_stays_below_zero() {
     assert_eq!(found.all(0).unwrap().p50_ns, -1.0);
     let text = table::text(&found, false);
     assert!(
-        text.contains("takes no time that can be measured (not resolved: -1.00 ns)")
-            && !text.contains("inf"),
+        text.to_string().contains("takes no time that can be measured (not resolved: -1.00 ns)")
+            && !text.to_string().contains("inf"),
         "{text}"
     );
 }
@@ -166,19 +166,26 @@ fn what_a_short_call_takes_is_an_upper_bound() {
     let share = row.share_of_cpu.unwrap();
     assert!((share.high.unwrap() - 4_500.0 / 950_000.0).abs() < 1e-12, "{share:?}");
     assert_eq!(share.low, Some(0.0));
-    let text = table::text(&short, true);
+    let text = table::text(&short, true).to_string();
     let first = "An allocation or free takes at most 4.50 ns; all take at most 0.47 % of the CPU";
-    assert!(text.starts_with(first), "{text}");
+    assert!(text.to_string().starts_with(first), "{text}");
     let cells: Vec<&str> =
         text.lines().find(|line| line.contains("64")).unwrap().split_whitespace().collect();
     assert_eq!(cells[5..11], ["<=4.50", "0", "to", "4.50", "-", "-"], "{text}");
-    assert!(text.contains("measured for a call that takes 1.00 ns"), "{text}");
+    assert!(text.to_string().contains("measured for a call that takes 1.00 ns"), "{text}");
     // Also of one run, and where nothing is known of overlap.
     let one = |of| table::text(&profile(plan(&[]), vec![of]), false);
     let text = one(with_known(launch(0, 0, malloc(3))));
-    assert!(text.contains("takes at most 4.50 ns") && text.contains("<=4.50"), "{text}");
+    assert!(
+        text.to_string().contains("takes at most 4.50 ns") && text.to_string().contains("<=4.50"),
+        "{text}"
+    );
     let text = one(Launch { known: None, ..launch(0, 0, malloc(300)) });
-    assert!(text.contains("takes at most 300 ns") && text.contains("was not measured"), "{text}");
+    assert!(
+        text.to_string().contains("takes at most 300 ns")
+            && text.to_string().contains("was not measured"),
+        "{text}"
+    );
     // From 13.5 ns on there is an interval, with that in it by which a known call is off.
     for (ns, is_bound) in [(13, true), (14, false)] {
         assert_eq!(rounds(|_| malloc(ns), &[]).all(0).unwrap().is_bound, is_bound, "{ns}");
@@ -188,7 +195,10 @@ fn what_a_short_call_takes_is_an_upper_bound() {
     let interval = row.ns_per_call.interval().unwrap();
     assert_eq!((interval.low, interval.high, row.is_bound), (97.0, 101.5, false));
     let text = table::text(&long, false);
-    assert!(text.starts_with("An allocation or free takes 100 ns (97.0 to 102)"), "{text}");
+    assert!(
+        text.to_string().starts_with("An allocation or free takes 100 ns (97.0 to 102)"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -208,11 +218,14 @@ fn nothing_is_built_on_what_a_short_call_takes() {
     assert_eq!(ratio.ratio.low, Some(0.0));
     assert!((ratio.ratio.high.unwrap() - most).abs() < 1e-9, "{ratio:?}");
     let text = table::text(&found, false);
-    assert!(text.contains("it takes at most 0.122 times that"), "{text}");
-    assert!(text.contains("<=0.122"), "{text}");
+    assert!(text.to_string().contains("it takes at most 0.122 times that"), "{text}");
+    assert!(text.to_string().contains("<=0.122"), "{text}");
     // 13 ns, which is a bound, may be less than 16 or more.
     let text = table::text(&of(16, 13), false);
-    assert!(text.contains("(<=1.12)") && text.contains("not resolved from 1"), "{text}");
+    assert!(
+        text.to_string().contains("(<=1.12)") && text.to_string().contains("not resolved from 1"),
+        "{text}"
+    );
     // What may be nothing has no multiple.
     let found = of(3, 40);
     assert_eq!(found.ratios, []);
@@ -225,8 +238,8 @@ fn nothing_is_built_on_what_a_short_call_takes() {
         let of = with_known(launch(0, 0, vec![named("write", one), named("fsync", other)]));
         table::text(&profile(plan, vec![of]), false)
     };
-    assert!(ranked(21, 20).starts_with("Of 2 functions, write may take most: a call"));
-    assert!(ranked(30, 20).starts_with("Of 2 functions, write takes most: a call"));
+    assert!(ranked(21, 20).to_string().starts_with("Of 2 functions, write may take most: a call"));
+    assert!(ranked(30, 20).to_string().starts_with("Of 2 functions, write takes most: a call"));
 }
 
 #[test]
@@ -238,8 +251,12 @@ fn a_ratio_that_is_not_resolved_is_in_brackets() {
         })
     });
     let text = table::text(&profile(plan(&["x.so"]), launches.collect()), false);
-    assert!(text.contains(" (2.00) ") && text.contains("in brackets is not resolved"), "{text}");
-    assert!(!table::text(&two(), false).contains("(2.00)"), "{text}");
+    assert!(
+        text.to_string().contains(" (2.00) ")
+            && text.to_string().contains("in brackets is not resolved"),
+        "{text}"
+    );
+    assert!(!table::text(&two(), false).to_string().contains("(2.00)"), "{text}");
 }
 
 /// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than
@@ -272,16 +289,19 @@ fn ratios_are_taken_within_rounds() {
 #[test]
 fn the_answer_comes_first_and_fits() {
     let one = vec![launch(0, 0, vec![counted("malloc", Some((16, 31)), &[(30, 1_000)])])];
-    let text = fitted(&table::text(&profile(plan(&[]), one), false));
+    let text = table::text(&profile(plan(&[]), one), false).text(Layout::default());
     let first = "An allocation or free takes about 20.0 ns (1 round only); all take 2.1 % of the\n";
     assert!(text.starts_with(first), "{text}");
     assert!(text.contains("intervals need 5 runs or more: -n 10"), "{text}");
     let text = table::text(&two(), true);
-    assert!(text.contains("With /usr/lib/libjemalloc.so.2 it takes 2.00 times that"), "{text}");
-    let text = fitted(&text);
+    assert!(
+        text.to_string().contains("With /usr/lib/libjemalloc.so.2 it takes 2.00 times that"),
+        "{text}"
+    );
+    let text = text.text(Layout::default());
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     let nothing = profile(plan(&[]), vec![Launch { processes: 0, ..launch(0, 0, Vec::new()) }]);
     let text = table::text(&nothing, false);
-    assert!(text.starts_with("No call of server --once was counted.\n"), "{text}");
-    assert!(text.contains("did not load the profiler"), "{text}");
+    assert!(text.to_string().starts_with("No call of server --once was counted.\n"), "{text}");
+    assert!(text.to_string().contains("did not load the profiler"), "{text}");
 }

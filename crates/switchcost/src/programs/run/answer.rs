@@ -131,7 +131,8 @@ fn comparison(record: &Record, all: &[Summary]) -> MarkedText {
 
 /// `A is 1.94x (1.86 to 2.13) faster than B`
 fn faster(one: &str, by: &Estimate, other: &str) -> MarkedText {
-    marked![format!("{one} is "), factor(by), format!(" faster than {other}")]
+    let faster = MarkedText::direction(false);
+    marked![format!("{one} is "), factor(by), " ", faster, format!(" than {other}")]
 }
 
 fn unresolved(between: &str, by: &Estimate) -> MarkedText {
@@ -151,7 +152,9 @@ fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> MarkedTe
     marked![
         format!("{fast} is "),
         MarkedText::figure(format!("~{}x", two_digits(ratio))),
-        format!(" faster than {slow} ({runs} each, no interval: at least 5 are needed)")
+        " ",
+        MarkedText::direction(false),
+        format!(" than {slow} ({runs} each, no interval: at least 5 are needed)")
     ]
 }
 

@@ -5,6 +5,8 @@
 
 use analysis::comparison::{Answer, More, Reason, Verdict, percent};
 use analysis::estimate::Estimate;
+use analysis::marked;
+use analysis::marked::MarkedText;
 use clap::ValueEnum;
 use launcher::{Ending, Run};
 use rundata::plan::MINIMUM_ROUNDS;
@@ -116,7 +118,7 @@ pub(crate) struct Gate {
     /// The verdict.
     pub(crate) verdict: Verdict,
     /// The verdict with its reason.
-    pub(crate) in_words: String,
+    pub(crate) in_words: MarkedText,
 }
 
 impl Gate {
@@ -180,7 +182,12 @@ fn failed(plan: &Plan, runs: &[&Run]) -> Vec<String> {
     (0..plan.commands.len()).filter_map(bad).collect()
 }
 
-fn verdict(plan: &Plan, changes: &[Change], failed: &[String], limit: f64) -> (Verdict, String) {
+fn verdict(
+    plan: &Plan,
+    changes: &[Change],
+    failed: &[String],
+    limit: f64,
+) -> (Verdict, MarkedText) {
     let beyond = percent(limit);
     let told = |change: &&Change| {
         let name = match plan.commands.len() {
@@ -221,5 +228,5 @@ fn verdict(plan: &Plan, changes: &[Change], failed: &[String], limit: f64) -> (V
         ),
         _ => (Verdict::Pass, format!("not more than {beyond} above the base")),
     };
-    (verdict, format!("{}: {why}", verdict.name()))
+    (verdict, marked![verdict.marked(), format!(": {why}")])
 }

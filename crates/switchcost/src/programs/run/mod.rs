@@ -41,8 +41,9 @@ use crate::programs::watch::command::{Over, finish, not_measured, words};
 use crate::programs::watch::quick;
 use crate::programs::watch::{self, Chosen};
 use crate::report::output::csv::{self, known};
-use crate::report::output::{Files, Unstored, all_written, check_place, put, say_text, to_json};
+use crate::report::output::{Files, Unstored, all_written, check_place, put, say_fitted, to_json};
 use crate::report::page::ReportOutput;
+use crate::report::printout::printout;
 use crate::report::terminal::counted;
 use commands::{Command, Shell};
 use findings::{SOURCES, Summary, Switching};
@@ -625,7 +626,8 @@ fn write(
         }
         if !quiet && !record.runs.is_empty() {
             let output = &args.output;
-            say_text(&(output.tables.text(|| table::text(&record, output.verbose)) + &place));
+            let text = printout![table::text(&record, output.verbose), place];
+            say_fitted(text, output.tables.layout());
         }
         if let Some(to) = json {
             record.store_as(stored);

@@ -5,7 +5,7 @@ use super::figures::{RATIOS, ROUNDS, TIMES, figures};
 use super::findings::Summary;
 use super::record::Record;
 use super::table;
-use crate::base::lines::{WIDTH, within};
+use crate::base::lines::Layout;
 use crate::report::machine_line::cpu_and_kernel;
 use crate::report::page::{FindingsDetails, FindingsPage, build_words};
 use crate::report::terminal::counted;
@@ -42,7 +42,7 @@ pub(crate) fn page(record: &Record) -> FindingsPage {
             facts_title: "Machine, commands and runs",
             facts: facts(record),
             text_title: "All that the runs say",
-            text: within(WIDTH, || table::text(record, true).into()),
+            text: table::text(record, true).text(Layout::PAGE).into(),
             unlisted: "Single runs are not listed: switchcost run --csv FILE",
         },
         footer: "Each command runs once in every round, in shuffled order. Times are those of the \

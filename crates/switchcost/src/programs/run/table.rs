@@ -1,7 +1,6 @@
 //! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose
 //! every figure.
 
-use analysis::marked::MarkedText;
 use analysis::program::{ProgramCost, Range};
 use analysis::used::{Figure, Part, Split};
 use launcher::Ending;
@@ -11,8 +10,10 @@ use rundata::words::{bytes, time, times, whole};
 use super::answer::{headline, switches, switching, switching_share};
 use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};
 use super::record::Record;
+use crate::report::output::declarations;
+use crate::report::printout::{Printout, printout};
 use crate::report::table::Table;
-use crate::report::terminal::{self, MOST_LINES, TimeUnit, counted, figure, page};
+use crate::report::terminal::{MOST_LINES, TimeUnit, counted, figure};
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
@@ -26,16 +27,16 @@ const COUNTED_BY: &str = "switches: counted by the kernel for the command and al
     each switch slower";
 
 /// The whole report, ending with a newline.
-pub(super) fn text(record: &Record, is_verbose: bool) -> MarkedText {
+pub(super) fn text(record: &Record, is_verbose: bool) -> Printout {
     let table = match &record.commands[..] {
-        [one] if one.runs == 1 => list(one, true),
-        [one] => format!("{}\n", table(one, true)),
-        all => format!("{}\n", comparison(record, all)),
+        [one] if one.runs == 1 => list(one, true).into(),
+        [one] => table(one, true).into(),
+        all => comparison(record, all).into(),
     };
-    let mut parts = vec![headline(record), table.into()];
+    let mut parts: Vec<Printout> = vec![headline(record).into(), table];
     let mut lines: Vec<String> = lines(record);
     if is_verbose {
-        parts.extend(record.commands.iter().map(|summary| details(summary).into()));
+        parts.extend(record.commands.iter().map(details));
         let ratios: String = record.ratios.iter().map(ratio_words).collect();
         let notices: String =
             record.notices.iter().map(|notice| format!("note: {notice}\n")).collect();
@@ -45,8 +46,8 @@ pub(super) fn text(record: &Record, is_verbose: bool) -> MarkedText {
         lines.truncate(MOST_LINES);
         parts.push(lines.join("\n").into());
     }
-    parts.extend(record.gate.iter().map(|gate| gate.in_words.as_str().into()));
-    page(&parts)
+    parts.extend(record.gate.iter().map(|gate| Printout::from(&gate.in_words)));
+    Printout::paragraphs(parts)
 }
 
 /// Lines that matter, the most important ones first.
@@ -157,7 +158,7 @@ fn comparison(record: &Record, all: &[Summary]) -> Table {
         std::iter::once(name).chain(cells(summary))
     };
     let header = std::iter::once("command".to_string()).chain(header);
-    terminal::table(header, all.iter().map(row)).texts(|at| at == 0)
+    Table::new(header, all.iter().map(row)).texts(|at| at == 0)
 }
 
 /// The figures of one run, a line each: the few that matter, their times in one unit, or all.
@@ -191,15 +192,15 @@ fn unit_of(summary: &Summary) -> TimeUnit {
     TimeUnit::of(summary.median("real_ns").unwrap_or_default())
 }
 
-/// A figure by the unit that its name ends with: a time in that one, or in its own.
+/// Returns a figure in the unit of its column; a time in `unit`, or else in the one that suits it.
 fn in_unit(value: f64, name: &str, unit: Option<TimeUnit>) -> String {
-    match unit {
-        _ if name.ends_with("_bytes") => bytes(value.max(0.0) as u64),
-        Some(unit) if name.ends_with("_ns") => unit.words(value),
-        None if name.ends_with("_ns") => time(value),
+    match (declarations::unit_of(name), unit) {
+        ("bytes", _) => bytes(value.max(0.0) as u64),
+        ("ns", Some(unit)) => unit.words(value),
+        ("ns", None) => time(value),
         _ if value.fract() != 0.0 => figure(value),
-        Some(_) => whole(value.max(0.0)),
-        None => format!("{value:.0}"),
+        (_, Some(_)) => whole(value.max(0.0)),
+        (_, None) => format!("{value:.0}"),
     }
 }
 
@@ -227,30 +228,32 @@ fn table(summary: &Summary, is_few: bool) -> Table {
         }
     }
     match is_few {
-        true => {
-            terminal::table(["", "median", "interval", "least", "most"], all).texts(|at| at == 0)
-        }
-        false => terminal::table(["", "median", "interval", "spread", "min", "max"], all),
+        true => Table::new(["", "median", "interval", "least", "most"], all).texts(|at| at == 0),
+        false => Table::new(["", "median", "interval", "spread", "min", "max"], all),
     }
 }
 
 /// All that is known of a command's runs, for --verbose.
-fn details(summary: &Summary) -> String {
+fn details(summary: &Summary) -> Printout {
     let command = shell_words::join(&summary.command);
-    let mut text = format!("{command}: {}\n\n", ends(summary));
-    text += &if summary.runs == 1 { list(summary, false) } else { full_table(summary) };
+    let mut text = printout![format!("{command}: {}\n\n", ends(summary))];
+    if summary.runs == 1 {
+        text.push(list(summary, false));
+    } else {
+        text.push(full_table(summary));
+    }
     for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
-        text += &format!(
+        text.push(format!(
             "outlier: round {}: real {}, {}x the median\n",
             outlier.round + 1,
             time(outlier.real_ns as f64),
             figure(outlier.times_median)
-        );
+        ));
     }
     if let Some(more @ 1..) = summary.outliers.len().checked_sub(MOST_OUTLIERS) {
-        text += &format!("and {} (--json has all)\n", counted(more, "further outlier"));
+        text.push(format!("and {} (--json has all)\n", counted(more, "further outlier")));
     }
-    text += &summary.switching.as_ref().map_or(String::new(), switching_words);
+    text.push(summary.switching.as_ref().map(switching_words));
     text
 }
 
@@ -300,7 +303,7 @@ fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
     SOURCES.into_iter().map(|(name, label, _)| (label, name)).filter(|(label, _)| !label.is_empty())
 }
 
-fn full_table(summary: &Summary) -> String {
+fn full_table(summary: &Summary) -> Printout {
     let table = table(summary, false);
     let unknown = rows().filter_map(|(label, name)| {
         Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
@@ -308,7 +311,7 @@ fn full_table(summary: &Summary) -> String {
     let parts = parts(summary, time).into_iter();
     let parts = parts.map(|[label, value, range]| format!("{label} {value} {range}\n"));
     let parts: String = parts.collect();
-    format!("{table}\n\n{parts}{}{}", split(summary, 0), unknown.collect::<String>())
+    printout![table, "\n\n", parts, split(summary, 0), unknown.collect::<String>()]
 }
 
 /// User and system time where the split is known: label, value, range. Of an exact one there is no

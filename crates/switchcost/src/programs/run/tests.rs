@@ -10,7 +10,7 @@ use rundata::reading::Reading;
 use super::findings::Switching;
 use super::plan::{Around, Plan};
 use super::record::Record;
-use crate::base::lines::fitted;
+use crate::base::lines::Layout;
 use crate::report::output::declarations;
 
 const MS: u64 = 1_000_000;
@@ -405,7 +405,7 @@ fn headlines_mark_their_figures() {
     };
     assert_eq!(marked(1, 1, &[10]), ["10.0 ms", "1.00 ms"]);
     assert_eq!(marked(1, 8, &[10]), ["10.01 ms"]);
-    assert_eq!(marked(2, 8, &[10, 20]), ["2.00x"]);
+    assert_eq!(marked(2, 8, &[10, 20]), ["2.00x", "faster"]);
 }
 
 fn named(commands: &[&[&str]], runs: u32) -> Plan {
@@ -541,7 +541,7 @@ fn what_is_not_resolved_is_the_ratio_of_the_table() {
         said.starts_with("No difference is resolved between true and false: 0.960x ("),
         "{said}"
     );
-    let text = super::table::text(&record, false);
+    let text = super::table::text(&record, false).to_string();
     let row = text.lines().find(|line| line.starts_with("false ")).unwrap();
     assert!(row.contains(" 0.960x "), "{text}");
 }
@@ -600,14 +600,21 @@ fn what_is_printed_by_default_fits_eighty_columns() {
     for (count, runs) in [(1, 1), (1, 20), (3, 20), (2, 2)] {
         let plan = named(&commands[..count], runs);
         let record = record(plan, series(&[12_345, 67_890, 99_999][..count], runs));
-        let text = fitted(&super::table::text(&record, false));
+        let text = super::table::text(&record, false).text(Layout::default());
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{widest:?}: {text}");
         assert!(text.lines().all(|line| line == line.trim_end()), "{text:?}");
         assert!(text.starts_with(headline(&record).split(' ').next().unwrap()), "{text}");
         let all = super::table::text(&record, true);
-        assert!(all.contains("not recorded by Linux: ixrss") && all.len() > text.len(), "{all}");
-        assert!(all.contains("switches: counted by the kernel for the command and all"), "{all}");
+        assert!(
+            all.to_string().contains("not recorded by Linux: ixrss")
+                && all.to_string().len() > text.len(),
+            "{all}"
+        );
+        assert!(
+            all.to_string().contains("switches: counted by the kernel for the command and all"),
+            "{all}"
+        );
     }
 }
 

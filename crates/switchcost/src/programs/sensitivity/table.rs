@@ -2,6 +2,7 @@
 
 use analysis::findings::TrialSummary;
 use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
+use analysis::marked::MarkedText;
 use analysis::record::TrialRecord;
 use rundata::trial::Trial;
 use rundata::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject, by};
@@ -9,21 +10,22 @@ use rundata::words;
 
 use super::answer;
 use crate::base::secrets::masked;
-use crate::report::table::Table;
+use crate::report::printout::printout;
+use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    Text, TimeUnit, difference, estimate_words, figure as digits, interval, table, told_words,
-    value,
+    Text, TimeUnit, difference, estimate_words, figure as digits, interval, told_words, value,
 };
 
 pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> Text {
     Text {
         headline: answer::headline(found),
-        table: costs(found).to_string() + "\n",
-        details: format!("{}\n{LEGEND}{}", rates(record, found), subject(found)),
+        table: printout![costs(found), "\n"],
+        details: printout![rates(record, found), "\n", LEGEND, subject(found)],
         findings: proportions(found)
             .chain(timer(found))
             .chain(core(found))
             .chain(alone(record, found))
+            .map(MarkedText::from)
             .collect(),
         ..Text::default()
     }
@@ -52,9 +54,9 @@ fn beside(found: &SensitivityFindings) -> Vec<&'static str> {
     all.into_iter().flatten().collect()
 }
 
-fn who(found: &SensitivityFindings, of: &SensitivityPoint) -> Vec<String> {
+fn who(found: &SensitivityFindings, of: &SensitivityPoint) -> Vec<MarkedText> {
     let all = [of.bytes as f64 / 1024.0, of.stays_ns as f64 / 1e6];
-    beside(found).iter().zip(all).map(|(_, value)| digits(value)).collect()
+    beside(found).iter().zip(all).map(|(_, value)| digits(value).into()).collect()
 }
 
 /// What a preemption costs by what the neighbour uses.
@@ -65,7 +67,7 @@ fn costs(found: &SensitivityFindings) -> Table {
         let ns = us(of.ns_per_preemption);
         let most = of.rates.last();
         let more = most.and_then(|of| of.more_cpu_share?.scaled(100.0));
-        let cells = [
+        let cells = cells![
             value(ns),
             interval(ns),
             digits(most.and_then(|of| of.preemptions_per_cpu_second)),
@@ -73,7 +75,7 @@ fn costs(found: &SensitivityFindings) -> Table {
         ];
         who(found, of).into_iter().chain(cells)
     };
-    table(columns.concat(), found.points.iter().map(row)).first_to_go(&["per CPU second"])
+    Table::new(columns.concat(), found.points.iter().map(row)).first_to_go(&["per CPU second"])
 }
 
 /// The same at each rate.
@@ -85,7 +87,7 @@ fn rates(record: &TrialRecord, found: &SensitivityFindings) -> Table {
             let summary = record.cases.get(of.case);
             let all = summary.and_then(|of| of.counts.get(PREEMPTIONS));
             let samples = summary.map_or(0, |of| of.rounds);
-            let cells = [
+            let cells = cells![
                 of.rate_hz.to_string(),
                 estimate_words(us(of.ns_per_preemption)),
                 samples.to_string(),
@@ -94,7 +96,7 @@ fn rates(record: &TrialRecord, found: &SensitivityFindings) -> Table {
             who(found, point).into_iter().chain(cells)
         })
     });
-    table(columns.concat(), rows)
+    Table::new(columns.concat(), rows)
 }
 
 const LEGEND: &str = "us a preemption: CPU time above that of the program alone in the same round, over \

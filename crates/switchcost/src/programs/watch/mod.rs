@@ -216,8 +216,8 @@ fn watch(
     if !output.files.quiet {
         let text = table::text(&report, output.view.verbose);
         match &output.files.json {
-            Some(Destination::Stdout) => say_text(&text),
-            _ => print_text(&text).context("cannot print the figures")?,
+            Some(Destination::Stdout) => say_text(text),
+            _ => print_text(text).context("cannot print the figures")?,
         }
     }
     put_json(&report, output.files.json.as_ref())?;

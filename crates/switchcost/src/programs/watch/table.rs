@@ -1,7 +1,6 @@
 //! `switchcost cost --pid` and `-- CMD` on the terminal.
 
 use analysis::marked;
-use analysis::marked::MarkedText;
 use analysis::program::{LIMITED, ProgramCost, Range, count, measure_with, old, percents};
 use rundata::reading::Reading;
 use rundata::words::byte_range;
@@ -10,25 +9,25 @@ use super::answer::typed;
 use super::figure::Conclusion;
 use super::findings::Report;
 use super::seen::Seen;
-use crate::base::lines::command;
 use crate::observe::processes::program_in_words;
+use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{TO_FIND_OUT, counted, figure};
 
 /// Lines below the table that are printed by default.
 const MOST_LINES: usize = 3;
 
 /// The whole report, ending with a newline: the answer, what it rests on, the lines that matter.
-pub(crate) fn text(report: &Report, is_verbose: bool) -> MarkedText {
+pub(crate) fn text(report: &Report, is_verbose: bool) -> Printout {
     let seen = &report.seen;
     let heading =
         format!("{}, watched for {} s", program(seen), figure(seen.watched_ns as f64 / 1e9));
     let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
     let conclusion = conclusion(report).map_or(String::new(), |words| format!(" {words}"));
     let below = format!("{conclusion}\n\n{heading}\n\n{rows}");
-    let mut text = marked![&report.in_words, below];
+    let mut text = printout![marked![&report.in_words, below]];
     let lines = lines(report, is_verbose);
     if !lines.is_empty() {
-        text.push(format!("\n{}\n", lines.join("\n")));
+        text.push(printout!["\n", Printout::lines(lines), "\n"]);
     }
     text
 }
@@ -108,10 +107,11 @@ fn row(name: &str, words: &str) -> String {
 }
 
 /// What is not known and how to know it, then what happened; by default the first three.
-fn lines(report: &Report, is_verbose: bool) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    lines.extend(refill_line(report));
-    lines.extend(report.command_to_know.as_ref().map(|words| command(TO_FIND_OUT, words)));
+fn lines(report: &Report, is_verbose: bool) -> Vec<Printout> {
+    let mut lines: Vec<Printout> = Vec::new();
+    lines.extend(refill_line(report).map(Printout::from));
+    let to_know = report.command_to_know.as_ref();
+    lines.extend(to_know.map(|words| Printout::command(TO_FIND_OUT, words)));
     let assumed = match &report.cost {
         ProgramCost::Estimated { assumptions, .. } => &assumptions[..],
         ProgramCost::Inconclusive { .. } => &[],
@@ -119,15 +119,19 @@ fn lines(report: &Report, is_verbose: bool) -> Vec<String> {
     // Of a share that is told.
     let is_told = report.refill_share.known().is_some();
     let limited = assumed.iter().filter(|of| is_told && of.contains(LIMITED));
-    lines.extend(limited.cloned());
+    lines.extend(limited.map(Printout::from));
     let notices = report.seen.notices.iter();
-    lines.extend(notices.map(|notice| format!("note: {notice}")));
+    lines.extend(notices.map(|notice| Printout::from(format!("note: {notice}"))));
     if !is_verbose {
         lines.truncate(MOST_LINES);
         return lines;
     }
-    lines.extend((!assumed.is_empty()).then(|| format!("assumed: {}", assumed.join("; "))));
-    lines.extend(report.seen.method.iter().map(|how| format!("note: {how}")));
+    if !assumed.is_empty() {
+        lines.push(format!("assumed: {}", assumed.join("; ")).into());
+    }
+    for method in &report.seen.method {
+        lines.push(format!("note: {method}").into());
+    }
     lines
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use analysis::estimate::Estimate;
 use analysis::findings::wakeup;
+use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::cost;
 use analysis::record;
@@ -21,6 +22,7 @@ use crate::experiments::response::answer::{measured_policy, sleeper_words};
 use crate::experiments::{clock, measures};
 use crate::registry::{self, Record};
 use crate::report::machine_line::machine_line;
+use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{self, ROUGH_LEGEND, View};
 
 /// A figure of the table.
@@ -73,8 +75,8 @@ pub(crate) fn rows_so_far(run: &Run) -> Vec<(String, String)> {
 }
 
 /// All of it, ending with a newline; `path` is where the run is stored.
-pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> MarkedText {
-    let mut parts = vec![sentence(record) + "."];
+pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> Printout {
+    let mut parts: Vec<Printout> = vec![(sentence(record) + ".").into()];
     let rows: Vec<TableRow> = record.parts.iter().flat_map(rows).collect();
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or_default();
     let line = |row: &TableRow| format!("{:<width$}  {}\n", row.what, row.in_words());
@@ -85,16 +87,19 @@ pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> M
     if !view.verbose {
         let (header, company) = (&record.header, record.company.as_ref());
         let line = machine_line(&header.plan, &header.machine, company, &record.noise);
-        parts.extend(line.map(MarkedText::from));
-        return terminal::page(&parts);
+        parts.push(line.into());
+        return Printout::paragraphs(parts);
     }
     let lines = lines(record);
     // The plan's name says nothing of several experiments.
     parts.push(format!("measured on {}", terminal::machine_words(&record.header.machine)).into());
-    let lines: String = lines.iter().map(|(name, line)| format!("{name:<9} {line}\n")).collect();
-    parts.push(lines.into());
+    let mut all = Printout::default();
+    for (name, line) in lines {
+        all.push(printout![format!("{name:<9} "), line, "\n"]);
+    }
+    parts.push(all);
     parts.extend(path.map(|path| format!("run file: {}\n", path.display()).into()));
-    terminal::page(&parts)
+    Printout::paragraphs(parts)
 }
 
 /// What was measured, and what it costs or takes.
@@ -146,7 +151,7 @@ fn switch_rows(record: &record::RingRecord, policy: Policy) -> Vec<TableRow> {
 }
 
 /// What each experiment found, a line or two each, why the run ended, and what was not available.
-fn lines(record: &MeasureRecord) -> Vec<(&'static str, String)> {
+fn lines(record: &MeasureRecord) -> Vec<(&'static str, MarkedText)> {
     let mut lines = Vec::new();
     for part in &record.parts {
         let found = match part {
@@ -155,20 +160,21 @@ fn lines(record: &MeasureRecord) -> Vec<(&'static str, String)> {
             Record::Explain(_) | Record::Measure(_) => Vec::new(),
             Record::Trials(record) => costs(&clocks(record)).into_iter().collect(),
         };
-        lines.extend(found.into_iter().map(|line| (part_name(part), line)));
+        lines.extend(found.into_iter().map(|line| (part_name(part), line.into())));
     }
     for part in &record.parts {
         let noise = part.common().noise;
         if !noise.reasons.is_empty() {
-            lines.push(("machine", format!("{}: {}", part_name(part), noise.in_words())));
+            lines.push(("machine", marked![part_name(part), ": ", noise.in_words()]));
         }
     }
     if let Some(end) = &record.end {
         let spent = Duration::from_nanos(end.spent_ns).as_secs_f64();
-        lines.push(("stopped", format!("{} ({spent:.1} s)", terminal::reason_words(end.reason))));
+        let reason = terminal::reason_words(end.reason);
+        lines.push(("stopped", format!("{reason} ({spent:.1} s)").into()));
     }
     let notes = record.header.notices.iter().chain(&record.warnings);
-    lines.extend(each_once(notes.map(|note| ("note", note.clone()))));
+    lines.extend(each_once(notes.map(|note| ("note", note.clone().into()))));
     lines
 }
 
@@ -230,7 +236,10 @@ mod tests {
     fn the_answer_comes_first_and_each_experiment_has_its_rows() {
         let run = run();
         let text = Record::of(&run).text(&run, None, View::default());
-        assert!(text.starts_with("A switch costs 2.25 us (2.20 to 2.30) here"), "{text}");
+        assert!(
+            text.to_string().starts_with("A switch costs 2.25 us (2.20 to 2.30) here"),
+            "{text}"
+        );
         for what in [
             "switch, 2 processes ",
             "switch, working sets of 64 KiB  ",
@@ -238,13 +247,13 @@ mod tests {
             "wake-up, idle CPU, fifo ",
             "reading time-stamp ",
         ] {
-            assert!(text.contains(&format!("\n{what}")), "{what}: {text}");
+            assert!(text.to_string().contains(&format!("\n{what}")), "{what}: {text}");
         }
         let verbose = Record::of(&run).text(&run, None, View::ALL);
         for name in ["ring ", "cost ", "response ", "clock ", "stopped "] {
-            assert!(verbose.contains(&format!("\n{name}")), "{name}: {verbose}");
+            assert!(verbose.to_string().contains(&format!("\n{name}")), "{name}: {verbose}");
         }
-        assert!(verbose.contains("\nmeasured on "), "{verbose}");
+        assert!(verbose.to_string().contains("\nmeasured on "), "{verbose}");
     }
 
     #[test]

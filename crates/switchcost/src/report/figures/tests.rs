@@ -14,7 +14,9 @@ use rundata::run::Run;
 
 use super::points;
 use super::published::{by_year, of_published, with_published};
+use crate::base::lines::Layout;
 use crate::registry::Record;
+use crate::report::printout::Printout;
 
 pub(crate) fn figure<'a>(figures: &'a [Figure], id: &str) -> &'a Figure {
     let ids = || figures.iter().map(|figure| figure.id.as_str()).collect::<Vec<_>>();
@@ -55,16 +57,11 @@ pub(crate) fn sample(
     rundata::case::Sample::Ring(Sample {
         case,
         round,
-        sample: 0,
         laps: 1000,
         hops,
         elapsed_ns,
         counters: Counters { voluntary: switches, cpu_ns, ..Counters::default() },
-        steal_ns: None,
-        setup_ns: 0,
-        slices: None,
-        triples: None,
-        huge_page_bytes: None,
+        ..Sample::default()
     })
 }
 
@@ -98,10 +95,12 @@ pub(crate) fn in_cycles(ns: Option<Estimate>) -> [Option<Estimate>; 2] {
     [cycles, open]
 }
 
-/// The cells of the row that begins with these words.
-pub(crate) fn cells<'a>(table: &'a str, first: &str) -> Vec<&'a str> {
+/// Returns the cells of the row that begins with these words, in a table with all its columns.
+pub(crate) fn cells(table: &Printout, first: &str) -> Vec<String> {
+    let table = table.text(Layout::UNBROKEN);
     let row = table.lines().find_map(|line| line.trim_start().strip_prefix(first));
-    row.unwrap_or_else(|| panic!("no {first:?} in {table}")).split_whitespace().collect()
+    let row = row.unwrap_or_else(|| panic!("no {first:?} in {table}"));
+    row.split_whitespace().map(String::from).collect()
 }
 
 fn cache(level: u32, kib: u64) -> Cache {

@@ -1,5 +1,6 @@
 //! Tables of declared columns: each is what stands above it, and how a row fills its cell.
 
+use analysis::marked::MarkedText;
 use anyhow::Result;
 
 use super::csv;
@@ -11,7 +12,7 @@ pub(crate) struct Columns<'a, R>(Vec<Column<'a, R>>);
 struct Column<'a, R> {
     /// With the unit of what is below it.
     head: String,
-    cell: Box<dyn Fn(&R) -> String + 'a>,
+    cell: Box<dyn Fn(&R) -> MarkedText + 'a>,
     /// Words stand to the left.
     is_text: bool,
 }
@@ -23,8 +24,14 @@ impl<'a, R> Columns<'a, R> {
 
     /// One of words, to the left.
     pub(crate) fn left<C: ToString>(mut self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
-        let cell = Box::new(move |row: &R| of(row).to_string());
+        let cell = Box::new(move |row: &R| of(row).to_string().into());
         self.0.push(Column { head: head.to_string(), cell, is_text: true });
+        self
+    }
+
+    /// One of words that may be marked, to the left.
+    pub(crate) fn marked(mut self, head: &str, cell: impl Fn(&R) -> MarkedText + 'a) -> Self {
+        self.0.push(Column { head: head.to_string(), cell: Box::new(cell), is_text: true });
         self
     }
 
@@ -52,31 +59,35 @@ impl<'a, R> Columns<'a, R> {
     /// The rows on the terminal.
     pub(crate) fn table(&self, rows: impl IntoIterator<Item = R>) -> Table {
         let cells = rows.into_iter().map(|row| self.cells(&row));
-        Table::of(self.heads(), cells).texts(|at| self.0[at].is_text)
+        Table::new(self.heads(), cells).texts(|at| self.0[at].is_text)
     }
 
     /// The rows as a table in Markdown, ending with a newline.
     pub(crate) fn markdown(&self, rows: impl IntoIterator<Item = R>) -> String {
-        let line = |cells: Vec<String>| {
+        let line = |cells: Vec<MarkedText>| {
             let cells = cells.iter().map(|cell| cell.trim().replace('|', "\\|"));
             format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
         };
         let rule = self.0.iter().map(|column| if column.is_text { "|:--" } else { "|--:" });
         let rows = rows.into_iter().map(|row| line(self.cells(&row)));
-        line(self.heads()) + &rule.collect::<String>() + "|\n" + &rows.collect::<String>()
+        line(self.heads().into_iter().map(MarkedText::from).collect())
+            + &rule.collect::<String>()
+            + "|\n"
+            + &rows.collect::<String>()
     }
 
     /// The rows as CSV.
     pub(crate) fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>> {
         let heads: Vec<&str> = self.0.iter().map(|column| &*column.head).collect();
-        csv::write(&heads, rows.into_iter().map(|row| self.cells(&row)))
+        let text = |row| self.cells(&row).into_iter().map(String::from).collect();
+        csv::write(&heads, rows.into_iter().map(text))
     }
 
     fn heads(&self) -> Vec<String> {
         self.0.iter().map(|column| column.head.clone()).collect()
     }
 
-    fn cells(&self, row: &R) -> Vec<String> {
+    fn cells(&self, row: &R) -> Vec<MarkedText> {
         self.0.iter().map(|column| (column.cell)(row)).collect()
     }
 }

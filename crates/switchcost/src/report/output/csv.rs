@@ -429,8 +429,8 @@ mod tests {
             steal_ns: Some(14),
             setup_ns: 15,
             slices: Some(slices),
-            triples: None,
             huge_page_bytes: Some(16),
+            ..ring::Sample::default()
         };
         let mut plan = Plan::of(Experiment::Ring, [case.clone()]);
         plan.batching.ring.events = Event::ALL.iter().rev().copied().collect();

@@ -1,12 +1,16 @@
 //! The columns of the tables that runs are exported as, each declared here and nowhere else: what it
 //! is called, what its values are, and what they mean. `switchcost help schema columns` prints them,
-//! for docs/columns.md and the Python package. What fills them is beside the rows: in `csv` for
-//! samples, `summary` for cases, and `usage::run` for commands.
+//! for docs/columns.md and the Python package. A column of cases says here what fills it; exported
+//! measures (`analysis::measures`) follow them. What fills the others is beside the rows: in `csv`
+//! for samples, and `programs::run` for commands.
 
+use analysis::measures::{self, Unit};
 use serde::Serialize;
 
 use Table::{Cases, Commands, Samples};
 use ValueKind::{Boolean, Float, Integer, Integers, Text};
+
+use super::summary::CaseRow;
 
 /// A table that runs are exported as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -34,8 +38,11 @@ pub(crate) enum ValueKind {
     Integers,
 }
 
+/// Reads the cell of a case; absent where it is not known or does not apply.
+pub(crate) type CaseCell = fn(&CaseRow) -> Option<String>;
+
 /// A column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) kind: ValueKind,
@@ -45,6 +52,15 @@ pub(crate) struct Column {
     pub(crate) tables: &'static [Table],
     /// What it is; `ring:` and `trial:` where only those have it.
     pub(crate) meaning: &'static str,
+    /// What fills it in the table of cases, if that has it.
+    #[serde(skip)]
+    pub(crate) cell: Option<CaseCell>,
+}
+
+impl Column {
+    const fn filled(self, cell: CaseCell) -> Self {
+        Self { cell: Some(cell), ..self }
+    }
 }
 
 const fn column(
@@ -54,116 +70,135 @@ const fn column(
     tables: &'static [Table],
     meaning: &'static str,
 ) -> Column {
-    Column { name, kind, unit, tables, meaning }
+    Column { name, kind, unit, tables, meaning, cell: None }
 }
 
-/// All columns.
-pub(crate) const COLUMNS: &[Column] = &[
-    column("run", Text, "", &[Cases], "id of the run, unique on a host"),
-    column("name", Text, "", &[Cases], "the run's name, if one was given"),
-    column("host", Text, "", &[Cases], "name of the host"),
+/// Returns a value as its cell has it.
+fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+/// Returns all columns: those below, and a column for each exported measure.
+pub(crate) fn all() -> Vec<Column> {
+    let mut columns = COLUMNS.to_vec();
+    for measure in measures::exported() {
+        let kind = match measure.unit {
+            Unit::Whole => Integer,
+            Unit::Flag => Boolean,
+            _ => Float,
+        };
+        columns.push(column(measure.id, kind, measure.unit.name(), &[Cases], measure.meaning));
+    }
+    columns
+}
+
+/// All columns but those of exported measures.
+pub(super) const COLUMNS: &[Column] = &[
+    column("run", Text, "", &[Cases], "id of the run, unique on a host").filled(|row| Some(row.header.run.clone())),
+    column("name", Text, "", &[Cases], "the run's name, if one was given").filled(|row| row.header.name.clone()),
+    column("host", Text, "", &[Cases], "name of the host").filled(|row| row.header.host.clone()),
     column(
         "experiment",
         Text,
         "",
         &[Samples, Cases, Commands],
         "experiment that the case belongs to",
-    ),
-    column("case", Integer, "", &[Samples, Cases], "number of the case in its run"),
-    column("title", Text, "", &[Cases], "the case in words, by what differs within its run"),
-    column("members", Integer, "", &[Samples, Cases], "ring: its size; 1 is a solo ring"),
-    column("kind", Text, "", &[Samples, Cases], "ring: process or thread"),
-    column("link", Text, "", &[Samples, Cases], "ring: what carries the token"),
+    ).filled(|row| Some(row.case.experiment.to_string())),
+    column("case", Integer, "", &[Samples, Cases], "number of the case in its run").filled(|row| Some(row.case.number.to_string())),
+    column("title", Text, "", &[Cases], "the case in words, by what differs within its run").filled(|row| Some(row.case.title.clone())),
+    column("members", Integer, "", &[Samples, Cases], "ring: its size; 1 is a solo ring").filled(|row| row.label("members")),
+    column("kind", Text, "", &[Samples, Cases], "ring: process or thread").filled(|row| row.label("kind")),
+    column("link", Text, "", &[Samples, Cases], "ring: what carries the token").filled(|row| row.label("link")),
     column(
         "work_bytes",
         Integer,
         "bytes",
         &[Samples, Cases],
         "ring: memory that each member touches per hop",
-    ),
+    ).filled(|row| row.label("work")),
     column(
         "stride_bytes",
         Integer,
         "bytes",
         &[Samples, Cases],
         "ring: distance between two touches",
-    ),
-    column("op", Text, "", &[Samples, Cases], "ring: read, write or rmw"),
+    ).filled(|row| row.label("stride")),
+    column("op", Text, "", &[Samples, Cases], "ring: read, write or rmw").filled(|row| row.label("op")),
     column(
         "placement",
         Text,
         "",
         &[Samples, Cases],
         "ring: CPUs of the members, or their relation",
-    ),
-    column("policy", Text, "", &[Samples, Cases], "scheduling policy"),
-    column("state", Text, "", &[Samples, Cases], "ring: registers that each member writes per hop"),
+    ).filled(|row| row.label("placement")),
+    column("policy", Text, "", &[Samples, Cases], "scheduling policy").filled(|row| row.label("policy")),
+    column("state", Text, "", &[Samples, Cases], "ring: registers that each member writes per hop").filled(|row| row.label("state")),
     column(
         "quantity",
         Text,
         "",
         &[Samples, Cases],
         "cases: switch, hop, trial or part; trial: what was counted, its unit at the end of its name",
-    ),
-    column("estimate", Float, "", &[Cases], "the cost; null if it may not be quoted"),
-    column("low", Float, "", &[Cases], "lower end of its 95 % interval"),
-    column("high", Float, "", &[Cases], "upper end of its 95 % interval"),
-    column("unit", Text, "", &[Cases], "unit of estimate, low, high and value"),
-    column("value", Float, "", &[Cases], "what was found, whether it may be quoted or not"),
-    column("not_quotable", Text, "", &[Cases], "why it may not be quoted"),
-    column("cycles", Float, "", &[Samples, Cases], "ring: cycles, if events were counted"),
-    column("clock_ghz", Float, "GHz", &[Cases], "clock of the core"),
+    ).filled(|row| Some(row.quantity()?.in_words().to_string())),
+    column("estimate", Float, "", &[Cases], "the cost; null if it may not be quoted").filled(|row| text(row.quoted())),
+    column("low", Float, "", &[Cases], "lower end of its 95 % interval").filled(|row| text(row.estimate()?.low)),
+    column("high", Float, "", &[Cases], "upper end of its 95 % interval").filled(|row| text(row.estimate()?.high)),
+    column("unit", Text, "", &[Cases], "unit of estimate, low, high and value").filled(|row| row.quantity().map(|_| "ns".to_string())),
+    column("value", Float, "", &[Cases], "what was found, whether it may be quoted or not").filled(|row| text(Some(row.estimate()?.value))),
+    column("not_quotable", Text, "", &[Cases], "why it may not be quoted").filled(|row| Some(row.estimate()?.quote_cost().err()?.with_time_unit())),
+    column("cycles", Float, "", &[Samples, Cases], "ring: cycles, if events were counted").filled(|row| text(row.quoted_cycles())),
+    column("clock_ghz", Float, "GHz", &[Cases], "clock of the core").filled(|row| text(row.clock_ghz())),
     column(
         "elasticity",
         Float,
         "",
         &[Cases],
         "power of the clock's period that the cost follows: 1 core, 0 memory",
-    ),
-    column("elasticity_error", Float, "", &[Cases], "standard error of the elasticity"),
-    column("quotable", Boolean, "", &[Cases], "whether the estimate may be quoted"),
+    ).filled(|row| text(Some(row.elasticity()?.value))),
+    column("elasticity_error", Float, "", &[Cases], "standard error of the elasticity").filled(|row| text(Some(row.elasticity()?.standard_error))),
+    column("quotable", Boolean, "", &[Cases], "whether the estimate may be quoted").filled(|row| text(Some(row.quoted().is_some()))),
     column(
         "speed",
         Text,
         "",
         &[Cases],
         "full, few_rounds, contended, not_alone, cpu_time or not_judged",
-    ),
-    column("rounds", Integer, "", &[Cases], "rounds that count"),
-    column("priority", Integer, "", &[Samples, Cases], "real-time priority"),
+    ).filled(|row| text(Some(row.estimate()?.speed))),
+    column("rounds", Integer, "", &[Cases], "rounds that count").filled(|row| text(Some(row.estimate()?.rounds))),
+    column("priority", Integer, "", &[Samples, Cases], "real-time priority").filled(|row| row.priority().map(str::to_string)),
     column(
         "key",
         Text,
         "",
         &[Cases],
         "experiment and settings in one text: unique in a run, the same on all hosts",
-    ),
+    ).filled(|row| Some(row.key.to_string())),
     column(
         "walk",
         Text,
         "",
         &[Samples, Cases],
         "ring: order of the touches: whole, chase or sparse",
-    ),
-    column("huge_pages", Boolean, "", &[Samples, Cases], "ring: whether huge pages were asked for"),
-    column("burden", Text, "", &[Samples, Cases], "ring: what was put on its switches on purpose"),
-    column("call", Text, "", &[Samples, Cases], "trial: what was called"),
-    column("primes", Integer, "", &[Samples, Cases], "trial: how many primes were computed"),
-    column("bytes", Integer, "bytes", &[Samples, Cases], "trial: size of a block or working set"),
-    column("preload", Text, "", &[Samples, Cases], "trial: library that provides malloc"),
-    column("phase", Text, "", &[Samples, Cases], "trial: when the sleeper sleeps"),
-    column("setting", Text, "", &[Samples, Cases], "trial: what was set"),
-    column("environment", Text, "", &[Samples, Cases], "trial: alone or disturbed"),
-    column("noise", Text, "", &[Samples, Cases], "trial: what disturbed it on purpose"),
-    column("load", Text, "", &[Samples, Cases], "trial: idle or busy CPU"),
-    column("timer_slack_ns", Integer, "ns", &[Samples, Cases], "trial: timer slack of the sleeper"),
+    ).filled(|row| row.label("walk")),
+    column("huge_pages", Boolean, "", &[Samples, Cases], "ring: whether huge pages were asked for").filled(|row| row.label("huge-pages")),
+    column("burden", Text, "", &[Samples, Cases], "ring: what was put on its switches on purpose").filled(|row| row.label("burden")),
+    column("call", Text, "", &[Samples, Cases], "trial: what was called").filled(|row| row.label("call")),
+    column("primes", Integer, "", &[Samples, Cases], "trial: how many primes were computed").filled(|row| row.label("primes")),
+    column("bytes", Integer, "bytes", &[Samples, Cases], "trial: size of a block or working set").filled(|row| row.label("bytes")),
+    column("preload", Text, "", &[Samples, Cases], "trial: library that provides malloc").filled(|row| row.label("preload")),
+    column("phase", Text, "", &[Samples, Cases], "trial: when the sleeper sleeps").filled(|row| row.label("phase")),
+    column("setting", Text, "", &[Samples, Cases], "trial: what was set").filled(|row| row.label("setting")),
+    column("environment", Text, "", &[Samples, Cases], "trial: alone or disturbed").filled(|row| row.label("environment")),
+    column("noise", Text, "", &[Samples, Cases], "trial: what disturbed it on purpose").filled(|row| row.label("noise")),
+    column("load", Text, "", &[Samples, Cases], "trial: idle or busy CPU").filled(|row| row.label("load")),
+    column("timer_slack_ns", Integer, "ns", &[Samples, Cases], "trial: timer slack of the sleeper").filled(|row| row.label("timer-slack-ns")),
     column(
         "cpu_latency_us",
         Integer,
         "us",
         &[Samples, Cases],
         "trial: exit latency of idle states that was asked for",
-    ),
+    ).filled(|row| row.label("cpu-latency-us")),
     column("round", Integer, "", &[Samples, Commands], "number of the round"),
     column("sample", Integer, "", &[Samples], "ring: number of the sample in its round"),
     column("hops", Integer, "", &[Samples], "hops of all members"),
@@ -359,11 +394,16 @@ pub(crate) const COLUMNS: &[Column] = &[
     ),
 ];
 
+/// Returns the unit of the column of this name; empty for counts, and where there is none.
+pub(crate) fn unit_of(name: &str) -> &'static str {
+    COLUMNS.iter().find(|column| column.name == name).map_or("", |column| column.unit)
+}
+
 /// The columns of a table.
 #[cfg(test)]
 pub(crate) fn names(table: Table) -> Vec<&'static str> {
     let mut names = Vec::new();
-    for column in COLUMNS {
+    for column in all() {
         if column.tables.contains(&table) {
             names.push(column.name);
         }
@@ -378,13 +418,14 @@ mod tests {
 
     #[test]
     fn each_column_is_declared_once_and_says_what_it_is() {
-        let mut names: Vec<&str> = COLUMNS.iter().map(|column| column.name).collect();
+        let mut names: Vec<&str> = all().iter().map(|column| column.name).collect();
         names.sort_unstable();
         let count = names.len();
         names.dedup();
         assert_eq!(names.len(), count);
         for column in COLUMNS {
             assert!(!column.meaning.is_empty() && !column.tables.is_empty(), "{column:?}");
+            assert_eq!(column.tables.contains(&Cases), column.cell.is_some(), "{column:?}");
         }
     }
 }

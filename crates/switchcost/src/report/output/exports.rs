@@ -1,5 +1,6 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
+use analysis::measures::{self, Measure};
 use analysis::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
 use charts::{clean, is_obeyed, printable};
 use rundata::experiment::Experiment;
@@ -63,21 +64,10 @@ fn in_round(
     target: Option<&str>,
 ) -> Option<impl Iterator<Item = (f64, &'static str)>> {
     let ns = *values.by_round()?.get(&round)?;
-    let (unit, unit_of_cycles) = go_units(of)?;
+    let units = of.go_units()?;
     let clock_ghz = target.and_then(|target| clock_ghz(values, target));
-    let cycles = clock_ghz.zip(unit_of_cycles).map(|(ghz, unit)| (ns * ghz, unit));
-    Some([Some((ns, unit)), cycles].into_iter().flatten())
-}
-
-/// In nanoseconds, and in cycles where it has a clock.
-fn go_units(quantity: Quantity) -> Option<(&'static str, Option<&'static str>)> {
-    match quantity {
-        Quantity::NsPerHop | Quantity::TrialNs => Some((NS_PER_OPERATION, Some("cycles/op"))),
-        Quantity::NsPerSwitchAboveSolo => Some(("ns/switch", Some("cycles/switch"))),
-        Quantity::PartNs => Some(("ns/part", None)),
-        Quantity::CpuNsPerHop => Some(("cpu-ns/op", None)),
-        Quantity::CpuNsPerSwitchAboveSolo => None,
-    }
+    let cycles = clock_ghz.zip(units.cycles).map(|(ghz, unit)| (ns * ghz, unit));
+    Some([Some((ns, units.ns)), cycles].into_iter().flatten())
 }
 
 /// What a run's program was built for.
@@ -113,8 +103,7 @@ fn benchmark(case: &Subcase) -> String {
     };
     let mut name = "Benchmark".to_string();
     for word in experiment.split('-') {
-        let (first, others) = word.split_at(word.chars().next().map_or(0, char::len_utf8));
-        name += &(first.to_uppercase() + others);
+        name += &capitalized(word);
     }
     let plain = |c: char| if c.is_whitespace() || c == '/' || is_obeyed(c) { '_' } else { c };
     for (label, value) in &case.labels {
@@ -124,29 +113,16 @@ fn benchmark(case: &Subcase) -> String {
     name
 }
 
+/// Returns the text with a capital at its start.
+fn capitalized(text: &str) -> String {
+    let (first, others) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + others
+}
+
 /// A number without an exponent and without a tail of noughts.
 fn decimal(value: f64) -> String {
     format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string()
 }
-
-/// What a case has, in seconds, the base unit, and in cycles: a name without the unit, what it is,
-/// and the figure.
-const FAMILIES: [(&str, &str, Quantity); 6] = [
-    (
-        "switchcost_switch",
-        "Cost of a counted context switch above the solo ring, median over rounds",
-        Quantity::NsPerSwitchAboveSolo,
-    ),
-    ("switchcost_hop", "Time of a hop, median over rounds", Quantity::NsPerHop),
-    (
-        "switchcost_switch_cpu",
-        "CPU time of a counted context switch above the solo ring, median over rounds",
-        Quantity::CpuNsPerSwitchAboveSolo,
-    ),
-    ("switchcost_hop_cpu", "CPU time of a hop, median over rounds", Quantity::CpuNsPerHop),
-    ("switchcost_trial", "What a trial measures, median over rounds", Quantity::TrialNs),
-    ("switchcost_part", "A part of a context switch", Quantity::PartNs),
-];
 
 type Labels = Vec<(String, String)>;
 
@@ -154,6 +130,14 @@ type Labels = Vec<(String, String)>;
 /// textfile collector of node_exporter reads, which parses Prometheus' older format, is then the
 /// same text; it takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
 pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
+    openmetrics_with(subject, measures::exported())
+}
+
+/// Returns the text with gauges of these measures.
+fn openmetrics_with(
+    subject: &Subject,
+    exported: impl Iterator<Item = &'static Measure>,
+) -> Vec<u8> {
     let mut text = String::new();
     let mut family = |name: &str, unit: &str, help: &str, values: Vec<(Labels, f64)>| {
         if values.is_empty() {
@@ -168,7 +152,8 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
             text += &format!("{name}{} {value}\n", labels(&own));
         }
     };
-    for (name, help, of) in FAMILIES {
+    for of in Quantity::ALL {
+        let (name, help) = (of.metric(), of.meaning());
         let seconds = told(subject, |case| {
             Some(launch(case, of)?.estimate?.quote_cost().ok()?.value() / 1e9)
         });
@@ -178,6 +163,11 @@ pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
         });
         let help = format!("{help}, in cycles of the core's clock.");
         family(&format!("{name}_cycles"), "cycles", &help, cycles);
+    }
+    for measure in exported {
+        let name = format!("switchcost_{}", measure.id);
+        let values = told(subject, |case| (measure.read)(case.summary.as_deref()?).number());
+        family(&name, "", &format!("{}.", capitalized(measure.meaning)), values);
     }
     let clock = told(subject, |case| {
         let target = target(subject)?;
@@ -326,6 +316,21 @@ mod tests {
         assert!(!text.contains("cpu_cycles"), "{text}");
         let plain = String::from_utf8(openmetrics(&Subject::of_run(&fixture()))).unwrap();
         assert!(!plain.contains("_cycles") && !plain.contains("_hertz"), "{plain}");
+    }
+
+    #[test]
+    fn a_collector_gets_exported_measures() {
+        let subject = Subject::of_run(&fixture());
+        let text = openmetrics_with(&subject, [&measures::NS_PER_HOP].into_iter());
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("# HELP switchcost_ns_per_hop Time of a hop.\n"), "{text}");
+        let mut lines = text.lines().filter(|line| line.starts_with("switchcost_ns_per_hop{"));
+        for case in &subject.cases {
+            let hop = case.summary.as_ref().unwrap().ns_per_hop.unwrap();
+            let line = lines.next().unwrap();
+            assert!(line.ends_with(&format!("}} {}", hop.value)), "{line}");
+        }
+        assert_eq!(lines.next(), None);
     }
 
     #[test]

@@ -16,7 +16,6 @@ use std::io::{self, StdoutLock, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use analysis::marked::MarkedText;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
@@ -27,8 +26,9 @@ use rustix::io::Errno;
 use serde::Serialize;
 
 use crate::base::failure::{say, usage};
-use crate::base::lines;
+use crate::base::lines::{self, Layout, with_marks_of};
 use crate::base::values::{Destination, run_name};
+use crate::report::printout::Printout;
 use crate::report::terminal::View;
 use file::{Place, folder_of, written};
 
@@ -104,9 +104,9 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// Makes a text with such tables.
-    pub(crate) fn text<T>(self, make: impl FnOnce() -> T) -> T {
-        lines::with_tables(self.wide, make)
+    /// Returns the layout of the terminal with such tables.
+    pub(crate) fn layout(self) -> Layout {
+        Layout::terminal().with_wide_tables(self.wide)
     }
 }
 
@@ -293,13 +293,18 @@ fn stdout() -> io::Result<StdoutLock<'static>> {
     }
 }
 
-/// A text for people as a stream shows it: without what a terminal would obey and without blanks at
+/// Returns a printout as a stream shows it: without what a terminal would obey and without blanks at
 /// the ends of lines, its prose broken to fit, in colour where that is wanted.
-pub(crate) fn for_people(text: impl Into<MarkedText>, stream: &impl RawStream) -> String {
-    let text = text.into();
-    let lines = lines::fitted(&printable(&text));
-    let shown: String = lines.split_inclusive('\n').map(without_last_blanks).collect();
-    if has_colour(stream) { colour::painted(&text, &shown) } else { shown }
+pub(crate) fn for_people(printout: impl Into<Printout>, stream: &impl RawStream) -> String {
+    shown(&printout.into(), Layout::terminal(), stream)
+}
+
+/// Like [`for_people`], as `layout` has room for it.
+pub(crate) fn shown(printout: &Printout, layout: Layout, stream: &impl RawStream) -> String {
+    let text = printout.text(layout);
+    let printable = printable(&text);
+    let lines: String = printable.split_inclusive('\n').map(without_last_blanks).collect();
+    if has_colour(stream) { colour::painted(&with_marks_of(&text, lines)) } else { lines }
 }
 
 fn without_last_blanks(line: &str) -> String {
@@ -311,13 +316,23 @@ fn without_last_blanks(line: &str) -> String {
 }
 
 /// Prints a text for people to standard output.
-pub(crate) fn print_text(text: impl Into<MarkedText>) -> io::Result<()> {
-    print(for_people(text, &io::stdout()).as_bytes())
+pub(crate) fn print_text(text: impl Into<Printout>) -> io::Result<()> {
+    print_fitted(text, Layout::terminal())
+}
+
+/// Prints a text for people to standard output, as `layout` has room for it.
+pub(crate) fn print_fitted(text: impl Into<Printout>, layout: Layout) -> io::Result<()> {
+    print(shown(&text.into(), layout, &io::stdout()).as_bytes())
 }
 
 /// Prints a text for people to standard error. Nobody there to read it is no reason to fail.
-pub(crate) fn say_text(text: impl Into<MarkedText>) {
-    let _ = io::stderr().write_all(for_people(text, &io::stderr()).as_bytes());
+pub(crate) fn say_text(text: impl Into<Printout>) {
+    say_fitted(text, Layout::terminal());
+}
+
+/// Prints a text for people to standard error, as `layout` has room for it.
+pub(crate) fn say_fitted(text: impl Into<Printout>, layout: Layout) {
+    let _ = io::stderr().write_all(shown(&text.into(), layout, &io::stderr()).as_bytes());
 }
 
 /// Whether a stream has colours: by --color, NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no

@@ -3,13 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::estimate::Estimate;
+use analysis::measures::{self, Measure, Value};
 use analysis::subject::{Measured, Quantity, Subcase, Subject};
 use anyhow::Result;
 use charts::clean;
-use rundata::run::Run;
+use rundata::run::{Header, Run};
 use rundata::words;
+use stats::Elasticity;
 
 use super::columns::Columns;
+use super::declarations::COLUMNS;
 
 /// The figure that stands for a case, of which a run has one estimate.
 fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
@@ -19,24 +22,6 @@ fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
 fn launch(case: &Subcase) -> Option<&Measured> {
     case.figures.first_key_value()?.1.launches().first()
 }
-
-/// Columns of what else tells cases apart, behind the others, with the label that each has.
-const LABELS: [(&str, &str); 14] = [
-    ("walk", "walk"),
-    ("huge_pages", "huge-pages"),
-    ("burden", "burden"),
-    ("call", "call"),
-    ("primes", "primes"),
-    ("bytes", "bytes"),
-    ("preload", "preload"),
-    ("phase", "phase"),
-    ("setting", "setting"),
-    ("environment", "environment"),
-    ("noise", "noise"),
-    ("load", "load"),
-    ("timer_slack_ns", "timer-slack-ns"),
-    ("cpu_latency_us", "cpu-latency-us"),
-];
 
 /// The priority under real-time policies if none is asked for.
 const LOWEST_PRIORITY: &str = "1";
@@ -85,64 +70,90 @@ pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
     summary_of(run, &Subject::of_run(run))
 }
 
-/// A case and its key.
-type Row<'a> = (&'a Subcase, &'a str);
+/// A row of the table of cases.
+pub(crate) struct CaseRow<'a> {
+    pub(super) header: &'a Header,
+    pub(super) case: &'a Subcase,
+    pub(super) key: &'a str,
+}
+
+impl CaseRow<'_> {
+    pub(super) fn label(&self, name: &str) -> Option<String> {
+        self.case.label(name).map(str::to_string)
+    }
+
+    pub(super) fn quantity(&self) -> Option<Quantity> {
+        figure(self.case).map(|(quantity, _)| quantity)
+    }
+
+    pub(super) fn estimate(&self) -> Option<Estimate> {
+        figure(self.case).map(|(_, estimate)| estimate)
+    }
+
+    /// Returns the figure if it may be quoted.
+    pub(super) fn quoted(&self) -> Option<f64> {
+        Some(self.estimate()?.quote_cost().ok()?.value())
+    }
+
+    /// Returns the figure in cycles of the core's clock if it may be quoted so.
+    pub(super) fn quoted_cycles(&self) -> Option<f64> {
+        let cycles = launch(self.case)?.cycles(&self.header.build.target)?;
+        Some(cycles.quote_cost().ok()?.value())
+    }
+
+    pub(super) fn clock_ghz(&self) -> Option<f64> {
+        launch(self.case)?.clock_ghz(&self.header.build.target)
+    }
+
+    /// Returns the power of the clock's period that the figure goes with.
+    pub(super) fn elasticity(&self) -> Option<Elasticity> {
+        launch(self.case)?.clock?.elasticity
+    }
+
+    pub(super) fn priority(&self) -> Option<&str> {
+        priority(self.case)
+    }
+}
 
 pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
+    cases_csv(run, subject, measures::exported())
+}
+
+/// Returns the declared columns of cases, and those of these measures behind them.
+fn cases_csv(
+    run: &Run,
+    subject: &Subject,
+    exported: impl Iterator<Item = &'static Measure>,
+) -> Result<Vec<u8>> {
     let keys = keys(&subject.cases);
-    let header = &run.header;
-    let target = &*header.build.target;
-    let label = |name| move |(case, _): &Row| case.label(name).map(str::to_string);
-    let estimate = |case: &Subcase| figure(case).map(|(_, estimate)| estimate);
-    let mut columns = Columns::<Row>::new()
-        .right("run", |_| header.run.clone())
-        .known("name", |_| header.name.clone())
-        .known("host", |_| header.host.clone())
-        .right("experiment", |(case, _)| case.experiment)
-        .right("case", |(case, _)| case.number)
-        .right("title", |(case, _)| case.title.clone())
-        .known("members", label("members"))
-        .known("kind", label("kind"))
-        .known("link", label("link"))
-        .known("work_bytes", label("work"))
-        .known("stride_bytes", label("stride"))
-        .known("op", label("op"))
-        .known("placement", label("placement"))
-        .known("policy", label("policy"))
-        .known("state", label("state"))
-        .known("quantity", |(case, _)| Some(figure(case)?.0.in_words()))
-        // The figure if it may be quoted.
-        .known("estimate", |(case, _)| Some(estimate(case)?.quote_cost().ok()?.value()))
-        .known("low", |(case, _)| estimate(case)?.low)
-        .known("high", |(case, _)| estimate(case)?.high)
-        .known("unit", |(case, _)| figure(case).map(|_| "ns"))
-        // Whatever was found.
-        .known("value", |(case, _)| Some(estimate(case)?.value))
-        .known("not_quotable", |(case, _)| {
-            Some(estimate(case)?.quote_cost().err()?.with_time_unit())
-        })
-        // In cycles of the core's clock, if it may be quoted; that clock.
-        .known("cycles", |(case, _)| Some(launch(case)?.cycles(target)?.quote_cost().ok()?.value()))
-        .known("clock_ghz", |(case, _)| launch(case)?.clock_ghz(target))
-        // By which power of the clock's period the figure goes, and that one's standard error.
-        .known("elasticity", |(case, _)| Some(launch(case)?.clock?.elasticity?.value))
-        .known("elasticity_error", |(case, _)| {
-            Some(launch(case)?.clock?.elasticity?.standard_error)
-        })
-        .right("quotable", |(case, _)| estimate(case).is_some_and(|of| of.quote_cost().is_ok()))
-        .known("speed", |(case, _)| estimate(case).map(|of| of.speed))
-        .known("rounds", |(case, _)| estimate(case).map(|of| of.rounds));
-    columns = columns
-        .known("priority", |(case, _)| priority(case).map(str::to_string))
-        .right("key", |(_, key)| *key);
-    for (column, name) in LABELS {
-        columns = columns.known(column, label(name));
+    let mut columns = Columns::<CaseRow>::new();
+    for column in COLUMNS {
+        if let Some(cell) = column.cell {
+            columns = columns.known(column.name, cell);
+        }
     }
-    columns.csv(subject.cases.iter().zip(keys.iter().map(String::as_str)))
+    for measure in exported {
+        columns = columns.known(measure.id, |row| exported_value(measure, row.case));
+    }
+    let rows = subject.cases.iter().zip(&keys);
+    columns.csv(rows.map(|(case, key)| CaseRow { header: &run.header, case, key }))
+}
+
+/// Returns what a case has of an exported measure; absent where that is not known.
+fn exported_value(measure: &Measure, case: &Subcase) -> Option<String> {
+    match (measure.read)(case.summary.as_deref()?) {
+        Value::Flag(is_set) => Some(is_set.to_string()),
+        value => value.number().map(|number| number.to_string()),
+    }
 }
 
 /// A table for a page or a comment.
 pub(crate) fn markdown(run: &Run) -> Vec<u8> {
+    markdown_with(run, measures::exported())
+}
+
+/// Returns the table with these measures behind its other columns.
+fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static Measure>) -> Vec<u8> {
     let subject = Subject::of_run(run);
     let answer = |case: &&Subcase| figure(case)?.1.answer_cost().ok();
     let note = |case: &&Subcase| match (figure(case), &case.failure) {
@@ -156,7 +167,7 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
             Err(why) => why.with_time_unit(),
         },
     };
-    let columns = Columns::<&Subcase>::new()
+    let mut columns = Columns::<&Subcase>::new()
         .left("case", |case| clean(&case.title))
         .left("cost of", |case| figure(case).map_or("-", |(of, _)| of.in_words()))
         .or_dash("estimate", |case| Some(answer(case)?.brief_time()))
@@ -165,6 +176,12 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
             Some(format!("{} to {}", words::time(low), words::time(high)))
         })
         .left("note", |case| clean(&note(case)));
+    for measure in exported {
+        columns = columns.or_dash(measure.title, |case| {
+            let number = (measure.read)(case.summary.as_deref()?).number()?;
+            Some(words::three_digits(number))
+        });
+    }
     let escaped = |text: &str| clean(text).replace('|', "\\|");
     let text = format!(
         "**{}** on {}{}\n\n{}",
@@ -181,10 +198,43 @@ mod tests {
     use super::*;
     use crate::report::output::declarations;
 
+    fn fixture() -> Run {
+        Run::parse(include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl"))
+            .expect("a run file")
+    }
+
+    /// Returns the last column of all cells that a line has, without its head.
+    fn last_cells(text: &[u8], separator: &str) -> Vec<String> {
+        let text = std::str::from_utf8(text).expect("UTF-8");
+        let mut cells = Vec::new();
+        for line in text.lines().filter(|line| line.contains(separator)) {
+            let line = line.trim_end_matches(" |");
+            cells.extend(line.rsplit(separator).next().map(str::to_string));
+        }
+        cells
+    }
+
+    #[test]
+    fn an_exported_measure_is_the_last_column() {
+        let (run, exported) = (fixture(), [&measures::NS_PER_HOP, &measures::ROUNDS]);
+        let subject = Subject::of_run(&run);
+        let csv = cases_csv(&run, &subject, exported.into_iter()).expect("CSV");
+        let mut expected = vec!["rounds".to_string()];
+        for case in &subject.cases {
+            let summary = case.summary.as_ref().expect("a ring");
+            expected.push(summary.rounds.to_string());
+        }
+        assert_eq!(last_cells(&csv, ","), expected);
+        let markdown = markdown_with(&run, [&measures::NS_PER_HOP].into_iter());
+        let cells = last_cells(&markdown, " | ");
+        let hop = subject.cases[0].summary.as_ref().and_then(|summary| summary.ns_per_hop);
+        let hop = hop.and_then(|hop| hop.quote_cost().ok()).expect("the time of a hop");
+        assert_eq!(cells[..2], ["ns/hop".to_string(), words::three_digits(hop.value())]);
+    }
+
     #[test]
     fn the_columns_of_cases_are_those_declared() {
-        let run = Run::parse(include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl"))
-            .expect("a run file");
+        let run = fixture();
         let text = String::from_utf8(summary_csv(&run).expect("CSV")).expect("UTF-8");
         let mut names: Vec<&str> = text.lines().next().expect("a heading").split(',').collect();
         names.sort_unstable();

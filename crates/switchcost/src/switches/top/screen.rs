@@ -7,7 +7,7 @@ use textwrap::{Options, wrap};
 
 use super::Update;
 use super::keys::State;
-use crate::base::lines::{WIDTH, within, wrapped};
+use crate::base::lines::{WIDTH, fitted};
 use crate::observe::live::rows::{Row, Shown, cut, meanings, rate};
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
@@ -78,8 +78,7 @@ fn table(rows: &[Row], columns: &Shown) -> Vec<String> {
 /// An update as text of 80 columns.
 pub(super) fn lines(update: &Update, state: &State) -> Vec<String> {
     let (above, columns) = (above(Some(update), state), Shown::of(WIDTH, 0));
-    let fitting = || above.iter().map(|line| wrapped(line)).collect();
-    let mut lines: Vec<String> = within(WIDTH, fitting);
+    let mut lines: Vec<String> = above.iter().map(|line| fitted(line, WIDTH)).collect();
     let left_out = columns.left_out.join(", ");
     lines.push(format!("hidden columns: {left_out} (--batch=json has all)"));
     lines.push(columns.head());

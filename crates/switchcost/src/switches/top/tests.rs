@@ -6,7 +6,6 @@ use rundata::reading::Reading;
 use super::keys::{Action, Key, State};
 use super::screen::{lines, screen};
 use super::{SCHEMA, Update};
-use crate::base::lines::within;
 use crate::observe::live::By;
 use crate::observe::live::rows::{Between, Preempter, Preemptions, Row, Sort};
 use crate::observe::live::session::Own;
@@ -88,7 +87,7 @@ fn text_for_scripts_has_80_columns() {
     let mut update = update();
     update.own.ns_per_switch = Reading::unknown("no switch was measured");
     update.own.share = Reading::unknown("no CPU was seen");
-    let text = within(1000, || lines(&update, &state())).join("\n");
+    let text = lines(&update, &state()).join("\n");
     assert!(text.contains("what it adds to a switch"), "{text}");
     assert!(text.lines().all(|line| line.len() <= 80), "{text}");
 }

@@ -40,8 +40,9 @@ use crate::programs::watch::command::{Command, not_measured};
 use crate::programs::watch::findings::Report;
 use crate::programs::watch::{self, Chosen, WATCHED, Watcher, WholeProgram, traced};
 use crate::report::output::{
-    Files, Unstored, all_written, check_place, print_text, put, put_json, say_text,
+    Files, Unstored, all_written, check_place, print_fitted, put, put_json, say_fitted,
 };
+use crate::report::printout::printout;
 use recording::Recording;
 use report::{Costs, Target, Timeline};
 use rundata::words::grouped;
@@ -191,12 +192,13 @@ impl TraceArgs {
         };
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
         let print = || {
-            let text = tables.text(|| table::text(trace, *verbose)) + &place;
+            let layout = tables.layout();
+            let text = printout![table::text(trace, *verbose, layout), &place];
             if is_taken || !self.command.is_empty() {
-                say_text(&text);
+                say_fitted(text, layout);
                 return Ok(());
             }
-            print_text(&text).context("cannot print the figures")
+            print_fitted(text, layout).context("cannot print the figures")
         };
         all_written([
             if files.quiet { Ok(()) } else { print() },

@@ -7,7 +7,7 @@ use rundata::reading::Reading;
 use super::figures::QUESTIONS;
 use super::report::Trace;
 use super::table;
-use crate::base::lines::{WIDTH, within};
+use crate::base::lines::Layout;
 use crate::report::page::{self, FindingsDetails, FindingsPage};
 use crate::report::terminal::figure;
 use crate::report::tiles::Tile;
@@ -29,7 +29,7 @@ pub(super) fn page(trace: &Trace, figures: Vec<Figure>) -> FindingsPage {
             facts_title: "Program and costs",
             facts: facts(trace),
             text_title: "All that the trace says",
-            text: within(WIDTH, || table::text(trace, true).into()),
+            text: table::text(trace, true, Layout::PAGE).text(Layout::PAGE).into(),
             unlisted: "No percentile is known",
         },
         footer: "Every switch is counted in the kernel, none is sampled. Times are counted by \

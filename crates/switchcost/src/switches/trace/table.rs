@@ -1,41 +1,41 @@
 //! `switchcost trace` on the terminal.
 
-use analysis::marked::MarkedText;
 use analysis::program::{Range, percents};
 use rundata::words::{grouped, time, two_digits};
 
 use super::report::{Lengths, PairRow, PreempterGroup, Trace};
-use crate::base::lines::{command, table_width};
+use crate::base::lines::Layout;
 use crate::observe::live::rows::{Between, LEGEND, Row, Shown, below, percent_range};
 use crate::programs::watch::Conclusion;
-use crate::report::table::left_out;
-use crate::report::terminal::{MOST_LINES, TO_FIND_OUT, figure, page, table};
+use crate::report::printout::{Printout, printout};
+use crate::report::table::{Table, left_out};
+use crate::report::terminal::{MOST_LINES, TO_FIND_OUT, figure};
 
 /// Rows that are printed without --verbose, which prints all.
 const MOST_ROWS: usize = 12;
 
 /// The whole report, ending with a newline: the answer, the table that it rests on, the lines that
 /// matter.
-pub(super) fn text(trace: &Trace, is_verbose: bool) -> MarkedText {
+pub(super) fn text(trace: &Trace, is_verbose: bool, layout: Layout) -> Printout {
     let heading = format!(
         "{} s; counts/s; prmpts: preempted; moves: to other CPUs; <66us: 33 to 66 us",
         figure(trace.seconds)
     );
     let conclusion = conclusion(trace).map_or(String::new(), |words| format!(" {words}"));
-    let mut parts = vec![trace.in_words.clone() + &conclusion];
+    let mut parts: Vec<Printout> = vec![(trace.in_words.clone() + &conclusion).into()];
     if !trace.rows.is_empty() {
-        parts.push((heading + "\n\n" + &rows(trace, is_verbose)).into());
+        parts.push(printout![heading, "\n\n", rows(trace, is_verbose, layout)]);
     }
     let mut lines = lines(trace);
     if is_verbose {
         parts.extend([pairs(&trace.pairs).into(), lengths(&trace.lengths).into()]);
-        lines.extend(details(trace));
+        lines.extend(details(trace).into_iter().map(Printout::from));
     } else {
         lines.truncate(MOST_LINES);
     }
-    lines.push(own(trace));
-    parts.push(lines.join("\n").into());
-    page(&parts)
+    lines.push(own(trace).into());
+    parts.push(Printout::lines(lines));
+    Printout::paragraphs(parts)
 }
 
 /// What to conclude; nothing of the whole machine, and where no figure is known.
@@ -59,9 +59,9 @@ fn conclusion(trace: &Trace) -> Option<String> {
     Some(conclusion.in_words())
 }
 
-fn rows(trace: &Trace, is_verbose: bool) -> String {
+fn rows(trace: &Trace, is_verbose: bool, layout: Layout) -> Printout {
     let shown = if is_verbose { trace.rows.len() } else { MOST_ROWS.min(trace.rows.len()) };
-    let columns = Shown::of(table_width(), 0);
+    let columns = Shown::of(layout.table, 0);
     let mut lines = vec![columns.head()];
     lines.extend(trace.rows[..shown].iter().map(|row| columns.row(row)));
     let more = &trace.rows[shown..];
@@ -71,22 +71,24 @@ fn rows(trace: &Trace, is_verbose: bool) -> String {
         lines.push(format!("{count} more: {per_s} switches a second (--verbose)"));
     }
     // As other tables say it.
-    lines.extend(left_out(&columns.left_out).map(|words| format!("\n{words}")));
-    lines.join("\n")
+    let left_out = left_out(&columns.left_out).map(|words| format!("\n\n{words}"));
+    printout![Printout::drawing(lines.join("\n")), left_out]
 }
 
 /// What is missing, who preempts it, what is not known.
-fn lines(trace: &Trace) -> Vec<String> {
-    let mut lines = trace.notices.clone();
+fn lines(trace: &Trace) -> Vec<Printout> {
+    let mut lines: Vec<Printout> = trace.notices.iter().map(Printout::from).collect();
     if trace.total.switches_per_s() == 0.0 {
         // There is nothing that could cost.
         return lines;
     }
-    lines.extend(preempted_by(&trace.preempters));
+    lines.extend(preempted_by(&trace.preempters).map(Printout::from));
     let not_known = trace.refill_share.why().filter(|_| trace.direct_share.known().is_some());
-    lines.extend(not_known.map(|why| format!("refill of caches: unknown: {why}")));
-    lines.extend(trace.direct_share.why().map(|why| format!("cost: unknown: {why}")));
-    lines.extend(trace.command_to_know.as_ref().map(|words| command(TO_FIND_OUT, words)));
+    lines.extend(not_known.map(|why| format!("refill of caches: unknown: {why}").into()));
+    let cost = trace.direct_share.why();
+    lines.extend(cost.map(|why| Printout::from(format!("cost: unknown: {why}"))));
+    let to_know = trace.command_to_know.as_ref();
+    lines.extend(to_know.map(|words| Printout::command(TO_FIND_OUT, words)));
     lines
 }
 
@@ -132,9 +134,9 @@ fn details(trace: &Trace) -> Vec<String> {
 }
 
 /// The most expensive pairs: from whom, to whom, how often.
-fn pairs(pairs: &[PairRow]) -> String {
+fn pairs(pairs: &[PairRow]) -> Option<Table> {
     if pairs.is_empty() {
-        return String::new();
+        return None;
     }
     let name = |name: &str, id: Option<u32>| match id {
         Some(id) => format!("{name} ({id})"),
@@ -147,11 +149,11 @@ fn pairs(pairs: &[PairRow]) -> String {
         [from, to, sleeps, preempted, cost]
     };
     let heads = ["from", "to", "sleeps", "preempts", "CPU %"];
-    table(heads, pairs.iter().map(row)).texts(|at| at < 2).to_string()
+    Some(Table::new(heads, pairs.iter().map(row)).texts(|at| at < 2))
 }
 
 /// A row for each length, with the share of each column's total, in percent.
-fn lengths(all: &[Lengths]) -> String {
+fn lengths(all: &[Lengths]) -> Option<Table> {
     let all: Vec<&Lengths> = all.iter().filter(|of| !of.counts.is_empty()).collect();
     let rows = all.iter().map(|of| of.counts.len()).max().unwrap_or(0);
     let first = all.iter().filter_map(|of| of.counts.iter().position(|count| *count > 0)).min();
@@ -169,5 +171,5 @@ fn lengths(all: &[Lengths]) -> String {
     let heads =
         std::iter::once("time".to_string()).chain(all.iter().map(|of| format!("{} %", of.of)));
     let rows = (first.unwrap_or(0)..rows).map(row);
-    if all.is_empty() { String::new() } else { table(heads, rows).to_string() }
+    (!all.is_empty()).then(|| Table::new(heads, rows))
 }

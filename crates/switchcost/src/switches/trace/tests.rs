@@ -8,7 +8,7 @@ use switchtrace::{ThreadKey, ThreadSnapshot};
 use super::pinning::Pinning;
 use super::report::{Costs, Point, Target, Timeline, Trace};
 use super::{figures, page, table};
-use crate::base::lines::fitted;
+use crate::base::lines::Layout;
 use crate::observe::live::By;
 use crate::observe::live::account::{Account, Scope, Use};
 use crate::observe::live::labels::Labels;
@@ -16,6 +16,7 @@ use crate::observe::live::rows::Preemptions;
 use crate::observe::live::session::Own;
 use crate::observe::live::tests::{name, pair, thread};
 use crate::programs::watch::Apart;
+use crate::report::printout::Printout;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -86,10 +87,15 @@ const DIRECT: Option<Direct> =
     Some(Direct { pipe: Range { low: 200.0, high: 300.0 }, yields: None });
 const TOTAL: Option<Range> = Some(Range { low: 780.0, high: 1_100.0 });
 
+/// Returns the report as pages have room for it.
+fn printed(trace: &Trace, is_verbose: bool) -> Printout {
+    table::text(trace, is_verbose, Layout::PAGE)
+}
+
 #[test]
 fn the_answer_comes_first() {
     let trace = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
-    let said = fitted(&table::text(&trace, false));
+    let said = printed(&trace, false).text(Layout::default()).to_string();
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
   11 % of its CPU time, by profile a-run, 2 hours old; preempted 5,025 times a
@@ -163,7 +169,7 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
             "{found:?}"
         );
         assert_eq!(found.rows[0].preempted_by.as_ref().map(|by| &*by.name), Some("kworker/1:2"));
-        let said = table::text(&found, false).replace("\n  ", " ");
+        let said = printed(&found, false).to_string().replace("\n  ", " ");
         let words = "; it took the CPU: 21 of 80,0";
         assert!(said.contains(words) && said.contains(" 10.5 a second"), "{said}");
     }
@@ -207,7 +213,7 @@ fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
     // Its own threads preempt it most, so that no neighbour is to be kept off its CPUs.
     let line = "preempted, times a second: 79 by its own threads (79 %), 20 by curl (20 %), 1 by \
                 rcu_preempt (1 %)";
-    assert!(table::text(&found, false).contains(line), "{}", table::text(&found, false));
+    assert!(printed(&found, false).to_string().contains(line), "{}", printed(&found, false));
 }
 
 #[test]
@@ -228,11 +234,15 @@ fn the_largest_rows_are_printed_and_what_the_others_make_together() {
     let by = (By::Thread, &Labels::default());
     let costs = costs(Price::default());
     let found = Trace::of(&account, (Target::machine(), 2.0), costs, by, own, Vec::new());
-    let rows = |text: &str| text.lines().filter(|line| line.starts_with("sh ")).count();
-    let said = table::text(&found, false);
+    let rows =
+        |text: &Printout| text.to_string().lines().filter(|line| line.starts_with("sh ")).count();
+    let said = printed(&found, false);
     assert_eq!(rows(&said), 12, "{said}");
-    assert!(said.contains("\n188 more: 1,880 switches a second (--verbose)\n"), "{said}");
-    assert_eq!(rows(&table::text(&found, true)), 200);
+    assert!(
+        said.to_string().contains("\n188 more: 1,880 switches a second (--verbose)\n"),
+        "{said}"
+    );
+    assert_eq!(rows(&printed(&found, true)), 200);
 }
 
 #[test]
@@ -244,9 +254,12 @@ fn a_profile_without_a_cost_is_not_told_as_no_cpu_time() {
     let by = (By::Thread, &Labels::default());
     let found = Trace::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
     assert!(found.total.cpu_share > 0.0);
-    let said = table::text(&found, false);
-    assert!(said.contains("cost: unknown: the cost profile has no cost of a switch"), "{said}");
-    assert!(!said.contains("no CPU time"), "{said}");
+    let said = printed(&found, false);
+    assert!(
+        said.to_string().contains("cost: unknown: the cost profile has no cost of a switch"),
+        "{said}"
+    );
+    assert!(!said.to_string().contains("no CPU time"), "{said}");
 }
 
 #[test]
@@ -270,27 +283,29 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
         "{}",
         wide.in_words
     );
-    let said = table::text(&direct_only, false);
-    assert!(said.contains("refill of caches: unknown: its memory was not read\n"), "{said}");
+    let said = printed(&direct_only, false);
+    assert!(
+        said.to_string().contains("refill of caches: unknown: its memory was not read\n"),
+        "{said}"
+    );
     let nothing = trace(Scope::All, Price::default());
     assert_eq!(
         nothing.in_words,
         "machine: 41,250 switches a second, 50 % voluntary; their cost is unknown; \
          preempted 5,025 times a second, mostly by postgres (over 99 %), then kworker/1:2 (0.5 %)."
     );
-    let said = table::text(&nothing, false);
+    let said = printed(&nothing, false);
     assert!(
-        said.contains("no stored cost profile") && said.contains("to find out: switchcost cost"),
+        said.to_string().contains("no stored cost profile")
+            && said.to_string().contains("to find out: switchcost cost"),
         "{said}"
     );
 }
 
 #[test]
 fn details_are_the_pairs_and_the_lengths() {
-    let said = table::text(
-        &trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL }),
-        true,
-    );
+    let said =
+        printed(&trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL }), true);
     for line in [
         "from               to                sleeps  preempts    CPU %",
         "postgres:io (813)  postgres (812)    30,000    10,000  0.4-0.6",
@@ -300,7 +315,7 @@ fn details_are_the_pairs_and_the_lengths() {
         " <66us       -      -          100         -",
         "cost profile: a-run",
     ] {
-        assert!(said.contains(&format!("\n{line}\n")), "{line}\n{said}");
+        assert!(said.to_string().contains(&format!("\n{line}\n")), "{line}\n{said}");
     }
 }
 
@@ -411,7 +426,7 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
     assert_eq!(drawn(&account), []);
     assert!(page::page(&trace, Vec::new()).html().contains("was not switched once"));
     assert!(serde_json::to_string(&trace).is_ok_and(|text| !text.contains("null,\"high\"")));
-    table::text(&trace, true);
+    printed(&trace, true);
 }
 
 #[test]
@@ -472,7 +487,10 @@ fn the_saving_is_told_of_a_program_only() {
         one.in_words.ends_with(". Pinning its 2 workers apart would save up to 3.4 %."),
         "{one:?}"
     );
-    let text = table::text(&one, true);
-    assert!(text.contains("workers hand over in 400 ns to 500 ns (measured by a-sweep)"), "{text}");
+    let text = printed(&one, true);
+    assert!(
+        text.to_string().contains("workers hand over in 400 ns to 500 ns (measured by a-sweep)"),
+        "{text}"
+    );
     assert!(!said(Scope::All).in_words.contains("Pinning"));
 }

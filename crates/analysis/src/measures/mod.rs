@@ -1,0 +1,338 @@
+//! The measures of a ring, each declared once: what it is called, what it is, what it means, and
+//! how it is read from a [`CaseSummary`].
+//!
+//! The terminal's table of `ring`, `summary-csv`, Markdown, OpenMetrics, comparisons, and the list
+//! of columns for Python and docs/columns.md go over [`MEASURES`]. What comparisons, trends and
+//! exports take of every experiment are [`Quantity`]s, declared beside.
+
+mod quantity;
+
+pub(crate) use quantity::{Clocked, RING_QUANTITIES, RingQuantity};
+pub use quantity::{GoUnits, Quantity};
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::summary::{CaseSummary, NoCost, Totals};
+
+/// Unit of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Seconds.
+    Seconds,
+    /// Cycles of the core's clock.
+    Cycles,
+    /// 10^9 cycles per second.
+    Gigahertz,
+    /// How often per hop.
+    PerHop,
+    /// Share of a whole, 0 to 1; tables show it as a percentage.
+    Share,
+    /// A whole number.
+    Whole,
+    /// Yes or no.
+    Flag,
+}
+
+impl Unit {
+    /// Returns the unit's name in lists of columns; empty for counts, shares and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::Seconds => "s",
+            Self::Cycles => "cycles",
+            Self::Gigahertz => "GHz",
+            Self::PerHop | Self::Share | Self::Whole | Self::Flag => "",
+        }
+    }
+}
+
+/// Which tables of a terminal have the column of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// All of them.
+    Always,
+    /// Those of `--wide`.
+    Wide,
+    /// Those in which the flag is set in some row.
+    WhereSet,
+}
+
+/// A measure of a ring.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// Name in CSV, OpenMetrics and JSON; where [`CaseSummary`] has such a field, the field's.
+    pub id: &'static str,
+    /// Head of its column, with the unit.
+    pub title: &'static str,
+    /// Its unit.
+    pub unit: Unit,
+    /// What it is, in a few words.
+    pub meaning: &'static str,
+    /// Which columns stay where a table is too narrow: those of the highest priority.
+    pub priority: u8,
+    /// Which tables have it.
+    pub shown: Shown,
+    /// Whether its interval has a column beside it.
+    pub has_interval: bool,
+    /// Whether it has a column of its own in `summary-csv` and Markdown, a gauge in OpenMetrics,
+    /// and a column in comparisons.
+    pub is_exported: bool,
+    /// Reads it.
+    pub read: fn(&CaseSummary) -> Value,
+}
+
+/// What a case has of a measure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// A cost, which is shown only as far as it may be quoted.
+    Cost(Estimate),
+    /// A cost that the case does not have.
+    NoCost(NoCost),
+    /// A number that is as it was counted or computed, whatever the core's speed.
+    Number(f64),
+    /// Yes or no.
+    Flag(bool),
+    /// Not known, or it does not apply.
+    Unknown,
+}
+
+impl Value {
+    /// Returns the number to quote; absent for a flag, and where nothing may be quoted.
+    pub fn number(self) -> Option<f64> {
+        match self {
+            Self::Cost(estimate) => Some(estimate.quote_cost().ok()?.value()),
+            Self::Number(number) => Some(number),
+            Self::NoCost(_) | Self::Flag(_) | Self::Unknown => None,
+        }
+    }
+
+    fn from_cost(estimate: Option<Estimate>) -> Self {
+        estimate.map_or(Self::Unknown, Self::Cost)
+    }
+
+    fn from_count(estimate: Option<Estimate>) -> Self {
+        Self::from_number(estimate.map(|estimate| estimate.value))
+    }
+
+    fn from_number(number: Option<f64>) -> Self {
+        number.map_or(Self::Unknown, Self::Number)
+    }
+}
+
+/// A measure that has a column in all tables, no interval beside it, and no column in exports.
+const PLAIN: Measure = Measure {
+    id: "",
+    title: "",
+    unit: Unit::Whole,
+    meaning: "",
+    priority: 0,
+    shown: Shown::Always,
+    has_interval: false,
+    is_exported: false,
+    read: |_| Value::Unknown,
+};
+
+/// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
+const SLOAN_LAPS: f64 = 1e6;
+
+/// Returns seconds for a million laps, of a time that is summed over all laps.
+fn sloan_seconds(case: &CaseSummary, ns: fn(&Totals) -> Option<u64>) -> Value {
+    let ns_per_lap = |totals: &Totals| Some(ns(totals)? as f64 / totals.laps as f64);
+    let ns_per_lap = case.totals.as_ref().and_then(ns_per_lap);
+    Value::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+}
+
+/// A column of `--wide` in seconds for a million laps.
+const fn sloan(
+    id: &'static str,
+    title: &'static str,
+    meaning: &'static str,
+    read: fn(&CaseSummary) -> Value,
+) -> Measure {
+    Measure {
+        id,
+        title,
+        unit: Unit::Seconds,
+        meaning,
+        priority: 7,
+        shown: Shown::Wide,
+        read,
+        ..PLAIN
+    }
+}
+
+/// Time of a hop.
+pub const NS_PER_HOP: Measure = Measure {
+    id: "ns_per_hop",
+    title: "ns/hop",
+    unit: Unit::Nanoseconds,
+    meaning: "time of a hop",
+    priority: 3,
+    read: |case| Value::from_cost(case.ns_per_hop),
+    ..PLAIN
+};
+
+/// Cost of a switch.
+pub const NS_PER_SWITCH: Measure = Measure {
+    id: "ns_per_switch_above_solo",
+    title: "ns/switch",
+    unit: Unit::Nanoseconds,
+    meaning: "cost of a counted switch above the solo ring",
+    priority: 6,
+    has_interval: true,
+    read: |case| case.cost_of_switch().map_or_else(Value::NoCost, Value::Cost),
+    ..PLAIN
+};
+
+/// Rounds in which a case was measured.
+pub const ROUNDS: Measure = Measure {
+    id: "rounds",
+    title: "rounds",
+    unit: Unit::Whole,
+    meaning: "rounds in which it was measured",
+    priority: 0,
+    read: |case| Value::Number(case.rounds.into()),
+    ..PLAIN
+};
+
+/// All measures of a ring, in the order of their columns.
+pub const MEASURES: &[Measure] = &[
+    sloan("real_s", "real s", "real time of a million laps", |case| {
+        sloan_seconds(case, |totals| Some(totals.real_ns))
+    }),
+    sloan("cpu_s", "CPU s", "CPU time of a million laps", |case| {
+        sloan_seconds(case, |totals| Some(totals.cpu_ns))
+    }),
+    sloan("user_s", "user s", "CPU time of a million laps in user mode", |case| {
+        sloan_seconds(case, |totals| totals.user_ns)
+    }),
+    sloan("system_s", "system s", "CPU time of a million laps in the kernel", |case| {
+        sloan_seconds(case, |totals| totals.system_ns)
+    }),
+    sloan("projected_s", "projected s", "CPU time of the ring of two x members / 2", |case| {
+        let ns_per_lap = case.projected_cpu_ns_per_lap;
+        Value::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+    }),
+    NS_PER_SWITCH,
+    Measure {
+        id: "cycles_per_switch",
+        title: "cycles/switch",
+        unit: Unit::Cycles,
+        meaning: "cost of a switch in cycles of the core's clock",
+        priority: 5,
+        shown: Shown::Wide,
+        read: |case| Value::from_cost(case.cycles_per_switch),
+        ..PLAIN
+    },
+    Measure {
+        id: "clock_ghz",
+        title: "GHz",
+        unit: Unit::Gigahertz,
+        meaning: "clock of the core",
+        priority: 4,
+        shown: Shown::Wide,
+        read: |case| Value::from_number(case.clock_ghz),
+        ..PLAIN
+    },
+    NS_PER_HOP,
+    Measure {
+        id: "switches_per_hop",
+        title: "switches/hop",
+        unit: Unit::PerHop,
+        meaning: "switches that the kernel counted per hop",
+        priority: 2,
+        read: |case| Value::from_count(case.switches_per_hop),
+        ..PLAIN
+    },
+    Measure {
+        id: "counts_disagree",
+        title: "",
+        unit: Unit::Flag,
+        meaning: "whether over 5 % more or fewer switches than hops were counted",
+        priority: 2,
+        shown: Shown::WhereSet,
+        read: |case| Value::Flag(case.counts_disagree),
+        ..PLAIN
+    },
+    Measure {
+        id: "clean_share",
+        title: "clean %",
+        unit: Unit::Share,
+        meaning: "share of clean slices",
+        priority: 1,
+        shown: Shown::Wide,
+        read: |case| Value::from_number(case.clean_share),
+        ..PLAIN
+    },
+    ROUNDS,
+];
+
+/// What the two sides of a comparison have of a measure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MeasurePair {
+    /// Of the base; absent where it is not known.
+    pub base: Option<f64>,
+    /// Of the new one.
+    pub new: Option<f64>,
+}
+
+/// Returns what two cases have of each of these measures, by its id; measures of neither are left
+/// out.
+pub(crate) fn pairs(
+    base: Option<&CaseSummary>,
+    new: Option<&CaseSummary>,
+    measures: impl Iterator<Item = &'static Measure>,
+) -> BTreeMap<String, MeasurePair> {
+    let mut pairs = BTreeMap::new();
+    for measure in measures {
+        let number = |case: Option<&CaseSummary>| (measure.read)(case?).number();
+        let pair = MeasurePair { base: number(base), new: number(new) };
+        if pair.base.or(pair.new).is_some() {
+            pairs.insert(measure.id.to_string(), pair);
+        }
+    }
+    pairs
+}
+
+/// Returns the measures that have columns of their own in exports and comparisons.
+pub fn exported() -> impl Iterator<Item = &'static Measure> {
+    MEASURES.iter().filter(|measure| measure.is_exported)
+}
+
+#[cfg(test)]
+mod tests {
+    use rundata::run::Run;
+
+    use super::*;
+    use crate::record::RingRecord;
+
+    #[test]
+    fn each_measure_is_declared_once_and_says_what_it_is() {
+        let mut ids: Vec<&str> = MEASURES.iter().map(|measure| measure.id).collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+        assert!(MEASURES.iter().all(|measure| !measure.meaning.is_empty()));
+    }
+
+    #[test]
+    fn pairs_have_what_one_side_knows() {
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
+        let record = RingRecord::of(&Run::parse(text).unwrap());
+        let (solo, two) = (&record.cases[0], &record.cases[1]);
+        let both = || [&NS_PER_SWITCH, &ROUNDS].into_iter();
+        let found = pairs(Some(solo), Some(two), both());
+        let cost = two.ns_per_switch_above_solo.map(|cost| cost.value);
+        assert_eq!(found[NS_PER_SWITCH.id], MeasurePair { base: None, new: cost });
+        let rounds = [solo, two].map(|case| Some(f64::from(case.rounds)));
+        assert_eq!(found[ROUNDS.id], MeasurePair { base: rounds[0], new: rounds[1] });
+        assert!(pairs(None, Some(solo), [&NS_PER_SWITCH].into_iter()).is_empty());
+    }
+}

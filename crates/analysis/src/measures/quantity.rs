@@ -1,0 +1,173 @@
+//! What comparisons, trends and exports take of a case, by round and as an estimate.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::estimate::Estimate;
+use crate::summary::CaseSummary;
+use crate::table::{Figures, Table};
+
+/// What a figure is of.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Cost of a counted switch above the solo ring, in nanoseconds.
+    NsPerSwitchAboveSolo,
+    /// Time of a hop, in nanoseconds.
+    NsPerHop,
+    /// As the first, by CPU time.
+    CpuNsPerSwitchAboveSolo,
+    /// CPU time of a hop, in nanoseconds.
+    CpuNsPerHop,
+    /// What the trial is judged by, in nanoseconds.
+    TrialNs,
+    /// A part of a switch, in nanoseconds.
+    PartNs,
+}
+
+/// Units of a quantity in Go's benchmark format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GoUnits {
+    /// Of its nanoseconds.
+    pub ns: &'static str,
+    /// Of its cycles; absent where no clock of the core bounds it.
+    pub cycles: Option<&'static str>,
+}
+
+/// How a quantity is called.
+struct Declaration {
+    /// What it is the cost of, in tables.
+    name: &'static str,
+    /// Name in OpenMetrics, without the unit.
+    metric: &'static str,
+    /// What it is, in a sentence without its full stop.
+    meaning: &'static str,
+    /// Absent where Go's format does not have it.
+    go: Option<GoUnits>,
+}
+
+impl Quantity {
+    /// All quantities; of a case that has several, the first stands for it.
+    pub const ALL: [Self; 6] = [
+        Self::NsPerSwitchAboveSolo,
+        Self::NsPerHop,
+        Self::CpuNsPerSwitchAboveSolo,
+        Self::CpuNsPerHop,
+        Self::TrialNs,
+        Self::PartNs,
+    ];
+
+    fn declaration(self) -> Declaration {
+        match self {
+            Self::NsPerSwitchAboveSolo => Declaration {
+                name: "switch",
+                metric: "switchcost_switch",
+                meaning: "Cost of a counted context switch above the solo ring, median over rounds",
+                go: Some(GoUnits { ns: "ns/switch", cycles: Some("cycles/switch") }),
+            },
+            Self::NsPerHop => Declaration {
+                name: "hop",
+                metric: "switchcost_hop",
+                meaning: "Time of a hop, median over rounds",
+                go: Some(GoUnits { ns: "ns/op", cycles: Some("cycles/op") }),
+            },
+            Self::CpuNsPerSwitchAboveSolo => Declaration {
+                name: "switch (CPU)",
+                metric: "switchcost_switch_cpu",
+                meaning: "CPU time of a counted context switch above the solo ring, median over \
+                    rounds",
+                go: None,
+            },
+            Self::CpuNsPerHop => Declaration {
+                name: "hop (CPU)",
+                metric: "switchcost_hop_cpu",
+                meaning: "CPU time of a hop, median over rounds",
+                go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
+            },
+            Self::TrialNs => Declaration {
+                name: "trial",
+                metric: "switchcost_trial",
+                meaning: "What a trial measures, median over rounds",
+                go: Some(GoUnits { ns: "ns/op", cycles: Some("cycles/op") }),
+            },
+            Self::PartNs => Declaration {
+                name: "part",
+                metric: "switchcost_part",
+                meaning: "A part of a context switch",
+                go: Some(GoUnits { ns: "ns/part", cycles: None }),
+            },
+        }
+    }
+
+    /// Returns what it is the cost of, as tables say it.
+    pub fn in_words(self) -> &'static str {
+        self.declaration().name
+    }
+
+    /// Returns its name in OpenMetrics, without the unit.
+    pub fn metric(self) -> &'static str {
+        self.declaration().metric
+    }
+
+    /// Returns what it is, in a sentence without its full stop.
+    pub fn meaning(self) -> &'static str {
+        self.declaration().meaning
+    }
+
+    /// Returns its units in Go's benchmark format; absent where that does not have it.
+    pub fn go_units(self) -> Option<GoUnits> {
+        self.declaration().go
+    }
+}
+
+/// How a quantity of a ring is taken.
+pub(crate) struct RingQuantity {
+    pub(crate) quantity: Quantity,
+    /// The clock that bounds it.
+    pub(crate) clocked: Clocked,
+    /// Its figures by round, which the estimate is made of.
+    pub(crate) by_round: fn(&Table, usize) -> Figures,
+    /// Its estimate, from the case's summary where that has it.
+    pub(crate) estimate: fn(&Table, usize, &CaseSummary) -> Option<Estimate>,
+}
+
+/// Which power of the clock's period a quantity of a ring goes with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Clocked {
+    /// That of the cost of a switch.
+    Switch,
+    /// That of a hop.
+    Hop,
+    /// None: CPU time is not compared at one clock.
+    No,
+}
+
+/// The quantities of a ring.
+pub(crate) const RING_QUANTITIES: [RingQuantity; 4] = [
+    RingQuantity {
+        quantity: Quantity::NsPerSwitchAboveSolo,
+        clocked: Clocked::Switch,
+        by_round: |table, case| table.above_solo_by_round(case),
+        estimate: |_, _, summary| summary.ns_per_switch_above_solo,
+    },
+    RingQuantity {
+        quantity: Quantity::NsPerHop,
+        clocked: Clocked::Hop,
+        by_round: |table, case| table.hop_by_round(case),
+        estimate: |_, _, summary| summary.ns_per_hop,
+    },
+    RingQuantity {
+        quantity: Quantity::CpuNsPerSwitchAboveSolo,
+        clocked: Clocked::No,
+        by_round: |table, case| table.cpu_above_solo_by_round(case),
+        estimate: |_, _, summary| summary.cpu_ns_per_switch_above_solo,
+    },
+    RingQuantity {
+        quantity: Quantity::CpuNsPerHop,
+        clocked: Clocked::No,
+        by_round: |table, case| table.cpu_hop_by_round(case),
+        estimate: |table, case, _| table.cpu_hop(case),
+    },
+];

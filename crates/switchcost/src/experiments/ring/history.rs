@@ -1,5 +1,6 @@
 //! What the smallest ring of a run costs beside the published machines that measured the same.
 
+use analysis::marked::MarkedText;
 use analysis::quote::BestEstimate;
 use analysis::record::RingRecord;
 use analysis::subject::{Published, PublishedCase, Quantity, published};
@@ -8,7 +9,8 @@ use rundata::ring::Case;
 use rundata::words;
 
 use crate::report::printout::{Printout, printout};
-use crate::report::table::Table;
+use crate::report::table::{Table, cells};
+use crate::report::terminal::marked;
 
 /// A machine with what its ring costs: of a switch where that was published, else of a hop.
 struct PublishedRing {
@@ -16,8 +18,9 @@ struct PublishedRing {
     year: u32,
     cost: &'static str,
     published_ns: f64,
-    /// How often this machine's cost goes into the published one; none where it is not known.
-    times: Option<f64>,
+    /// How often this machine's cost goes into the published one, marked as that cost is; none where
+    /// it is not known.
+    times: Option<MarkedText>,
 }
 
 /// A table of the published machines that measured the smallest ring of the record, the fastest
@@ -36,9 +39,9 @@ pub(super) fn beside_published(record: &RingRecord) -> Option<Printout> {
         return None;
     }
     let cells = rows.iter().map(|row| {
-        let times = row.times.map_or("-".to_string(), words::times);
+        let times = row.times.clone().unwrap_or("-".into());
         let published = format!("{} a {}", words::time(row.published_ns), row.cost);
-        [row.machine.clone(), row.year.to_string(), published, times]
+        cells![row.machine.clone(), row.year.to_string(), published, times]
     });
     let header = ["published machine", "year", "cost", "times this one"].map(String::from);
     let table = Table::new(header.to_vec(), cells.map(|row| row.to_vec()));
@@ -63,7 +66,7 @@ fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRin
                 year: machine.year,
                 cost: quantity.in_words(),
                 published_ns: *published_ns,
-                times: own.map(|own| published_ns / own.value()),
+                times: own.map(|own| marked(&own, &words::times(published_ns / own.value()))),
             });
         }
     }

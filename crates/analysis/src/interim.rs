@@ -15,18 +15,19 @@ use std::collections::BTreeSet;
 use std::mem::{Discriminant, discriminant};
 use std::ops::Range;
 
-use crate::estimate::{Estimate, widest};
-use crate::findings;
-use crate::parts::split;
-use crate::speed::CaseSlices;
-use crate::summary::{summaries, widths};
-use crate::table::Table;
 use rundata::case::Sample;
 use rundata::experiment::Takes;
 use rundata::plan::{FEWEST_ROUNDS, Plan};
 use rundata::ring::{self, Policy};
 use rundata::run::Failure;
 use rundata::trial::Trial;
+
+use crate::estimate::{Estimate, widest};
+use crate::findings;
+use crate::parts::split;
+use crate::speed::CaseSlices;
+use crate::summary::{summaries, widths};
+use crate::table::Table;
 
 /// Returns whether the precision is checked after `rounds` rounds: after 8, 12, 18, 27, ...
 pub fn is_interim_check(rounds: u32) -> bool {

@@ -1,13 +1,13 @@
 //! The largest jump of a cost between two neighbouring sizes of a sweep, and its highest peak.
 //! Neither needs a fit: three sizes are enough, where [`crate::regions`] needs five.
 
+use rundata::words::{time, times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::normal_quantile;
 
 use crate::quote::QuotedFigure;
 use crate::regions::{EQUIVALENCE, SizeAxis};
-use rundata::words::{time, times};
 
 /// A size and its quotable cost. The size 0 is none of what is swept, such as no working set.
 pub type SizedCost = (u64, QuotedFigure);

@@ -1,18 +1,18 @@
 //! The noise of the machine: whether it was quiet enough for the estimates to be of use.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::marked;
-use crate::marked::{MarkedText, SpanRole};
-use crate::speed::{CleanCounts, LEAST_SHARE, SpeedLevel, SpeedLevels};
-use crate::table::Table;
 use rundata::experiment::{Takes, named};
 use rundata::ring::{Case, Disturbance, Halt, Sample};
 use rundata::trial::Trial;
 use rundata::trial::interference::Environment;
 use rundata::words;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stats::{mad_sigma, median};
+
+use crate::marked;
+use crate::marked::{MarkedText, SpanRole};
+use crate::speed::{CleanCounts, LEAST_SHARE, SpeedLevel, SpeedLevels};
+use crate::table::Table;
 
 /// The noise level of the machine, from unknown to the worst.
 #[derive(

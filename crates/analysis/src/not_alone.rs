@@ -1,7 +1,8 @@
 //! Who ran on the CPU of rings that were never alone on it.
 
-use crate::record::RingRecord;
 use rundata::competing::CompetingTasks;
+
+use crate::record::RingRecord;
 
 /// Most names that a sentence has.
 const MOST_NAMES: usize = 2;

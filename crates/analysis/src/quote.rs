@@ -13,10 +13,11 @@
 
 use std::fmt;
 
+use rundata::words::{four_digits, three_digits, time, time_unit, whole};
+
 use crate::estimate::{Estimate, Speed};
 use crate::marked;
 use crate::marked::MarkedText;
-use rundata::words::{four_digits, three_digits, time, time_unit, whole};
 
 /// A quotable estimate: its interval excludes zero, and it was measured at full speed, or where the
 /// speed cannot be checked. Only [`Estimate::quote`] and its variants build one.

@@ -1,5 +1,10 @@
 //! What a run says, whatever was measured: its cases, what the experiment is about, the verdicts.
 
+use rundata::case::Either;
+use rundata::competing::CompetingTasks;
+use rundata::experiment::Experiment;
+use rundata::ring::Case;
+use rundata::run::{End, Header, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +19,6 @@ use crate::scaling;
 use crate::speed::SpeedLevel;
 use crate::summary::{CaseSummary, summaries_at_clocks, widths, worst_precision};
 use crate::table::Table;
-use rundata::case::Either;
-use rundata::competing::CompetingTasks;
-use rundata::experiment::Experiment;
-use rundata::ring::Case;
-use rundata::run::{End, Header, Run};
 
 /// How the cost grows with the ring, for the cases that differ in nothing but their size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

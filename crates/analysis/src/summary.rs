@@ -1,5 +1,8 @@
 //! What was found of each ring of a run: its estimates, sums and counts.
 
+use rundata::bounds;
+use rundata::ring::{Case, Event, Sample};
+use rundata::run::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Elasticity, mean, quantile};
@@ -9,9 +12,6 @@ use crate::estimate::{Estimate, widest};
 use crate::scaling;
 use crate::speed::leader_cpus;
 use crate::table::{Figures, Table};
-use rundata::bounds;
-use rundata::ring::{Case, Event, Sample};
-use rundata::run::Failure;
 
 /// Switches per hop further than this from one are flagged.
 pub const COUNT_TOLERANCE: f64 = 0.05;

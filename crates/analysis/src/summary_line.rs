@@ -1,5 +1,8 @@
 //! The sentence that a summary of runs begins with.
 
+use rundata::ring::{Kind, Policy, Walk};
+use rundata::words::bytes;
+
 use crate::cost::{CostCurve, CostPoint};
 use crate::curve;
 use crate::estimate::Estimate;
@@ -10,8 +13,6 @@ use crate::quote::{NotQuotable, cost as in_full};
 use crate::record::RingRecord;
 use crate::scaling::Knee;
 use crate::summary::CaseSummary;
-use rundata::ring::{Kind, Policy, Walk};
-use rundata::words::bytes;
 
 /// What a run of rings, one of costs by working set, and the verdicts on the machine's noise say,
 /// in one sentence; each may be missing.

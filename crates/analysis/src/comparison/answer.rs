@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rundata::experiment::named;
+use rundata::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS};
+use rundata::words::{plain, three_digits, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio::{self, CostRatio, CostSide};
@@ -12,9 +15,6 @@ use crate::marked::MarkedText;
 use crate::measures::MeasurePair;
 use crate::quote::NotQuotable;
 use crate::subject::{Quantity, WHOLE};
-use rundata::experiment::named;
-use rundata::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS};
-use rundata::words::{plain, three_digits, time};
 
 /// What the sides are called in a record.
 const SIDES: [&str; 2] = ["base", "new"];

@@ -1,5 +1,6 @@
 //! The costs of a pair, and why nothing may be built on them.
 
+use rundata::plan::MINIMUM_ROUNDS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::mean;
@@ -9,7 +10,6 @@ use super::answer::Answer;
 use crate::estimate::{Estimate, Speed};
 use crate::quote::NotQuotable;
 use crate::subject::{Measured, Values};
-use rundata::plan::MINIMUM_ROUNDS;
 
 /// Why nothing can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,5 +1,7 @@
 //! Under which conditions two subjects were measured, and whether they may be compared.
 
+use rundata::machine::{Difference, differences};
+use rundata::run::Build;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +9,6 @@ use super::answer::Across;
 use super::names;
 use crate::noise::NoiseLevel;
 use crate::subject::{Origin, Subcase, Subject};
-use rundata::machine::{Difference, differences};
-use rundata::run::Build;
 
 /// What differs beside the figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

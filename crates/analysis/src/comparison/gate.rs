@@ -1,5 +1,6 @@
 //! Whether a change may pass: PASS, FAIL or UNDECIDED, with the reasons.
 
+use rundata::experiment::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,6 @@ use super::costs::Reason;
 use super::headline::asked;
 use crate::marked;
 use crate::marked::{MarkedText, SpanRole};
-use rundata::experiment::named;
 
 /// What the gate says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

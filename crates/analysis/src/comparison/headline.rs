@@ -1,11 +1,12 @@
 //! What a comparison says first: its answer in the names that its reader gave.
 
+use rundata::ring::Policy;
+use rundata::words::{three_digits, time};
+
 use super::answer::{Across, Answer, Change, FACTOR, at_least, percent};
 use super::costs::Reason;
 use crate::marked;
 use crate::marked::MarkedText;
-use rundata::ring::Policy;
-use rundata::words::{three_digits, time};
 
 /// The answer of all cases, in a sentence. `base` and `new` are what the sides are called.
 pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -> MarkedText {

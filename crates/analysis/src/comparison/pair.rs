@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rundata::ring::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio;
@@ -12,7 +13,6 @@ use super::costs::{BoundedCosts, Costs};
 use super::names;
 use crate::measures;
 use crate::subject::{Origin, Quantity, Subcase, Subject, Values};
-use rundata::ring::Policy;
 
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use rundata::ring::Policy;
+
 use super::Comparison;
 use super::answer::{Across, Change};
 use crate::subject::Origin;
-use rundata::ring::Policy;
 
 /// Commands that set a priority or a policy.
 const PRIORITY_SETTERS: [&str; 4] = ["nice", "renice", "chrt", "schedtool"];

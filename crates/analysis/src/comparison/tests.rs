@@ -2,6 +2,14 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rundata::case::{self, Case, Sample};
+use rundata::experiment::Experiment;
+use rundata::placement::Placement;
+use rundata::plan::LAUNCH_SCATTER;
+use rundata::reading::Reading;
+use rundata::ring;
+use rundata::ring::Policy;
+use rundata::run::{Arm, Failure, Run, Session};
 use statrs::distribution::{ContinuousCDF, Normal};
 use stats::Elasticity;
 use stats::ratio::CostPair::Separate;
@@ -14,14 +22,6 @@ use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
 use crate::speed::cut;
 use crate::subject::{Measured, Quantity, Subcase, Values, published};
-use rundata::case::{self, Case, Sample};
-use rundata::experiment::Experiment;
-use rundata::placement::Placement;
-use rundata::plan::LAUNCH_SCATTER;
-use rundata::reading::Reading;
-use rundata::ring;
-use rundata::ring::Policy;
-use rundata::run::{Arm, Failure, Run, Session};
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
 

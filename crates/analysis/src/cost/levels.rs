@@ -1,14 +1,14 @@
 //! Limits of the machine that a working set, or a number of members, may exceed.
 
+use rundata::machine::{Cache, Machine, Tlb};
+use rundata::plan::Plan;
+use rundata::ring::{Kind, Walk, Work};
+use rundata::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::jump::CostJump;
 use crate::regions::{MachineLevel, SizeAxis};
-use rundata::machine::{Cache, Machine, Tlb};
-use rundata::plan::Plan;
-use rundata::ring::{Kind, Walk, Work};
-use rundata::words::bytes;
 
 /// Address spaces that Linux on x86 keeps apart in a CPU's TLB (TLB_NR_DYN_ASIDS,
 /// arch/x86/include/asm/tlbflush.h).

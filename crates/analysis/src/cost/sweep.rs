@@ -1,5 +1,6 @@
 //! Costs of a switch by members of the ring and by stride.
 
+use rundata::ring::{Walk, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,6 @@ use crate::estimate::Estimate;
 use crate::jump::{self, CostJump, CostPeak, SizedCost};
 use crate::regions::{self, CostBreaks, NearestLevel, SizeAxis, nearest_level};
 use crate::summary::CaseSummary;
-use rundata::ring::{Walk, Work};
 
 /// Fewest sizes of a sweep: fewer are a mere comparison.
 const FEWEST_SIZES: usize = 3;

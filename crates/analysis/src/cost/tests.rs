@@ -1,13 +1,14 @@
-use super::*;
-use crate::interim;
-use crate::regions::CacheRegion;
-use crate::speed::tests::cut;
-use crate::summary::summaries;
 use rundata::experiment::Experiment;
 use rundata::machine::{Cache, CacheKind, CpuModel, Tlb};
 use rundata::placement::Placement;
 use rundata::reading::Reading;
 use rundata::ring::{Case, Counters, Op, Sample, Walk, Work};
+
+use super::*;
+use crate::interim;
+use crate::regions::CacheRegion;
+use crate::speed::tests::cut;
+use crate::summary::summaries;
 
 fn plan(members: &[u32], works: &[Work]) -> Plan {
     let case = |members: u32, work: Option<Work>| Case {

@@ -4,15 +4,6 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use statrs::distribution::{ContinuousCDF, Normal};
-use stats::student_quantile;
-
-use super::*;
-use crate::comparison::{Across, Answer, Comparison, LIMIT, Terms, Wanted};
-use crate::estimate::Speed;
-use crate::record::ExplainRecord;
-use crate::speed::cut;
-use crate::subject::Subject;
 use rundata::case::{Case as AnyCase, Sample};
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
@@ -23,6 +14,15 @@ use rundata::trial::loops::EMPTY_BATCH_TICKS;
 use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::wakeup::LATE_NS;
 use rundata::trial::{self, Trial};
+use statrs::distribution::{ContinuousCDF, Normal};
+use stats::student_quantile;
+
+use super::*;
+use crate::comparison::{Across, Answer, Comparison, LIMIT, Terms, Wanted};
+use crate::estimate::Speed;
+use crate::record::ExplainRecord;
+use crate::speed::cut;
+use crate::subject::Subject;
 
 const ROUNDS: u32 = 25;
 const SLICES: u64 = 20;

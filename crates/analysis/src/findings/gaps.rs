@@ -5,15 +5,15 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use crate::estimate::Estimate;
-use crate::table::{ByRound, Table};
 use rundata::trial::gaps::*;
 use rundata::trial::{Quantity, Sample, Tally, Trial};
 use rundata::words;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use stats::{Histogram, MomentWindows, Period, find_period, mean, median};
+
+use crate::estimate::Estimate;
+use crate::table::{ByRound, Table};
 
 /// The gaps of one class.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use rundata::plan::Plan;
+use rundata::run::Failure;
+use rundata::trial::{Case, Measure, Unit};
+
 use super::sensitivity;
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::table::{ByRound, Table};
-use rundata::plan::Plan;
-use rundata::run::Failure;
-use rundata::trial::{Case, Measure, Unit};
 
 /// Returns the headline of a trial by round. For an execution it is the time of a lap, as the laps
 /// differ from run to run.

@@ -7,16 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rundata::trial::interference::*;
+use rundata::trial::{Sample, Trial};
+use rundata::words::{percent, time, times, two_digits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{Interval, MeanShift, Permutation, PooledGrowth, SampleSummary, ScatterGrowth, mean};
 
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::table::Table;
-use rundata::trial::interference::*;
-use rundata::trial::{Sample, Trial};
-use rundata::words::{percent, time, times, two_digits};
-use stats::{Interval, MeanShift, Permutation, PooledGrowth, SampleSummary, ScatterGrowth, mean};
 
 /// Confidence of all intervals of this experiment, as in the paper.
 pub const CONFIDENCE: f64 = 0.90;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use rundata::trial::malloc::*;
+use rundata::trial::{Quantity, Sample, Tally, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::table::Table;
-use rundata::trial::malloc::*;
-use rundata::trial::{Quantity, Sample, Tally, Trial};
 
 /// The calls that took far longer than the others, and their causes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

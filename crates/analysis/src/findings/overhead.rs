@@ -1,13 +1,13 @@
 //! `clock overhead`: the cost of reading the time (Hines, Wyatt and Chang 2000, section 4, their
 //! `test_cycles`).
 
+use rundata::trial::overhead::*;
+use rundata::trial::{Quantity, Sample, Tally, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::table::Table;
-use rundata::trial::overhead::*;
-use rundata::trial::{Quantity, Sample, Tally, Trial};
 
 /// The cost of one call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use rundata::trial::primes::*;
+use rundata::trial::{Sample, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::table::Table;
-use rundata::trial::primes::*;
-use rundata::trial::{Sample, Trial};
 
 /// Mean and spread of a way of timing at a number of primes, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use rundata::trial::Trial;
+use rundata::trial::sampling::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
 use crate::table::Table;
-use rundata::trial::Trial;
-use rundata::trial::sampling::*;
 
 /// The CPU time of one process by one account.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

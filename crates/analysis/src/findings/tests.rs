@@ -4,15 +4,6 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-
-use super::*;
-use crate::estimate::Speed;
-use crate::interim;
-use crate::noise::NoiseLevel;
-use crate::quote::NotQuotable;
-use crate::record::TrialRecord as Record;
-use crate::speed::{self, CleanCounts, around};
-use crate::table::{ByRound, Table};
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::{Batching, Plan};
@@ -22,6 +13,15 @@ use rundata::trial::sampling::{Phase, count};
 use rundata::trial::{Repeats, Sample, Sliced, Trial, loops, malloc, overhead, primes};
 use stats::median;
 use testing::repeats;
+
+use super::*;
+use crate::estimate::Speed;
+use crate::interim;
+use crate::noise::NoiseLevel;
+use crate::quote::NotQuotable;
+use crate::record::TrialRecord as Record;
+use crate::speed::{self, CleanCounts, around};
+use crate::table::{ByRound, Table};
 
 pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
     let case = |trial| Case { trial, cpu: 1, policy: Policy::Other };

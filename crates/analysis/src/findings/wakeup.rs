@@ -1,13 +1,13 @@
 //! Wake-ups: how late a sleeper is woken.
 
+use rundata::trial::wakeup::*;
+use rundata::trial::{Case, Quantity, Sample, Tally, Trial};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::{Histogram, quantile_ranks};
 
 use crate::estimate::Estimate;
 use crate::table::{ByRound, Table};
-use rundata::trial::wakeup::*;
-use rundata::trial::{Case, Quantity, Sample, Tally, Trial};
-use stats::{Histogram, quantile_ranks};
 
 /// Coverage of the tails' intervals.
 pub const CONFIDENCE: f64 = 0.95;

@@ -1,8 +1,9 @@
 //! Which of several stored runs prices a program's switches. Knows no files: a run is what its
 //! header and its end say, and its figures are asked for only where they decide.
 
-use super::profile::ProfileGrade;
 use rundata::run::StopReason;
+
+use super::profile::ProfileGrade;
 
 /// A stored run that may be the profile, by its header and its end alone.
 #[derive(Clone, Debug, Default)]

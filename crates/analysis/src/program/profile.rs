@@ -1,15 +1,16 @@
 //! The machine's cost profile: costs of a switch by array size, from a stored run.
 
-use crate::at_clock::SAME_CLOCK;
-use crate::estimate::Estimate;
-use crate::record::RingRecord;
-use crate::summary::CaseSummary;
 use rundata::machine::Machine;
 use rundata::plan::MINIMUM_ROUNDS;
 use rundata::ring::{Case, Kind, Walk, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Elasticity;
+
+use crate::at_clock::SAME_CLOCK;
+use crate::estimate::Estimate;
+use crate::record::RingRecord;
+use crate::summary::CaseSummary;
 
 /// What samples of a program's accesses say beside its working set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,10 +1,10 @@
 //! Exact answers on fixed cost profiles, and any input.
 
 use proptest::prelude::*;
-
-use super::*;
 use rundata::reading::Reading;
 use rundata::ring::Walk;
+
+use super::*;
 
 const KIB: u64 = 1024;
 

@@ -1,10 +1,10 @@
 //! Which pages a program touched, and what they leave open of its working set.
 
+use rundata::ring::LINE_BYTES;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::profile::WorkingSet;
-use rundata::ring::LINE_BYTES;
 
 /// A stretch of time for which the pages that the program touched were counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -3,11 +3,11 @@
 
 use std::num::NonZeroU32;
 
+use rundata::experiment::named;
+use rundata::ring::{Op, Policy, Walk, Work};
 use serde::Deserialize;
 
 use super::{PublishedError, positive, rows};
-use rundata::experiment::named;
-use rundata::ring::{Op, Policy, Walk, Work};
 
 /// What a row is the cost of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

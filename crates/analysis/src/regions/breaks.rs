@@ -1,12 +1,12 @@
 //! The pieces and breaks of a cost curve, or the reason why the points are inconclusive.
 
+use rundata::words::percent;
 use stats::changepoint::{
     CurveAnalysis, CurveForm, ErrorModel, FitData, FitSettings, FormFit, Nesting, Term, Turn,
 };
 
 use super::{CostBreak, CostBreaks, CostTrend, CurveAnswer, CurvePiece, EQUIVALENCE, SizeAxis};
 use crate::curve::{self, CurvePoint, TurnBracket};
-use rundata::words::percent;
 
 /// Fewest sizes of a curve.
 const FEWEST_SIZES: usize = 5;

@@ -1,15 +1,14 @@
 //! The three regions of Li, Ding and Shen (2007, section 3.1), read from the breaks.
 
+use rundata::words::{bytes, two_digits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
 use stats::changepoint::{CurveAnalysis, usable_error};
 
 use super::breaks::{SETTINGS, read};
 use super::refill::{self, CacheRefill};
 use super::{CostBreaks, CostTrend, CurveAnswer, CurvePiece, SizeAxis};
 use crate::curve::CurvePoint;
-use rundata::words::{bytes, two_digits};
 
 /// Largest factor of a first piece over the direct cost that is close to it: the first region of the
 /// paper reaches from 1.1 to 2.3 times its c1.

@@ -12,6 +12,7 @@
 //! breaks are lost in the scatter (Li, Ding and Shen 2007, section 3.1, draw the same three
 //! regions).
 
+use rundata::words::{byte_range, bytes, two_digits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::changepoint::{
@@ -22,7 +23,6 @@ use stats::{FitRow, LeastSquaresFit, nonnegative_least_squares};
 use super::breaks::{empty, outside, piece};
 use super::{CostBreak, CostBreaks, CostTrend, EQUIVALENCE, SizeAxis};
 use crate::curve::TurnKind;
-use rundata::words::{byte_range, bytes, two_digits};
 
 /// Parts of C at which F leaves 0 and reaches 1; it is straight in the logarithm between. Pages fall
 /// into the sets of a cache by chance, so that some sets are full long before the cache is (wide),

@@ -1,6 +1,10 @@
 //! The response budget: the time from a timer's interrupt to the process that waits for it, by the
 //! sum of its parts and as measured.
 
+use rundata::ring::Policy;
+use rundata::trial::Trial;
+use rundata::trial::loops::{GETUID, net_of_loop};
+use rundata::trial::wakeup::Load;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +13,6 @@ use super::{REFERENCE, loop_ns, loop_of};
 use crate::estimate::Estimate;
 use crate::findings::wakeup::medians;
 use crate::table::{ByRound, Table};
-use rundata::ring::Policy;
-use rundata::trial::Trial;
-use rundata::trial::loops::{GETUID, net_of_loop};
-use rundata::trial::wakeup::Load;
 
 /// The parts in nanoseconds, each absent where it was not measured, and the measured wake-ups.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

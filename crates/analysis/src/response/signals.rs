@@ -2,12 +2,6 @@
 //! machine: signals to oneself and between two processes, and what its formulas make of them.
 //! Formulas take any unit of time; what comes out has the unit of what goes in. Signed.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::{REFERENCE, loop_ns, loop_of};
-use crate::estimate::{Estimate, Speed};
-use crate::table::{ByRound, Figures, Table};
 use rundata::ring::Sample;
 use rundata::trial::Trial;
 use rundata::trial::loops::{
@@ -16,6 +10,12 @@ use rundata::trial::loops::{
 };
 use rundata::trial::overhead::in_a_row;
 use rundata::words;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{REFERENCE, loop_ns, loop_of};
+use crate::estimate::{Estimate, Speed};
+use crate::table::{ByRound, Figures, Table};
 
 /// The link whose ring does what the two processes do.
 const HANDLER_SIGNAL: &str = "handler-signal";

@@ -3,11 +3,6 @@
 
 use std::collections::BTreeMap;
 
-use super::*;
-use crate::estimate::{Estimate, Speed};
-use crate::interim;
-use crate::record::ResponseRecord as Record;
-use crate::speed;
 use rundata::case::{Case, Sample};
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
@@ -17,6 +12,12 @@ use rundata::ring::{self, Counters, Policy};
 use rundata::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
 use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::{self, Repeats, Trial, loops};
+
+use super::*;
+use crate::estimate::{Estimate, Speed};
+use crate::interim;
+use crate::record::ResponseRecord as Record;
+use crate::speed;
 
 fn ring(members: u32, link: &str) -> Case {
     Case::Ring(ring::Case {

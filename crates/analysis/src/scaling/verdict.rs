@@ -2,13 +2,13 @@
 
 use std::f64::consts::LN_2;
 
+use rundata::words::{percent, signed, time, times};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::changepoint::{CurveForm, FormConstraint, Term, Turn};
 
 use super::EQUIVALENCE;
 use crate::curve::TurnKind;
-use rundata::words::{percent, signed, time, times};
 
 /// The cost per switch as a function of the members N of the ring. A step is a jump at a knee, a
 /// hinge a change of slope there; `(x)+` is x where it is positive, else 0.

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::level::{ClockFilter, SpeedLevel};
-use super::{SpeedLevels, clean_parts, clean_slices, leader_cpus, sound_triples};
 use rundata::experiment::Takes;
 use rundata::plan::Plan;
 use rundata::ring;
 use stats::{
     Elasticity, FigureAtLevel, estimate_elasticity, fit_elasticity, has_level_span, median,
 };
+
+use super::level::{ClockFilter, SpeedLevel};
+use super::{SpeedLevels, clean_parts, clean_slices, leader_cpus, sound_triples};
 
 /// Largest standard error of an elasticity that is used: with a larger one it may be that of a
 /// program that the core bounds as well as that of one that memory bounds.

@@ -4,10 +4,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
-use super::levels;
 use rundata::case::Sample;
 use rundata::machine::Machine;
 use rundata::plan::{CLOCK_NS, Plan, Reference};
@@ -16,6 +12,10 @@ use rundata::reference::{TOLERANCE, near};
 use rundata::ring::{
     ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices,
 };
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::levels;
 
 /// Smallest number of quanta that must agree on a level.
 const FEWEST_QUANTA: usize = 30;

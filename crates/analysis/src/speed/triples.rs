@@ -1,10 +1,11 @@
 //! Time of a hop above the members' own solos, all on the same memory.
 
+use rundata::ring::{Triple, Triples, alone};
+use stats::{mean, median};
+
 use super::at_the_runs_clock;
 use super::clock::{CleanParts, ClockModel, TimedAtClock};
 use super::level::{ClockFilter, SpeedLevel};
-use rundata::ring::{Triple, Triples, alone};
-use stats::{mean, median};
 
 /// Returns what a hop takes above the members' solos in each clean part of the rings, in
 /// nanoseconds, signed: less the mean over the members of the median of their clean solos.

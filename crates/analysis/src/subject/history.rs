@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rundata::experiment::Experiment;
+use rundata::machine::Machine;
+use rundata::placement::Placement;
+use rundata::ring::{Case, Policy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Labels, Origin, Quantity, Side, Subcase, Subject, Values, runs};
 use crate::published::{PublishedError, hines2000, li2007, modern, sloan1992, venix1984};
-use rundata::experiment::Experiment;
-use rundata::machine::Machine;
-use rundata::placement::Placement;
-use rundata::ring::{Case, Policy};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
 pub const PREFIX: &str = "history:";

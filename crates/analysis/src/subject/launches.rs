@@ -1,5 +1,6 @@
 //! What earlier launches of a plan say of its cases.
 
+use rundata::plan::Known;
 use stats::{
     Elasticity, GroupEstimate, mad_sigma, median, normal_quantile, scatter_between_groups,
     student_quantile,
@@ -9,7 +10,6 @@ use super::{Quantity, Subject, Values};
 use crate::at_clock::pool_elasticities;
 use crate::estimate::Speed;
 use crate::speed::is_known;
-use rundata::plan::Known;
 
 /// No figure is known better than this, as a share of it: one that is the same in each round would
 /// have no error.

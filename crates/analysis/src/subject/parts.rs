@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rundata::experiment::Experiment;
+use rundata::run::Run;
+
 use super::runs::measured;
 use super::{Labels, Quantity, Subcase};
 use crate::at_clock::AtClock;
@@ -9,8 +12,6 @@ use crate::estimate::Estimate;
 use crate::explain;
 use crate::speed::leader_cpus;
 use crate::table::{Figures, Table};
-use rundata::experiment::Experiment;
-use rundata::run::Run;
 
 /// The label by which parts are told apart.
 pub(super) const PART: &str = "part";

@@ -2,6 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rundata::case;
+use rundata::plan::Plan;
+use rundata::ring::Case;
+use rundata::run::Run;
+use rundata::trial;
+use rundata::words;
 use serde_json::Value;
 
 use super::{Labels, Measured, Quantity, Subcase, Values};
@@ -12,12 +18,6 @@ use crate::measures::{Clocked, RING_QUANTITIES, RingQuantity};
 use crate::speed::leader_cpus;
 use crate::summary::{CaseSummary, failure_of, summaries_at_clocks};
 use crate::table::Table;
-use rundata::case;
-use rundata::plan::Plan;
-use rundata::ring::Case;
-use rundata::run::Run;
-use rundata::trial;
-use rundata::words;
 
 /// What a trial was given that says nothing of what was tried: how long, how often, with which
 /// seed.

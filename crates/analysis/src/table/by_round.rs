@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::Figures;
-use crate::at_clock::AtClock;
-use crate::estimate::{Estimate, Speed};
 use rundata::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
 use stats::{
     Center, Elasticity, FewFigures, FigureAtLevel, PriorScatter, bootstrap, median, weighted_median,
 };
+
+use super::Figures;
+use crate::at_clock::AtClock;
+use crate::estimate::{Estimate, Speed};
 
 /// How figures of trials at full speed scatter between rounds where no launches say it, as a share.
 /// It is assumed: workers differ more in calls than in hops.

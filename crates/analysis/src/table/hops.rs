@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use stats::{FewFigures, median};
+
 use super::rings::FullHop;
 use super::{Figures, Table};
 use crate::estimate::{Estimate, Speed};
-use stats::{FewFigures, median};
 
 /// Hops of rings by the number of their case, and a time measured apart, each times a factor.
 #[derive(Clone, Debug, Default, PartialEq)]

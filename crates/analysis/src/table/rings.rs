@@ -6,6 +6,11 @@ mod events;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use rundata::bounds::sum;
+use rundata::plan::{MINIMUM_ROUNDS, Plan};
+use rundata::ring::{self, Sample, Triples};
+use stats::{Elasticity, FewFigures, PooledMedian, PriorScatter, mad_sigma, mean, median};
+
 use super::{Figures, Table};
 use crate::estimate::{Estimate, Speed};
 use crate::speed::{
@@ -13,10 +18,6 @@ use crate::speed::{
     elasticity_of_sum, leader_cpus, mostly_clean_above,
 };
 use as_it_was::SliceTime;
-use rundata::bounds::sum;
-use rundata::plan::{MINIMUM_ROUNDS, Plan};
-use rundata::ring::{self, Sample, Triples};
-use stats::{Elasticity, FewFigures, PooledMedian, PriorScatter, mad_sigma, mean, median};
 
 /// Samples of one case in one round.
 pub(super) type Batch<'a> = Vec<&'a Sample>;

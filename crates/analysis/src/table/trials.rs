@@ -3,6 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use rundata::plan::{Known, MINIMUM_ROUNDS};
+use rundata::trial::{Sample, Sliced, Tally, Trial};
+use stats::{Center, FigureAtLevel, group_by_level, has_level_span, median};
+
 use super::by_round::{brought, finite};
 use super::{ByRound, Figures, Table};
 use crate::estimate::Estimate;
@@ -10,9 +14,6 @@ use crate::speed::{
     CaseSlices, CleanCounts, ClockFilter, SpeedLevel, TimedAtClock, in_rows, known_power,
     longest_uninterrupted,
 };
-use rundata::plan::{Known, MINIMUM_ROUNDS};
-use rundata::trial::{Sample, Sliced, Tally, Trial};
-use stats::{Center, FigureAtLevel, group_by_level, has_level_span, median};
 
 /// What is known of one case.
 #[derive(Debug, Default)]

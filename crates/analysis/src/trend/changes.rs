@@ -1,5 +1,6 @@
 //! The changes of the cost and of the clock, each with what changed beside it.
 
+use rundata::machine::{Difference, differences};
 use stats::median;
 use stats::ratio::CostRatio;
 
@@ -8,7 +9,6 @@ use super::steps::{FEWEST_OF_ALL, Level, Steps};
 use super::{Change, ClockChange, steps_of, words};
 use crate::comparison::bears;
 use crate::marked::MarkedText;
-use rundata::machine::{Difference, differences};
 
 /// Clocks that differ by more than this share are told.
 const CLOCK_DIFFERS: f64 = 0.01;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use rundata::experiment::{Experiment, meant};
+use rundata::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::subject::{Labels, cases_of};
-use rundata::experiment::{Experiment, meant};
-use rundata::plan::Plan;
 
 /// The case that goes without saying.
 const USUAL: &str = "ring of 2";

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use rundata::run::Build;
 use stats::{Elasticity, mean, median, normal_quantile};
 
 use super::steps::Steps;
@@ -12,7 +13,6 @@ use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
 use crate::speed::clock_ghz;
 use crate::subject::{Measured, Origin, Quantity, Subcase, Subject};
-use rundata::run::Build;
 
 /// A run's figure.
 pub(super) struct Figure<'a> {

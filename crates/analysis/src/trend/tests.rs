@@ -7,14 +7,14 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rundata::reading::Reading;
+use rundata::run::{Arm, Run, Session};
 use stats::Elasticity;
 
 use super::*;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
 use crate::subject::{Measured, Origin, Values};
-use rundata::reading::Reading;
-use rundata::run::{Arm, Run, Session};
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
 

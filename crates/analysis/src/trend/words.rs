@@ -1,5 +1,7 @@
 //! What the runs say, in words.
 
+use rundata::machine::Difference;
+use rundata::words::{plain, time, whole};
 use serde_json::Value;
 
 use super::series::short;
@@ -9,8 +11,6 @@ use crate::comparison::{Verdict, bears, percent as limit_words};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::subject::Quantity;
-use rundata::machine::Difference;
-use rundata::words::{plain, time, whole};
 
 /// Things that changed which a sentence names.
 const MOST_NAMED: usize = 3;

@@ -1,11 +1,11 @@
 //! A figure over several runs.
 
+use rundata::plan::MINIMUM_ROUNDS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{mad_sigma, median, median_interval};
 
 use crate::estimate::Estimate;
-use rundata::plan::MINIMUM_ROUNDS;
 
 /// A figure over the runs of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -20,6 +20,9 @@
 use std::mem::take;
 use std::sync::atomic::Ordering;
 
+use rundata::ring::Slices;
+use rustix::io::Errno;
+
 use super::link::{LinkEnd, LinkError, RingError};
 use super::meters::SliceMeters;
 use super::slices::{WaitBudget, in_slices};
@@ -28,8 +31,6 @@ use crate::sys::{
     member_lost, monotonic_raw_ns, own_thread_cpu_ns, reference_quantum, run_quantum,
     wait_uninterruptible,
 };
-use rundata::ring::Slices;
-use rustix::io::Errno;
 
 /// Repeats `act` if a signal interrupted it that was not a member's death: some waits end even when
 /// the process was stopped and continued (signal(7)).

@@ -4,12 +4,12 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rundata::ring::Event;
 use rustix::io::Errno;
 use rustix::param::page_size;
 
 use super::check;
 use super::mapping::MemoryMapping;
-use rundata::ring::Event;
 
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;

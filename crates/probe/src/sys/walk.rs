@@ -2,7 +2,6 @@
 
 use std::ptr::NonNull;
 
-use crate::random::RandomSource;
 use rundata::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
@@ -10,6 +9,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::mapping::{BASE_PAGE_BYTES, HUGE_PAGE_BYTES, MemoryMapping};
 use super::notes::WalkCut;
+use crate::random::RandomSource;
 
 /// Size of a process's address space on every architecture in use: 47 bits on x86-64.
 const ADDRESS_SPACE_BYTES: u64 = 1 << 47;

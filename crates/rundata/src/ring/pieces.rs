@@ -2,9 +2,10 @@
 //! what it takes above the members' own solos. No hop needs to have been clean throughout, only
 //! each of its pieces in some hop.
 
+use stats::median;
+
 use super::{LONGEST_SLICE_NS, Sample, Triple, Triples};
 use crate::reference::near;
-use stats::median;
 
 /// What the clean pieces of a worker say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::median;
 
 use super::{Gap, Measure, Sample, Unit};
 use crate::experiment::named;
-use stats::median;
 
 /// Tally that a sample's gaps come to: the length of each.
 pub const GAP_TICKS: &str = "gap_ticks";

@@ -79,6 +79,9 @@ pub(crate) fn fitted(text: &str, columns: usize) -> String {
 
 /// Breaks a line of marked text; the marks stay on their words.
 pub(crate) fn wrapped(line: &MarkedText, columns: usize) -> MarkedText {
+    if display_width(line) <= columns {
+        return line.clone();
+    }
     with_marks_of(line, broken(line, columns))
 }
 

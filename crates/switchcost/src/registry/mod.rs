@@ -3,14 +3,13 @@
 
 pub(crate) mod measure;
 mod records;
-pub(crate) mod trials;
+mod trials;
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use analysis::marked::MarkedText;
-use analysis::parts::part_runs;
 use analysis::subject::Subject;
 use analysis::{record, summary_line};
 use anstream::stream::RawStream;
@@ -24,7 +23,6 @@ use serde::Serialize;
 use crate::base::failure::say;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
-use crate::report::figures::{rounds, with_note_on_rough};
 use crate::report::output::{
     self, ExportFormat, Output, csv, exports, history, print, put, put_by, put_json, rows, summary,
     to_json,
@@ -55,6 +53,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
+    /// Computes the record of a run.
     pub(crate) fn of(run: &Run) -> Self {
         if run.header.plan.experiment == Experiment::Measure {
             return Self::Measure(Box::new(MeasureRecord::from_run(run)));
@@ -86,9 +85,9 @@ impl Record {
         self.reported().result()
     }
 
-    /// The first line of the run file.
+    /// Returns the first line of the run file.
     pub(crate) fn header(&self) -> &Header {
-        self.reported().header()
+        self.common().header
     }
 
     /// Returns what every record has beside its findings.
@@ -98,32 +97,20 @@ impl Record {
 
     /// Returns all that is printed, ending with a newline; `path` is where the run is stored.
     pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
-        if let Self::Measure(record) = self {
-            return measure::table::text(record, path, view);
-        }
-        terminal::report(run, self.reported().text(view), &self.common(), path, view)
+        self.reported().printout(run, path, view)
     }
 
     /// Returns the charts. `index` is the run's place among the runs that are drawn together.
     pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        if let Self::Measure(record) = self {
-            let runs = part_runs(run);
-            let parts = record.parts.iter().zip(&runs);
-            return parts.flat_map(|(part, run)| part.figures(run, index)).collect();
-        }
-        let mut figures = self.reported().figures(run, index);
-        let mut seen = rounds::of_rings(run);
-        seen.extend(rounds::of_trials(run));
-        figures.extend(rounds::figure(seen, index));
-        figures.into_iter().map(with_note_on_rough).collect()
+        self.reported().figures(run, index)
     }
 
-    /// What a report begins with, as the terminal does.
+    /// Returns the sentence that a report begins with, as the terminal does.
     pub(crate) fn headline(&self) -> MarkedText {
         self.reported().headline()
     }
 
-    /// Figures that stand for it, what matters most first.
+    /// Returns the figures that stand for the run, what matters most first.
     pub(crate) fn tiles(&self) -> Vec<Tile> {
         self.reported().tiles()
     }
@@ -227,3 +214,5 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
 mod nonsense;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod trials_tests;

@@ -1,25 +1,27 @@
 //! What each kind of record makes of itself.
 
+use std::path::Path;
+
 use analysis::marked::MarkedText;
+use analysis::parts::part_runs;
 use analysis::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
 use analysis::summary::CaseSummary;
 use charts::Figure;
 use rundata::ring::{Case, Policy};
-use rundata::run::{Header, Run};
+use rundata::run::Run;
 use rundata::words;
 
 use super::measure::{self, MeasureRecord};
 use super::{Record, trials};
 use crate::experiments::{cost, explain, response, ring};
+use crate::report::figures::{rounds, with_note_on_rough};
 use crate::report::page::MOST_TILES;
-use crate::report::terminal::{Common, Text, View};
+use crate::report::printout::Printout;
+use crate::report::terminal::{self, Common, View};
 use crate::report::tiles::Tile;
 
 /// What an experiment makes of its record.
 pub(super) trait Reported {
-    /// Returns the first line of the run file.
-    fn header(&self) -> &Header;
-
     /// Returns what every record has beside its findings.
     fn common(&self) -> Common<'_>;
 
@@ -29,42 +31,42 @@ pub(super) trait Reported {
         Some(format!("{} {} {}", tile.figure(), tile.unit, tile.name))
     }
 
-    /// Returns the report for a terminal.
-    fn text(&self, view: View) -> Text;
-
     /// Returns what every report begins with.
     fn headline(&self) -> MarkedText;
 
-    /// Returns the charts, without those of single rounds.
+    /// Returns the report for a terminal; `path` is where the run is stored.
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout;
+
+    /// Returns the charts. `index` is the run's place among the runs that are drawn together.
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
 
     /// Returns the figures that stand for the run, what matters most first.
     fn tiles(&self) -> Vec<Tile>;
 }
 
-impl Reported for RingRecord {
-    fn header(&self) -> &Header {
-        &self.header
-    }
+/// Adds the charts of single rounds to those of an experiment, and a note where figures are rough.
+fn with_rounds(mut figures: Vec<Figure>, run: &Run, index: usize) -> Vec<Figure> {
+    let mut seen = rounds::of_rings(run);
+    seen.extend(rounds::of_trials(run));
+    figures.extend(rounds::figure(seen, index));
+    figures.into_iter().map(with_note_on_rough).collect()
+}
 
+impl Reported for RingRecord {
     fn common(&self) -> Common<'_> {
-        Common {
-            noise: &self.noise,
-            speed: &self.found.speed,
-            ns_per_tick: None,
-            precision: self.worst_precision,
-        }
+        Common { speed: &self.found.speed, ..Common::from_record(self) }
     }
 
     fn result(&self) -> Option<String> {
         switch_of_smallest_ring(&self.cases)
     }
 
-    fn text(&self, view: View) -> Text {
-        match &self.found.cost {
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        let text = match &self.found.cost {
             Some(found) => cost::table::text(self, found, view),
             None => ring::table::text(self, view),
-        }
+        };
+        terminal::report(run, text, &self.common(), path, view)
     }
 
     fn headline(&self) -> MarkedText {
@@ -75,10 +77,11 @@ impl Reported for RingRecord {
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        match &self.found.cost {
+        let figures = match &self.found.cost {
             Some(found) => cost::figures::figures(self, found, index),
             None => ring::figures::figures(run, self, index),
-        }
+        };
+        with_rounds(figures, run, index)
     }
 
     fn tiles(&self) -> Vec<Tile> {
@@ -125,31 +128,24 @@ fn switch_in_words(cost: &str, case: &Case) -> String {
 }
 
 impl Reported for TrialRecord {
-    fn header(&self) -> &Header {
-        &self.header
-    }
-
     fn common(&self) -> Common<'_> {
-        Common {
-            noise: &self.noise,
-            speed: &[],
-            ns_per_tick: self.found.ns_per_tick,
-            precision: self.worst_precision,
-        }
+        Common { ns_per_tick: self.found.ns_per_tick, ..Common::from_record(self) }
     }
 
-    fn text(&self, view: View) -> Text {
-        let text = trials::text(self, view);
-        let cpu = self.cases.first().map(|case| format!(", on CPU {}", case.case.cpu));
-        Text { heading: cpu.unwrap_or_default(), ..text }
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        let mut text = trials::text(self, view);
+        if let Some(case) = self.cases.first() {
+            text.heading = format!(", on CPU {}", case.case.cpu);
+        }
+        terminal::report(run, text, &self.common(), path, view)
     }
 
     fn headline(&self) -> MarkedText {
         trials::text(self, View::default()).headline
     }
 
-    fn figures(&self, _run: &Run, index: usize) -> Vec<Figure> {
-        trials::figure(self, index).into_iter().collect()
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        with_rounds(trials::figure(self, index).into_iter().collect(), run, index)
     }
 
     fn tiles(&self) -> Vec<Tile> {
@@ -158,29 +154,20 @@ impl Reported for TrialRecord {
 }
 
 impl Reported for ResponseRecord {
-    fn header(&self) -> &Header {
-        &self.header
-    }
-
     fn common(&self) -> Common<'_> {
-        Common {
-            noise: &self.noise,
-            speed: &[],
-            ns_per_tick: self.found.ns_per_tick,
-            precision: self.worst_precision,
-        }
+        Common { ns_per_tick: self.found.ns_per_tick, ..Common::from_record(self) }
     }
 
-    fn text(&self, view: View) -> Text {
-        response::table::text(self, view)
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        terminal::report(run, response::table::text(self, view), &self.common(), path, view)
     }
 
     fn headline(&self) -> MarkedText {
         response::answer::headline(self)
     }
 
-    fn figures(&self, _run: &Run, index: usize) -> Vec<Figure> {
-        response::figures::figures(self, index)
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        with_rounds(response::figures::figures(self, index), run, index)
     }
 
     fn tiles(&self) -> Vec<Tile> {
@@ -189,17 +176,8 @@ impl Reported for ResponseRecord {
 }
 
 impl Reported for ExplainRecord {
-    fn header(&self) -> &Header {
-        &self.header
-    }
-
     fn common(&self) -> Common<'_> {
-        Common {
-            noise: &self.noise,
-            speed: &[],
-            ns_per_tick: self.found.ns_per_tick,
-            precision: self.worst_precision,
-        }
+        Common { ns_per_tick: self.found.ns_per_tick, ..Common::from_record(self) }
     }
 
     fn result(&self) -> Option<String> {
@@ -208,16 +186,16 @@ impl Reported for ExplainRecord {
         Some(format!("{} a switch{policy}, all included", whole.brief_time()))
     }
 
-    fn text(&self, view: View) -> Text {
-        explain::table::text(self, view)
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        terminal::report(run, explain::table::text(self, view), &self.common(), path, view)
     }
 
     fn headline(&self) -> MarkedText {
         explain::answer::headline(self)
     }
 
-    fn figures(&self, _run: &Run, index: usize) -> Vec<Figure> {
-        explain::figures::figures(self, index)
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        with_rounds(explain::figures::figures(self, index), run, index)
     }
 
     fn tiles(&self) -> Vec<Tile> {
@@ -226,12 +204,9 @@ impl Reported for ExplainRecord {
 }
 
 impl Reported for MeasureRecord {
-    fn header(&self) -> &Header {
-        &self.header
-    }
-
     fn common(&self) -> Common<'_> {
         Common {
+            header: &self.header,
             noise: &self.noise,
             speed: &self.speed,
             ns_per_tick: None,
@@ -243,8 +218,8 @@ impl Reported for MeasureRecord {
         self.parts.iter().find_map(Record::result)
     }
 
-    fn text(&self, _view: View) -> Text {
-        Text { headline: self.headline(), ..Text::default() }
+    fn printout(&self, _run: &Run, path: Option<&Path>, view: View) -> Printout {
+        measure::table::text(self, path, view)
     }
 
     fn headline(&self) -> MarkedText {
@@ -252,8 +227,11 @@ impl Reported for MeasureRecord {
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        let _ = (run, index);
-        Vec::new()
+        let mut figures = Vec::new();
+        for (part, run) in self.parts.iter().zip(&part_runs(run)) {
+            figures.extend(part.figures(run, index));
+        }
+        figures
     }
 
     fn tiles(&self) -> Vec<Tile> {

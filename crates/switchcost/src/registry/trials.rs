@@ -12,7 +12,7 @@ use crate::report::terminal::{Text, View};
 use crate::report::tiles::Tile;
 
 /// Returns what is printed.
-pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
+pub(super) fn text(record: &TrialRecord, view: View) -> Text {
     match &record.found.findings {
         Some(ExperimentFindings::Overhead(found)) => overhead::text(record, found, view),
         Some(ExperimentFindings::Primes(found)) => primes::text(record, found, view),
@@ -27,7 +27,7 @@ pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
 }
 
 /// Returns the chart.
-pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
+pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     match &record.found.findings {
         Some(ExperimentFindings::Overhead(_)) => overhead::figure(record, index),
         Some(ExperimentFindings::Primes(found)) => primes::figure(found, index),
@@ -42,7 +42,7 @@ pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
 }
 
 /// Returns the figures that stand for the run.
-pub(crate) fn tiles(record: &TrialRecord) -> Vec<Tile> {
+pub(super) fn tiles(record: &TrialRecord) -> Vec<Tile> {
     match &record.found.findings {
         Some(ExperimentFindings::Sensitivity(found)) => sensitivity::figures::tiles(found),
         _ => measures::tiles(record, &FIRST),

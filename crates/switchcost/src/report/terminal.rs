@@ -8,7 +8,7 @@ use analysis::marked;
 use analysis::marked::{MarkedText, SpanRole};
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::{BestEstimate, NotQuotable};
-use analysis::record::CpuSpeed;
+use analysis::record::{CpuSpeed, Record};
 use charts::{Figure, Look};
 use clap::Args;
 use rundata::competing::CompetingTasks;
@@ -238,11 +238,25 @@ pub(crate) const MOST_LINES: usize = 3;
 
 /// What the records of all experiments have beside their findings.
 pub(crate) struct Common<'a> {
+    pub(crate) header: &'a Header,
     pub(crate) noise: &'a NoiseVerdict,
     pub(crate) speed: &'a [CpuSpeed],
     pub(crate) ns_per_tick: Option<f64>,
     /// Widest relative half-width; none as long as a case has no interval.
     pub(crate) precision: Option<f64>,
+}
+
+impl<'a> Common<'a> {
+    /// Makes it of a record that says nothing of the CPUs' speed and of ticks.
+    pub(crate) fn from_record<Case, Found>(record: &'a Record<Case, Found>) -> Self {
+        Self {
+            header: &record.header,
+            noise: &record.noise,
+            speed: &[],
+            ns_per_tick: None,
+            precision: record.worst_precision,
+        }
+    }
 }
 
 /// Returns the report of a run, ending with a newline: the answer, the table, the lines that matter;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use super::*;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan};
 use rundata::ring::Policy;
 use rundata::trial::{Case, Gap, Repeats};
+
+use super::*;
 
 /// Two ticks a nanosecond.
 const TICKS_PER_NS: f64 = 2.0;

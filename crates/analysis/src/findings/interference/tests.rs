@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-use super::*;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan, Stopping};
 use rundata::ring::{Op, Policy, Work};
 use rundata::trial::{Case, Repeats};
 use stats::student_quantile;
 use testing::repeats;
+
+use super::*;
 
 const SIZES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
 

@@ -11,13 +11,13 @@
 use std::array;
 use std::collections::{BTreeMap, BTreeSet};
 
+use rundata::trial::{Sample, Tally};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
 use super::{CPU_NS, DONE, LATENCY_QUANTUM_NS, QUANTUM_RATIO};
 use crate::table::Table;
-use rundata::trial::{Sample, Tally};
 
 /// Fewest looks at the core's speed in a sample.
 const FEWEST_LOOKS: u64 = 10;

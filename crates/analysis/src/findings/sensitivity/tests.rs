@@ -3,13 +3,13 @@
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use testing::repeats;
-
-use super::*;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan};
 use rundata::ring::Policy;
 use rundata::trial::{Case, Repeats};
+use testing::repeats;
+
+use super::*;
 
 fn normal(random: &mut ChaCha8Rng) -> f64 {
     let radius = (-2.0 * (1.0 - random.random::<f64>()).ln()).sqrt();

@@ -1,10 +1,11 @@
 //! Levels, clean slices and what is learnt, of quanta that are made up.
 
-use crate::estimate::Speed;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rundata::plan::Reference;
+
+use crate::estimate::Speed;
 
 mod clocks;
 mod pieces;

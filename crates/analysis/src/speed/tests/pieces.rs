@@ -3,13 +3,13 @@
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
+use rundata::plan::Plan;
+use rundata::ring::{Counters, Sample, Triple, Triples};
 use testing::repeats;
 
 use super::simulation::{Model, Trace, UNSHARED_RATIO, normal, plan};
 use crate::estimate::{Estimate, Speed};
 use crate::table::Table;
-use rundata::plan::Plan;
-use rundata::ring::{Counters, Sample, Triple, Triples};
 
 const MEMBERS: usize = 2;
 const PIECES: usize = 20;

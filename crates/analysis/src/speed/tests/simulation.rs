@@ -4,20 +4,20 @@
 //! long while the core is shared, its solo 1.30 times. Each launch is 25 rounds of 0.1 s with two
 //! workers, in random order, of 30 ms in 84 slices.
 
-use crate::estimate::Speed;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rundata::experiment::Experiment;
+use rundata::placement::Placement;
+use rundata::plan::Plan;
 use rundata::plan::{Known, Reference};
+use rundata::ring::{Case, Counters, Sample};
 use statrs::distribution::{ContinuousCDF, Normal};
 use testing::repeats;
 
 use super::cut;
 use crate::estimate::Estimate;
+use crate::estimate::Speed;
 use crate::table::Table;
-use rundata::experiment::Experiment;
-use rundata::placement::Placement;
-use rundata::plan::Plan;
-use rundata::ring::{Case, Counters, Sample};
 
 const SWITCH_NS: f64 = 1545.0;
 const SOLO_NS: f64 = 472.0;

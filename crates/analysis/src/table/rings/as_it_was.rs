@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use rundata::ring::{Sample, Triples};
+use stats::{median, quantile};
+
 use super::{Figure, Figures, Part, Table};
 use crate::estimate::{Estimate, Speed};
 use crate::speed::{FEWEST_CLEAN, HopAsItWas, hops_as_they_were};
-use rundata::ring::{Sample, Triples};
-use stats::{median, quantile};
 
 /// Which time of a slice counts, where it is taken as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,11 @@
 //! What was counted beside the time of rings, for a hop and for a switch.
 
+use rundata::bounds::sum;
+use rundata::ring::Sample;
+
 use super::{Batch, Figure, Figures, Solo, Table, less, medians};
 use crate::estimate::{Estimate, Speed};
 use crate::speed::clean_events;
-use rundata::bounds::sum;
-use rundata::ring::Sample;
 
 impl Table<'_> {
     /// What was counted of an event of the plan for a hop, by its place in the plan: of clean slices

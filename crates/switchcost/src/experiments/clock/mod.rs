@@ -2,8 +2,6 @@
 //! of Hines, Wyatt and Chang (2000) in `documents`.
 
 pub(crate) mod overhead;
-#[cfg(test)]
-mod tests;
 
 use analysis::estimate::Estimate;
 use analysis::marked::MarkedText;

@@ -22,27 +22,27 @@ impl<'a, R> Columns<'a, R> {
         Self(Vec::new())
     }
 
-    /// One of words, to the left.
+    /// Adds a column of words, to the left.
     pub(crate) fn left<C: ToString>(mut self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
         let cell = Box::new(move |row: &R| of(row).to_string().into());
         self.0.push(Column { head: head.to_string(), cell, is_text: true });
         self
     }
 
-    /// One of words that may be marked, to the left.
+    /// Adds a column of words that may be marked, to the left.
     pub(crate) fn marked(mut self, head: &str, cell: impl Fn(&R) -> MarkedText + 'a) -> Self {
         self.0.push(Column { head: head.to_string(), cell: Box::new(cell), is_text: true });
         self
     }
 
-    /// One of figures, to the right.
+    /// Adds a column of figures, to the right.
     pub(crate) fn right<C: ToString>(self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
         let mut columns = self.left(head, of);
         columns.0.last_mut().into_iter().for_each(|last| last.is_text = false);
         columns
     }
 
-    /// One of figures that may be unknown: a dash then.
+    /// Adds a column of figures; one that is not known is a dash.
     pub(crate) fn or_dash<C: ToString>(
         self,
         head: &str,
@@ -51,7 +51,7 @@ impl<'a, R> Columns<'a, R> {
         self.right(head, move |row| of(row).map_or("-".to_string(), |of| of.to_string()))
     }
 
-    /// The same of CSV: empty then.
+    /// Adds a column of figures for CSV; one that is not known is empty.
     pub(crate) fn known<C: ToString>(self, head: &str, of: impl Fn(&R) -> Option<C> + 'a) -> Self {
         self.right(head, move |row| csv::known(of(row)))
     }

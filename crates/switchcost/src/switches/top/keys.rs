@@ -1,9 +1,10 @@
 //! What keys do: without a terminal.
 
+use analysis::program::CostProfile;
+
 use crate::observe::live::By;
 use crate::observe::live::rows::{Row, Sort};
 use crate::programs::watch::OwnCost;
-use analysis::program::CostProfile;
 
 /// A key, as far as any does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use analysis::program::Price;
 use anyhow::Result;
 
 use super::report::{all_pairs, named};
 use crate::observe::live::account::{Account, Who};
 use crate::report::output::csv::{self, known};
-use analysis::program::Price;
 
 /// A row for each pair of threads of which one was traced.
 pub(super) fn pairs_csv(account: &Account) -> Result<Vec<u8>> {

@@ -9,7 +9,7 @@ use rundata::trial;
 use rundata::trial::sampling::Phase;
 use rundata::trial::{Case, Repeats, Sample, Trial};
 
-use crate::registry::Record;
+use super::Record;
 use crate::report::figures::tests::*;
 use crate::report::terminal::View;
 
@@ -143,13 +143,13 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
     let mut record =
         analysis::record::TrialRecord::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
     record.found.findings = None;
-    let text = crate::registry::trials::text(&record, View::default());
+    let text = super::trials::text(&record, View::default());
     let said = "The fastest trial is monotonic with 25.0 ns (25.0 to 25.0), the slowest times";
     assert!(text.headline.starts_with(said), "{}", text.headline);
     let columns = "ns in a row interval ns alone".split(' ').collect::<Vec<_>>();
     assert_eq!(cells(&text.table, "trial"), columns);
     assert_eq!(cells(&text.table, "times"), ["300", "300", "to", "300", "300"]);
-    let drawn = crate::registry::trials::figure(&record, 0).expect("two calls");
+    let drawn = super::trials::figure(&record, 0).expect("two calls");
     assert!(
         drawn.in_words.contains("From monotonic 25.0 ns to times 300 ns."),
         "{}",
@@ -170,7 +170,7 @@ fn a_wide_table_has_cycles_of_what_may_be_quoted() {
         of.clock_ghz = Some(2.0);
         of.cycles = if call.call == "times" { cycles } else { open };
     }
-    let table = |view| super::overhead::text(&record, &found, view).table;
+    let table = |view| crate::experiments::clock::overhead::text(&record, &found, view).table;
     let wide = table(View { wide: true, ..View::default() });
     assert_eq!(
         cells(&wide, "call"),

@@ -240,11 +240,11 @@ impl Estimate {
         confidence: f64,
         speed: Speed,
     ) -> Option<Self> {
-        let value = median(figures)?;
-        let scale = scale.map_or(value.abs(), |scale| scale.max(value.abs()));
-        let deviation = SHARED_ROUND_SCATTER * scale;
-        let prior = PriorScatter { deviation, freedom: SHARED_FREEDOM };
-        let few = FewFigures::robust(figures, prior)?;
+        Self::from_shared(shared_figures(figures, scale)?, confidence, speed)
+    }
+
+    /// Builds the estimate of figures that were taken on a shared core, `speed` says how.
+    pub(crate) fn from_shared(few: FewFigures, confidence: f64, speed: Speed) -> Option<Self> {
         let found = Self::in_few_rounds(few, SHARED_LAUNCH_SCATTER, confidence)?;
         Some(Self { speed, ..found })
     }
@@ -343,6 +343,15 @@ impl Estimate {
     pub(crate) fn precision(&self) -> Option<f64> {
         self.relative_half_width().filter(|_| !self.speed.is_as_it_was())
     }
+}
+
+/// Returns the median of figures from a shared core, with the error that its usual scatter leaves.
+/// `scale` is the size of the times that the figures are differences of; at least the median's own.
+pub(crate) fn shared_figures(figures: &[f64], scale: Option<f64>) -> Option<FewFigures> {
+    let value = median(figures)?;
+    let scale = scale.map_or(value.abs(), |scale| scale.max(value.abs()));
+    let deviation = SHARED_ROUND_SCATTER * scale;
+    FewFigures::robust(figures, PriorScatter { deviation, freedom: SHARED_FREEDOM })
 }
 
 /// Returns the widest of these relative half-widths; absent as long as one has no interval.

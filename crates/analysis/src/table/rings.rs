@@ -851,6 +851,24 @@ mod tests {
         assert_eq!(strict.answer_cost(), Err(NotQuotable::NotAtFullSpeed));
     }
 
+    /// The samples of the two rings that waited for nothing lie in different rounds.
+    #[test]
+    fn figures_of_different_rounds_are_subtracted_as_independent_ones() {
+        let mut all = sliced(9, |_, _| false);
+        all.retain(|sample| (sample.case < 2) == (sample.round < 4));
+        let mut plan = plan();
+        plan.reference.unshared_ratio = Some(UNSHARED_RATIO);
+        let table = Table::of(&plan, &all, []);
+        let one = table.above_solo(3, 1).unwrap();
+        let other = table.above_solo(1, 1).unwrap();
+        let difference = table.difference(3, 1, 1).unwrap();
+        assert_eq!(difference.speed, Speed::Contended);
+        assert!((difference.value - (one.value - other.value)).abs() < 1e-6, "{difference:?}");
+        assert_eq!(difference.rounds, 4);
+        let error = difference.standard_error.unwrap();
+        assert!(error > one.standard_error.unwrap() && error.is_finite(), "{difference:?}");
+    }
+
     /// A solo that was shared while its ring was not is 1.4 times too slow: what is taken off is
     /// less than that.
     #[test]

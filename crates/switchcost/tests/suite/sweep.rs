@@ -115,9 +115,15 @@ fn all_states_have_a_row_and_those_that_the_cpu_lacks_a_word() {
         assert_eq!(said.out.contains(&word), !here.contains(&state), "{state}: {}", said.out);
     }
     let record = home.run(&["runs", "export", "last", "--format", "json"]).json();
-    for case in record["cases"].as_array().expect("cases") {
+    let cases = record["cases"].as_array().expect("cases");
+    let has_cost = |case: &serde_json::Value| case["ns_per_switch_above_solo"].is_object();
+    let is_without_state = |case: &serde_json::Value| case["case"]["state"] == "none";
+    let none_has_cost = cases.iter().any(|case| is_without_state(case) && has_cost(case));
+    for case in cases {
         let above = &case["ns_per_switch_above_none"];
-        let is_compared = case["case"]["members"] == 2 && case["case"]["state"] != "none";
+        let is_ring = case["case"]["members"] == 2 && !is_without_state(case);
+        // On a busy machine a ring may have no sample that waited for nothing.
+        let is_compared = is_ring && has_cost(case) && none_has_cost;
         assert_eq!(above.is_object(), is_compared, "{case}");
         if is_compared {
             assert!(above["low"].as_f64() <= above["high"].as_f64(), "{above}");

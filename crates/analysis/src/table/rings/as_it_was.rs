@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 
 use rundata::ring::{Sample, Triples};
-use stats::{median, quantile};
+use stats::{FewFigures, median, quantile};
 
 use super::{Figure, Figures, Part, Table};
-use crate::estimate::{Estimate, Speed};
+use crate::estimate::{Estimate, Speed, shared_figures};
 use crate::speed::{FEWEST_CLEAN, HopAsItWas, hops_as_they_were};
 
 /// Which time of a slice counts, where it is taken as it was.
@@ -116,18 +116,43 @@ impl Table<'_> {
     /// A sum on a shared core: by CPU time where others ran on the CPU and that is known.
     pub(super) fn as_it_was(&self, parts: &[Part]) -> Option<Estimate> {
         let is_not_alone = self.is_not_alone(parts);
-        let by_cpu_time = is_not_alone.then(|| self.sum_as_it_was(parts, SliceTime::Cpu));
-        let by_cpu_time = by_cpu_time.filter(|figures| !figures.is_empty());
+        let by_cpu_time = is_not_alone.then(|| self.shared_sum(parts, SliceTime::Cpu)).flatten();
         let speed = match (is_not_alone, &by_cpu_time) {
             (true, Some(_)) => Speed::CpuTime,
             (true, None) => Speed::NotAlone,
             (false, _) => Speed::Contended,
         };
-        let figures = by_cpu_time.unwrap_or_else(|| self.sum_as_it_was(parts, SliceTime::Elapsed));
-        let figures: Vec<f64> = figures.into_values().collect();
-        let scale = self.scale_as_it_was(parts);
-        let found = Estimate::as_it_was(&figures, Some(scale), self.confidence(), speed)?;
+        let figures = by_cpu_time.or_else(|| self.shared_sum(parts, SliceTime::Elapsed))?;
+        let found = Estimate::from_shared(figures, self.confidence(), speed)?;
         Some(Estimate { at_most: self.bound_at_full_speed(parts), ..found })
+    }
+
+    /// Returns a sum of figures on a shared core: within the rounds that have all of them, or, if
+    /// no round has, of each one's own rounds as independent figures.
+    fn shared_sum(&self, parts: &[Part], time: SliceTime) -> Option<FewFigures> {
+        let within_rounds: Vec<f64> = self.sum_as_it_was(parts, time).into_values().collect();
+        if !within_rounds.is_empty() {
+            return shared_figures(&within_rounds, Some(self.scale_as_it_was(parts)));
+        }
+        let mut factors: BTreeMap<Figure, f64> = BTreeMap::new();
+        for (figure, factor) in parts {
+            *factors.entry(*figure).or_default() += factor;
+        }
+        let mut sum = FewFigures {
+            value: 0.0,
+            standard_error: 0.0,
+            freedom: f64::INFINITY,
+            rounds: u32::MAX,
+        };
+        for (figure, factor) in factors {
+            let figures: Vec<f64> = self.figure_as_it_was(figure, time).into_values().collect();
+            let part = shared_figures(&figures, Some(self.scale_as_it_was(&[(figure, 1.0)])))?;
+            sum.value += factor * part.value;
+            sum.standard_error = sum.standard_error.hypot(factor * part.standard_error);
+            sum.freedom = sum.freedom.min(part.freedom);
+            sum.rounds = sum.rounds.min(part.rounds);
+        }
+        Some(sum)
     }
 
     /// The size of the times that a sum is made of, in nanoseconds: the root of the sum of their

@@ -3,7 +3,7 @@
 //! the same figures.
 //!
 //! Data flows one way: [`rundata::run::Run`] -> [`table::Table`] (which slices are clean, what each
-//! round gives) -> [`estimate::Estimate`]s -> [`record::Record`], [`subject::Subject`].
+//! round gives) -> [`estimate::Estimate`]s -> [`record::Record`], [`results::Results`].
 #![forbid(unsafe_code)]
 
 pub mod at_clock;
@@ -26,9 +26,9 @@ pub mod quote;
 pub mod record;
 pub mod regions;
 pub mod response;
+pub mod results;
 pub mod scaling;
 pub mod speed;
-pub mod subject;
 pub mod summary;
 pub mod summary_line;
 pub mod table;

@@ -14,7 +14,7 @@ use crate::marked;
 use crate::marked::MarkedText;
 use crate::measures::MeasurePair;
 use crate::quote::NotQuotable;
-use crate::subject::{Quantity, WHOLE};
+use crate::results::{Quantity, WHOLE};
 
 /// What the sides are called in a record.
 const SIDES: [&str; 2] = ["base", "new"];
@@ -74,7 +74,7 @@ pub enum Across {
 
 named!(Across, "setting to compare across", Policy => "policy", Placement => "placement", Link => "link", Kind => "kind", Kernel => "kernel");
 
-/// How two subjects are to be compared.
+/// How two results are to be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Terms {
     /// A cost within this share of the other is not changed: 0.03 is 3 %, from 1 / 1.03 to 1.03

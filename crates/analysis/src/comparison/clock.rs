@@ -8,7 +8,7 @@ use stats::ratio::ExtraUncertainty;
 use super::answer::Change;
 use super::names;
 use crate::at_clock::{ClockConversion, common_elasticity};
-use crate::subject::{Subject, Values};
+use crate::results::{Results, Values};
 
 /// Clocks that differ by more than this share are told: turbo, throttling, a governor.
 const DIFFERS: f64 = 0.01;
@@ -26,7 +26,7 @@ pub struct Clocks {
 
 impl Clocks {
     /// Absent where one is not known, or they are alike.
-    pub(super) fn of(base: &Subject, new: &Subject, changes: &[Change]) -> Option<Self> {
+    pub(super) fn of(base: &Results, new: &Results, changes: &[Change]) -> Option<Self> {
         let [base_name, new_name] = names(&base.side, &new.side);
         let (base_ghz, new_ghz) = base.clock_ghz.zip(new.clock_ghz)?;
         let percent = 100.0 * (new_ghz / base_ghz - 1.0);

@@ -9,7 +9,7 @@ use stats::ratio::{self, GroupedCost, PairedCosts, SeparateCosts};
 use super::answer::Answer;
 use crate::estimate::{Estimate, Speed};
 use crate::quote::NotQuotable;
-use crate::subject::{Measured, Values};
+use crate::results::{Measured, Values};
 
 /// Why nothing can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,4 +1,4 @@
-//! Under which conditions two subjects were measured, and whether they may be compared.
+//! Under which conditions two results were measured, and whether they may be compared.
 
 use rundata::machine::{Difference, differences};
 use rundata::run::Build;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::Across;
 use super::names;
 use crate::noise::NoiseLevel;
-use crate::subject::{Origin, Subcase, Subject};
+use crate::results::{CaseResults, Origin, Results};
 
 /// What differs beside the figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -70,7 +70,7 @@ fn kind(difference: &Difference) -> Option<&'static str> {
 }
 
 impl Conditions {
-    pub(super) fn of(base: &Subject, new: &Subject, across: Option<Across>, paired: bool) -> Self {
+    pub(super) fn of(base: &Results, new: &Results, across: Option<Across>, paired: bool) -> Self {
         let mut warnings = Vec::new();
         let (mut bearing, mut others, mut program) = (Vec::new(), Vec::new(), Vec::new());
         let mut same_kernel = None;
@@ -94,7 +94,7 @@ impl Conditions {
             }
             _ => warnings.push(of_publications(base, new)),
         }
-        warnings.extend([base, new].into_iter().flat_map(of_subject));
+        warnings.extend([base, new].into_iter().flat_map(of_results));
         let is_asked = paired || across == Some(Across::Placement);
         warnings.extend(of_details(base, new, is_asked));
         Self { bearing, others, program, same_kernel, warnings }
@@ -133,9 +133,9 @@ fn of_builds(base: &Build, new: &Build) -> Option<String> {
     (base.version != new.version || base.commit != new.commit).then(|| why.to_string())
 }
 
-fn of_publications(base: &Subject, new: &Subject) -> String {
+fn of_publications(base: &Results, new: &Results) -> String {
     let is_published =
-        |subject: &Subject| matches!(subject.side.origin, Origin::Publication { .. });
+        |results: &Results| matches!(results.side.origin, Origin::Publication { .. });
     let [base_name, new_name] = names(&base.side, &new.side);
     let whose = if is_published(base) { new_name } else { base_name };
     match is_published(base) && is_published(new) {
@@ -147,8 +147,8 @@ fn of_publications(base: &Subject, new: &Subject) -> String {
 }
 
 /// What its file could not tell, and the noise of its machine.
-fn of_subject(subject: &Subject) -> impl Iterator<Item = String> {
-    let noise = subject.noise.iter().filter_map(|noise| {
+fn of_results(results: &Results) -> impl Iterator<Item = String> {
+    let noise = results.noise.iter().filter_map(|noise| {
         let why = noise.reasons.first().map_or(String::new(), |why| format!(": {why}"));
         let level = noise.level.in_words();
         match noise.level {
@@ -157,19 +157,19 @@ fn of_subject(subject: &Subject) -> impl Iterator<Item = String> {
             NoiseLevel::Quiet | NoiseLevel::Unknown => None,
         }
     });
-    let all = subject.warnings.iter().cloned().chain(noise);
-    all.map(move |what| format!("{}: {what}", subject.side.label))
+    let all = results.warnings.iter().cloned().chain(noise);
+    all.map(move |what| format!("{}: {what}", results.side.label))
 }
 
 /// Pairs that did not run on the same CPU, or not at the same priority: each kind once. A session's
 /// prefixes are meant to do that.
-fn of_details(base: &Subject, new: &Subject, paired: bool) -> Vec<String> {
+fn of_details(base: &Results, new: &Results, paired: bool) -> Vec<String> {
     let mut warnings: Vec<String> = Vec::new();
     if paired || base.noise.is_none() || new.noise.is_none() {
         return warnings;
     }
     for case in &new.cases {
-        let is_same = |candidate: &&Subcase| candidate.labels == case.labels;
+        let is_same = |candidate: &&CaseResults| candidate.labels == case.labels;
         let Some(partner) = base.cases.iter().find(is_same) else { continue };
         for ((name, one), (_, other)) in partner.details.iter().zip(&case.details) {
             let warning = format!("measured on different {name}s: {one} and {other}");

@@ -1,4 +1,4 @@
-//! Did it change? Cases of two subjects in pairs, each with the ratio of its costs, an interval and
+//! Did it change? Cases of two results in pairs, each with the ratio of its costs, an interval and
 //! an answer.
 //!
 //! All intervals hold together with the asked confidence, however many cases there are: each is
@@ -30,7 +30,7 @@ pub use several::{Farthest, Member, Several};
 use crate::estimate::widest;
 use crate::marked;
 use crate::marked::MarkedText;
-use crate::subject::{Side, Subject};
+use crate::results::{Results, Side};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
 /// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`. 5: labels of the
@@ -72,7 +72,7 @@ pub struct Comparison {
 
 impl Comparison {
     /// Compares `new` with `base`.
-    pub fn of(base: &Subject, new: &Subject, terms: Terms) -> Self {
+    pub fn of(base: &Results, new: &Results, terms: Terms) -> Self {
         let names = names(&base.side, &new.side);
         let paired = pair::are_halves(base, new);
         let (pairs, unpaired) = pair::pairs(base, new, &terms, paired);

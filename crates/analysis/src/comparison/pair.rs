@@ -12,7 +12,7 @@ use super::clock::at_one_clock;
 use super::costs::{BoundedCosts, Costs};
 use super::names;
 use crate::measures;
-use crate::subject::{Origin, Quantity, Subcase, Subject, Values};
+use crate::results::{CaseResults, Origin, Quantity, Results, Values};
 
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +33,8 @@ pub struct Unpaired {
 
 /// Two cases that are compared.
 pub(super) struct Pair<'a> {
-    base: &'a Subcase,
-    new: &'a Subcase,
+    base: &'a CaseResults,
+    new: &'a CaseResults,
     of: Quantity,
     pub(super) costs: Costs,
     /// The case in words, with what both have of the setting in which they differ.
@@ -81,7 +81,7 @@ impl Pair<'_> {
 
 /// Returns the title of a case, with what base and new have of a setting in which they differ:
 /// `ring of 2, same to free`.
-fn title(case: &Subcase, [base, new]: [&Subcase; 2], across: Option<Across>) -> String {
+fn title(case: &CaseResults, [base, new]: [&CaseResults; 2], across: Option<Across>) -> String {
     let values =
         across.and_then(|across| Some((base.label(across.name())?, new.label(across.name())?)));
     match values {
@@ -91,7 +91,7 @@ fn title(case: &Subcase, [base, new]: [&Subcase; 2], across: Option<Across>) -> 
 }
 
 /// Whether these are the halves of one session.
-pub(super) fn are_halves(base: &Subject, new: &Subject) -> bool {
+pub(super) fn are_halves(base: &Results, new: &Results) -> bool {
     let sessions = base.session().zip(new.session());
     sessions.is_some_and(|(one, other)| one.id == other.id && one.arm != other.arm)
 }
@@ -99,7 +99,7 @@ pub(super) fn are_halves(base: &Subject, new: &Subject) -> bool {
 /// What a prefix may change: the halves of a session are the same cases in spite of it.
 const OF_THE_PREFIX: &[&str] = &["policy"];
 
-fn is_same(base: &Subcase, new: &Subcase, across: Option<Across>, halves: bool) -> bool {
+fn is_same(base: &CaseResults, new: &CaseResults, across: Option<Across>, halves: bool) -> bool {
     let counts = |(name, _): &&(String, String)| {
         !(halves && OF_THE_PREFIX.contains(&&**name)) && across.is_none_or(|of| of.name() != name)
     };
@@ -108,8 +108,8 @@ fn is_same(base: &Subcase, new: &Subcase, across: Option<Across>, halves: bool) 
 
 /// All pairs, in the order of the new side, and what is left over.
 pub(super) fn pairs<'a>(
-    base: &'a Subject,
-    new: &'a Subject,
+    base: &'a Results,
+    new: &'a Results,
     terms: &Terms,
     halves: bool,
 ) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
@@ -118,9 +118,9 @@ pub(super) fn pairs<'a>(
     let launch_scatter = |of_new: usize, of_base: usize| {
         f64::max(base.launch_scatter_of(of_base), new.launch_scatter_of(of_new))
     };
-    let mut left: Vec<&Subcase> = base.compared().collect();
+    let mut left: Vec<&CaseResults> = base.compared().collect();
     for case in new.compared() {
-        let is_partner = |other: &&Subcase| is_same(other, case, terms.across, halves);
+        let is_partner = |other: &&CaseResults| is_same(other, case, terms.across, halves);
         // Two experiments of one run may have the same case, each measured in its own way.
         let of_experiment =
             left.iter().position(|other| other.experiment == case.experiment && is_partner(other));
@@ -191,7 +191,7 @@ fn name_experiments(pairs: &mut [Pair]) {
 /// Two runs are never compared so: between them a policy may be all that differs.
 fn take_published_by_fifo<'a>(
     pair: &mut Pair<'a>,
-    [base, new]: [&'a Subject; 2],
+    [base, new]: [&'a Results; 2],
     wanted: Wanted,
     unpaired: &mut Vec<Unpaired>,
 ) {
@@ -201,7 +201,7 @@ fn take_published_by_fifo<'a>(
         _ => return,
     };
     let normal = if is_base { pair.base } else { pair.new };
-    let is_free = |case: &&Subcase| {
+    let is_free = |case: &&CaseResults| {
         unpaired.iter().any(|left| left.in_base == is_base && left.case == case.number)
     };
     if pair.costs.holds() {
@@ -230,8 +230,8 @@ fn take_published_by_fifo<'a>(
 /// Pairs each ring that was published under the normal policy with the run's same ring under fifo,
 /// where both have no other partner, and takes them out of `unpaired`.
 fn pairs_with_published<'a>(
-    base: &'a Subject,
-    new: &'a Subject,
+    base: &'a Results,
+    new: &'a Results,
     wanted: Wanted,
     unpaired: &mut Vec<Unpaired>,
 ) -> Vec<Pair<'a>> {
@@ -242,7 +242,7 @@ fn pairs_with_published<'a>(
     };
     let mut found = Vec::new();
     for fifo in &run.cases {
-        let is_same_ring = |normal: &&Subcase| is_under_fifo(fifo, normal);
+        let is_same_ring = |normal: &&CaseResults| is_under_fifo(fifo, normal);
         let Some(normal) = publication.cases.iter().find(is_same_ring) else { continue };
         let is_one = |left: &Unpaired| {
             let case = if left.in_base == is_run_base { fifo } else { normal };
@@ -270,31 +270,31 @@ fn pairs_with_published<'a>(
 
 /// Returns the title of a ring that was published under the normal policy and is compared with one
 /// under fifo.
-fn title_by_fifo(published: &Subcase) -> String {
+fn title_by_fifo(published: &CaseResults) -> String {
     format!("{}, here fifo, published normal", published.title)
 }
 
 /// Whether `fifo` is under SCHED_FIFO and else the same as `normal`, which is not.
-fn is_under_fifo(fifo: &Subcase, normal: &Subcase) -> bool {
+fn is_under_fifo(fifo: &CaseResults, normal: &CaseResults) -> bool {
     let policies = [fifo, normal].map(|case| case.label(Across::Policy.name()));
     policies == [Some(Policy::Fifo.name()), Some(Policy::Other.name())]
         && is_same(fifo, normal, Some(Across::Policy), false)
 }
 
-fn left_over(in_base: bool, case: &Subcase, why: String) -> Unpaired {
+fn left_over(in_base: bool, case: &CaseResults, why: String) -> Unpaired {
     let labels = case.labels.iter().cloned().collect();
     Unpaired { in_base, case: case.number, title: case.title.clone(), labels, why, lost: false }
 }
 
 fn pair<'a>(
-    base: &'a Subcase,
-    new: &'a Subcase,
+    base: &'a CaseResults,
+    new: &'a CaseResults,
     wanted: Wanted,
     names: [&str; 2],
     costs: impl Fn(&Values, &Values) -> Result<Costs, &'static str>,
 ) -> Result<Pair<'a>, String> {
     let both = |of: &Quantity| Some((*of, base.figures.get(of)?, new.figures.get(of)?));
-    let nothing = |whose: &str, case: &Subcase| {
+    let nothing = |whose: &str, case: &CaseResults| {
         let why = case.failure.iter().map(|failure| format!(": {failure}")).collect::<String>();
         Err(format!("nothing was measured of it in {whose}{why}"))
     };

@@ -6,7 +6,7 @@ use rundata::ring::Policy;
 
 use super::Comparison;
 use super::answer::{Across, Change};
-use crate::subject::Origin;
+use crate::results::Origin;
 
 /// Commands that set a priority or a policy.
 const PRIORITY_SETTERS: [&str; 4] = ["nice", "renice", "chrt", "schedtool"];

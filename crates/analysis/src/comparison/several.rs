@@ -11,7 +11,7 @@ use super::answer::{Answer, Change, Terms};
 use super::{Comparison, Side};
 use crate::marked;
 use crate::marked::MarkedText;
-use crate::subject::Subject;
+use crate::results::Results;
 
 /// Version of its JSON form.
 pub const SEVERAL_SCHEMA: u32 = 1;
@@ -101,14 +101,14 @@ type Cases = BTreeMap<BTreeMap<String, String>, (String, Pairs)>;
 
 impl Several {
     /// Compares each with each, by their names. Intervals of all pairs hold together.
-    pub fn of(subjects: &[(String, Subject)], terms: Terms) -> Self {
-        let count = subjects.len();
+    pub fn of(sides: &[(String, Results)], terms: Terms) -> Self {
+        let count = sides.len();
         let pairs = (count * count.saturating_sub(1) / 2).max(1);
         let each = Terms { confidence: 1.0 - (1.0 - terms.confidence) / pairs as f64, ..terms };
         let mut by_case = Cases::new();
         for base in 0..count {
             for new in base + 1..count {
-                for change in Comparison::of(&subjects[base].1, &subjects[new].1, each).changes {
+                for change in Comparison::of(&sides[base].1, &sides[new].1, each).changes {
                     let Some(pair) = Pair::of(&change) else { continue };
                     let new_case = || (change.title.clone(), Pairs::new());
                     let (_, of_case) =
@@ -122,8 +122,8 @@ impl Several {
         let by_case = titled(by_case);
         let runs: Vec<Member> = (0..count)
             .map(|run| Member {
-                name: subjects[run].0.clone(),
-                side: subjects[run].1.side.clone(),
+                name: sides[run].0.clone(),
+                side: sides[run].1.side.clone(),
                 differs_from: differs_from(run, count, &by_case),
                 farthest: farthest(run, count, &by_case),
             })

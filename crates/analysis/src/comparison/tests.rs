@@ -20,8 +20,8 @@ use super::costs::Costs;
 use super::*;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
+use crate::results::{CaseResults, Measured, Quantity, Values, published};
 use crate::speed::cut;
-use crate::subject::{Measured, Quantity, Subcase, Values, published};
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
 
@@ -29,15 +29,15 @@ fn terms() -> Terms {
     Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across: None }
 }
 
-fn subject(change: impl Fn(&mut Run)) -> Subject {
+fn results(change: impl Fn(&mut Run)) -> Results {
     let mut run = Run::parse(V1).unwrap();
     change(&mut run);
-    Subject::of_run(&run)
+    Results::of_run(&run)
 }
 
 /// The same with twice the rounds, in slices that all ran at full speed.
-fn full_speed(change: impl Fn(&mut Run)) -> Subject {
-    subject(|run| {
+fn full_speed(change: impl Fn(&mut Run)) -> Results {
+    results(|run| {
         let rings: Vec<ring::Sample> = case::rings(&run.samples).cloned().collect();
         let again =
             |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
@@ -68,7 +68,7 @@ fn slower(run: &mut Run, factor: f64) {
 
 #[test]
 fn a_run_is_not_different_from_itself_and_nothing_is_unfair() {
-    let (base, new) = (subject(|_| {}), subject(|_| {}));
+    let (base, new) = (results(|_| {}), results(|_| {}));
     let found = Comparison::of(&base, &new, terms());
     let of: Vec<Quantity> = found.changes.iter().map(|change| change.of).collect();
     assert_eq!(
@@ -119,8 +119,8 @@ fn rings_under_fifo_are_compared_with_rings_under_fifo_alone() {
 }
 
 /// Other tasks ran on the CPU of all cases of a policy.
-fn disturb(mut subject: Subject, policy: &str) -> Subject {
-    for case in subject.cases.iter_mut().filter(|case| case.label("policy") == Some(policy)) {
+fn disturb(mut results: Results, policy: &str) -> Results {
+    for case in results.cases.iter_mut().filter(|case| case.label("policy") == Some(policy)) {
         for values in case.figures.values_mut() {
             let Values::Measured(launches) = values else { continue };
             for estimate in launches.iter_mut().filter_map(|launch| launch.estimate.as_mut()) {
@@ -128,15 +128,15 @@ fn disturb(mut subject: Subject, policy: &str) -> Subject {
             }
         }
     }
-    subject
+    results
 }
 
 /// A machine of 1992, which has no figure under fifo, and one that has both.
 #[test]
 fn a_published_figure_is_compared_with_the_ring_that_holds() {
     let sun = published().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
-    let (sun, both) = (sun.subject(), || full_speed(|run| with_fifo(run, 3.0)));
-    let seen = |new: Subject| {
+    let (sun, both) = (sun.results(), || full_speed(|run| with_fifo(run, 3.0)));
+    let seen = |new: Results| {
         let found = Comparison::of(&sun, &new, terms());
         let titles: Vec<String> = found.changes.iter().map(|of| of.title.clone()).collect();
         let left = found.unpaired.iter().filter(|left| !left.in_base).map(|left| left.case);
@@ -251,7 +251,7 @@ fn cases_that_differ_are_listed_and_a_cpu_of_another_number_is_told() {
         [Placement::Same { cpu: 7 }, Placement::Pinned { cpus: vec![7], relation: None }]
     {
         let other = on_another_cpu(&placement);
-        let found = Comparison::of(&subject(|_| {}), &other, terms());
+        let found = Comparison::of(&results(|_| {}), &other, terms());
         let left: Vec<(bool, &str)> =
             found.unpaired.iter().map(|left| (left.in_base, &*left.title)).collect();
         assert_eq!(left, [(false, "ring of 16"), (true, "ring of 4")]);
@@ -263,8 +263,8 @@ fn cases_that_differ_are_listed_and_a_cpu_of_another_number_is_told() {
 }
 
 /// A run whose rings are there, with one of 16 in the place of one of 4.
-fn on_another_cpu(placement: &Placement) -> Subject {
-    subject(|run| {
+fn on_another_cpu(placement: &Placement) -> Results {
+    results(|run| {
         let cases = &mut run.header.plan.cases;
         for (number, case) in cases.iter_mut().enumerate() {
             let Case::Ring(ring) = case else { continue };
@@ -276,12 +276,12 @@ fn on_another_cpu(placement: &Placement) -> Subject {
 
 #[test]
 fn what_differs_between_machines_is_named_and_not_fair() {
-    let other = subject(|run| {
+    let other = results(|run| {
         run.header.machine.kernel.release = Reading::Known("2.4.20".to_string());
         run.header.machine.virtualization.hypervisor_type = Reading::Known("another".to_string());
         run.header.build.profile = "debug".to_string();
     });
-    let found = Comparison::of(&subject(|_| {}), &other, terms()).conditions;
+    let found = Comparison::of(&results(|_| {}), &other, terms()).conditions;
     let fields: Vec<&str> = found.bearing.iter().map(|difference| &*difference.field).collect();
     assert_eq!(fields, ["kernel.release", "virtualization.hypervisor_type"]);
     let has = |word: &str| found.warnings.iter().any(|warning| warning.contains(word));
@@ -293,7 +293,7 @@ fn what_differs_between_machines_is_named_and_not_fair() {
 fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
     let all = published().unwrap();
     let sun = all.iter().find(|machine| machine.name == "sun-4/280").unwrap();
-    let found = Comparison::of(&sun.subject(), &subject(|_| {}), terms());
+    let found = Comparison::of(&sun.results(), &results(|_| {}), terms());
     let sizes: Vec<&str> = found.changes.iter().map(|change| &*change.title).collect();
     assert_eq!(sizes, ["ring of 2", "ring of 4"]);
     for change in &found.changes {
@@ -305,7 +305,7 @@ fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
     }
     assert_eq!(found.changes[0].base_ns, 647_000.0);
     assert!(found.conditions.warnings[0].ends_with(&format!("is of {}", found.new.label)));
-    let both = Comparison::of(&sun.subject(), &sun.subject(), terms());
+    let both = Comparison::of(&sun.results(), &sun.results(), terms());
     let none = Answer::CannotTell { reason: Reason::NoInterval, more: None };
     assert!(both.changes.iter().all(|change| change.answer == none));
 }
@@ -313,7 +313,7 @@ fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
 #[test]
 fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
     let half = |arm: Arm, policy: Policy| {
-        subject(move |run| {
+        results(move |run| {
             let (id, other) = ("s".to_string(), "other".to_string());
             run.header.session = Some(Session { id, arm, prefix: Vec::new(), other });
             run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, policy));
@@ -325,14 +325,14 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
     assert!(!Comparison::of(&a, &half(Arm::A, Policy::Other), terms()).paired);
     let apart = Comparison::of(
         &a,
-        &subject(|run| set_policy(&mut run.header.plan.cases[0], Policy::Fifo)),
+        &results(|run| set_policy(&mut run.header.plan.cases[0], Policy::Fifo)),
         terms(),
     );
     assert_eq!((apart.paired, apart.changes.len()), (false, 2));
 }
 
 /// A half of a session whose worker was started by `prefix`.
-fn half(arm: Arm, prefix: &[&str], policy: Policy) -> Subject {
+fn half(arm: Arm, prefix: &[&str], policy: Policy) -> Results {
     full_speed(move |run| {
         let prefix = prefix.iter().map(|word| word.to_string()).collect();
         let (id, other) = ("s".to_string(), "other".to_string());
@@ -809,7 +809,7 @@ fn of_several_runs_those_without_a_common_case_are_not_compared() {
     let fifo = full_speed(|run| {
         run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, Policy::Fifo));
     });
-    let named = |subject| (String::new(), subject);
+    let named = |results| (String::new(), results);
     let found = Several::of(&[full_speed(|_| {}), full_speed(|_| {}), fifo].map(named), terms());
     assert_eq!((found.cases, &found.odd[..]), (0, &[][..]));
     assert!(
@@ -856,9 +856,9 @@ fn a_change_is_beyond_the_limit_with_its_whole_interval() {
 }
 
 /// Other tasks ran on the CPU of all cases; each costs at most `share` of what was seen.
-fn bounded(subject: Subject, share: f64) -> Subject {
-    let mut subject = disturb(subject, "other");
-    for case in &mut subject.cases {
+fn bounded(results: Results, share: f64) -> Results {
+    let mut results = disturb(results, "other");
+    for case in &mut results.cases {
         for values in case.figures.values_mut() {
             let Values::Measured(launches) = values else { continue };
             for estimate in launches.iter_mut().filter_map(|launch| launch.estimate.as_mut()) {
@@ -866,14 +866,14 @@ fn bounded(subject: Subject, share: f64) -> Subject {
             }
         }
     }
-    subject
+    results
 }
 
 #[test]
 fn a_bound_below_the_other_side_decides_which_is_faster() {
     let sun = published().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
     let seen = || bounded(full_speed(|_| {}), 0.9);
-    let found = Comparison::of(&sun.subject(), &seen(), terms());
+    let found = Comparison::of(&sun.results(), &seen(), terms());
     for change in &found.changes {
         let Answer::Bounded { worse: false, ratio, at_most_ns } = change.answer else {
             panic!("{change:?}");
@@ -890,7 +890,7 @@ fn a_bound_below_the_other_side_decides_which_is_faster() {
     assert_eq!(super::answer::at_least(1.0 / 337.9), "at least 337x faster");
     assert_eq!(super::answer::at_least(1.0789), "at least 7.8 % slower");
     // The other way round the slower side is the published one: it makes no FAIL.
-    let back = Comparison::of(&seen(), &sun.subject(), terms());
+    let back = Comparison::of(&seen(), &sun.results(), terms());
     let is_slower = |change: &Change| matches!(change.answer, Answer::Bounded { worse: true, .. });
     assert!(back.changes.iter().all(is_slower), "{back:?}");
     assert_eq!(back.gate.verdict, Verdict::Undecided);
@@ -900,7 +900,7 @@ fn a_bound_below_the_other_side_decides_which_is_faster() {
 #[test]
 fn a_bound_decides_between_runs_beyond_the_interval_only() {
     let base = || full_speed(|_| {});
-    let answers = |new: Subject| -> Vec<Answer> {
+    let answers = |new: Results| -> Vec<Answer> {
         Comparison::of(&base(), &new, terms()).changes.iter().map(|of| of.answer).collect()
     };
     let is_undecided = |answer: &Answer| matches!(answer, Answer::CannotTell { .. });
@@ -925,10 +925,10 @@ fn a_bound_decides_between_runs_beyond_the_interval_only() {
 /// A gate tells which of its open cases the answer does not count, and every reason has a verb.
 #[test]
 fn a_gate_and_the_answer_count_the_same_cases_or_tell_the_difference() {
-    let halved = |subject: Subject| {
-        let mut subject = disturb(subject, "other");
-        subject.side.label = "new3".to_string();
-        subject
+    let halved = |results: Results| {
+        let mut results = disturb(results, "other");
+        results.side.label = "new3".to_string();
+        results
     };
     let found = Comparison::of(&full_speed(|_| {}), &halved(full_speed(|_| {})), terms());
     assert!(found.in_words.contains("undecided in both cases"), "{}", found.in_words);
@@ -949,9 +949,9 @@ fn a_gate_and_the_answer_count_the_same_cases_or_tell_the_difference() {
 
 #[test]
 fn sentences_use_the_labels_of_the_sides() {
-    let named = |mut subject: Subject, label: &str| {
-        subject.side.label = label.to_string();
-        subject
+    let named = |mut results: Results, label: &str| {
+        results.side.label = label.to_string();
+        results
     };
     let nothing = full_speed(|run| fail(run, 2, 0));
     let found = Comparison::of(&named(full_speed(|_| {}), "old"), &named(nothing, "new3"), terms());
@@ -969,10 +969,12 @@ fn sentences_use_the_labels_of_the_sides() {
 #[test]
 fn the_same_case_of_two_experiments_has_two_titles() {
     let twice = || {
-        let (mut subject, again) = (full_speed(|_| {}), full_speed(|_| {}));
+        let (mut results, again) = (full_speed(|_| {}), full_speed(|_| {}));
         let experiment = Experiment::Cost;
-        subject.cases.extend(again.cases.into_iter().map(|case| Subcase { experiment, ..case }));
-        subject
+        results
+            .cases
+            .extend(again.cases.into_iter().map(|case| CaseResults { experiment, ..case }));
+        results
     };
     let titles: Vec<String> = Comparison::of(&twice(), &twice(), terms())
         .changes

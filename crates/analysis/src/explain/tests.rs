@@ -21,8 +21,8 @@ use super::*;
 use crate::comparison::{Across, Answer, Comparison, LIMIT, Terms, Wanted};
 use crate::estimate::Speed;
 use crate::record::ExplainRecord;
+use crate::results::Results;
 use crate::speed::cut;
-use crate::subject::Subject;
 
 const ROUNDS: u32 = 25;
 const SLICES: u64 = 20;
@@ -339,7 +339,7 @@ fn a_comparison_names_the_part_that_changed() {
     dearer[0].1 += 100.0;
     dearer[6].1 += 100.0;
     let runs = [exact(), run_of(&dearer, |_, ns| ns)];
-    let [base, new] = runs.each_ref().map(Subject::of_run);
+    let [base, new] = runs.each_ref().map(Results::of_run);
     let across: Option<Across> = None;
     let terms = Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across };
     let found = Comparison::of(&base, &new, terms);

@@ -65,7 +65,7 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> C
     // behind.
     let old = &figures[after.first.saturating_sub(2).max(before.first)];
     let new = &figures[(after.first + 1).min(after.end - 1)];
-    let mut machine = old.subject.machine.differences(&new.subject.machine);
+    let mut machine = old.results.machine.differences(&new.results.machine);
     machine.retain(|difference| bears(difference).is_some());
     machine.sort_by_key(|difference| bears(difference).map(|(rank, _)| rank));
     let program: Vec<Difference> = differences("build", old.build, new.build);
@@ -75,8 +75,8 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> C
     let mut found = Change {
         at: first.point,
         since: first.started.to_string(),
-        run: first.subject.side.name.clone(),
-        after_run: last.subject.side.name.clone(),
+        run: first.results.side.name.clone(),
+        after_run: last.results.side.name.clone(),
         before_ns: before.log.exp(),
         after_ns: after.log.exp(),
         ratio,
@@ -85,7 +85,7 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> C
         clocks_ghz: clocks.map(|(before, after)| [before, after]),
         in_words: MarkedText::default(),
     };
-    let label = &first.subject.side.label;
+    let label = &first.results.side.label;
     let name = (!label.is_empty()).then_some(label.as_str());
     found.in_words = words::change(&found, last.started, name);
     found

@@ -7,7 +7,7 @@ use rundata::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::subject::{Labels, cases_of};
+use crate::results::{Labels, cases_of};
 
 /// The case that goes without saying.
 const USUAL: &str = "ring of 2";

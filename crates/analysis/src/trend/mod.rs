@@ -19,7 +19,7 @@ pub use choice::{Case, Planned, choose};
 
 use crate::comparison::{Verdict, Wanted};
 use crate::marked::MarkedText;
-use crate::subject::{Quantity, Subject};
+use crate::results::{Quantity, Results};
 use rundata::experiment::named;
 use rundata::machine::Difference;
 use series::Series;
@@ -262,8 +262,8 @@ pub struct Trend {
 
 impl Trend {
     /// What these runs, in any order, say of a case.
-    pub fn of(case: &Case, subjects: &[Subject], terms: Terms) -> Self {
-        let series = Series::of(case, subjects, terms);
+    pub fn of(case: &Case, sides: &[Results], terms: Terms) -> Self {
+        let series = Series::of(case, sides, terms);
         let steps = series.steps();
         let (changes, steps) = changes::of_cost(&series, steps);
         let clock_changes = changes::of_clock(&series);

@@ -11,12 +11,12 @@ use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
 use crate::at_clock::{AtClock, ClockConversion, common_elasticity};
 use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
+use crate::results::{CaseResults, Measured, Origin, Quantity, Results};
 use crate::speed::clock_ghz;
-use crate::subject::{Measured, Origin, Quantity, Subcase, Subject};
 
 /// A run's figure.
 pub(super) struct Figure<'a> {
-    pub(super) subject: &'a Subject,
+    pub(super) results: &'a Results,
     pub(super) started: &'a str,
     pub(super) build: &'a Build,
     /// Number of its point.
@@ -48,7 +48,7 @@ pub(super) struct Series<'a> {
 
 /// A run with the figure that it has of the case.
 struct Found<'a> {
-    subject: &'a Subject,
+    results: &'a Results,
     started: &'a str,
     build: &'a Build,
     estimate: Estimate,
@@ -56,19 +56,19 @@ struct Found<'a> {
 }
 
 impl<'a> Series<'a> {
-    pub(super) fn of(case: &Case, subjects: &'a [Subject], terms: Terms) -> Self {
-        let has = |of: &Quantity| subjects.iter().any(|one| measured(case, one, *of).is_some());
+    pub(super) fn of(case: &Case, sides: &'a [Results], terms: Terms) -> Self {
+        let has = |of: &Quantity| sides.iter().any(|one| measured(case, one, *of).is_some());
         let of = terms.cost.quantities().iter().copied().find(has);
         let mut left_out = Vec::new();
         let mut found: Vec<Found> = Vec::new();
         let mut names = BTreeSet::new();
-        for subject in subjects {
+        for results in sides {
             // A copy of a file tells nothing more.
-            let is_new = names.insert(&subject.side.name);
-            let figure = is_new.then(|| holds(case, subject, of));
+            let is_new = names.insert(&results.side.name);
+            let figure = is_new.then(|| holds(case, results, of));
             match figure.unwrap_or_else(|| Err("the same run once more".to_string())) {
                 Ok(one) => found.push(one),
-                Err(why) => leave_out(&mut left_out, why, subject),
+                Err(why) => leave_out(&mut left_out, why, results),
             }
         }
         // Where most have a clock, one without cannot be brought to it.
@@ -76,13 +76,13 @@ impl<'a> Series<'a> {
             let (known, others): (Vec<_>, Vec<_>) =
                 found.into_iter().partition(|one| one.clock.is_some());
             let why = "the core's clock is not known".to_string();
-            others.iter().for_each(|one| leave_out(&mut left_out, why.clone(), one.subject));
+            others.iter().for_each(|one| leave_out(&mut left_out, why.clone(), one.results));
             found = known;
         } else {
             found.iter_mut().for_each(|one| one.clock = None);
         }
         found.sort_by(|one, other| {
-            (one.started, &one.subject.side.name).cmp(&(other.started, &other.subject.side.name))
+            (one.started, &one.results.side.name).cmp(&(other.started, &other.results.side.name))
         });
         let mut series = Self::at_one_clock(&found, of, terms.by);
         series.left_out = left_out;
@@ -97,7 +97,7 @@ impl<'a> Series<'a> {
         let mut names: Vec<String> = Vec::new();
         let mut figures: Vec<Figure> = Vec::new();
         for one in found {
-            let name = point_name(one.subject, one.build, by);
+            let name = point_name(one.results, one.build, by);
             let known = if by == By::Run { None } else { names.iter().position(|of| *of == name) };
             let point = known.unwrap_or(names.len());
             if point == names.len() {
@@ -157,8 +157,8 @@ impl<'a> Series<'a> {
             let half = self.half_width(quantile * weights.powf(-0.5), self.apart(numbers.clone()));
             let clocks: Vec<f64> = of.iter().filter_map(|one| one.ghz).collect();
             points.push(Point {
-                name: point_name(of[0].subject, of[0].build, self.by),
-                runs: of.iter().map(|one| one.subject.side.name.clone()).collect(),
+                name: point_name(of[0].results, of[0].build, self.by),
+                runs: of.iter().map(|one| one.results.side.name.clone()).collect(),
                 started: of[0].started.to_string(),
                 level: steps.levels.iter().filter(|level| level.end <= first).count(),
                 ns: log.exp(),
@@ -166,7 +166,7 @@ impl<'a> Series<'a> {
                 high: sound((log + half).exp()),
                 cycles: self.cycles(log.exp()),
                 clock_ghz: median(&clocks),
-                kernel: of[0].subject.machine.kernel.release.known().cloned(),
+                kernel: of[0].results.machine.kernel.release.known().cloned(),
                 version: of[0].build.version.clone(),
                 commit: of[0].build.commit.clone(),
                 alone: numbers.filter(|at| steps.alone[*at]).count() as u32,
@@ -205,7 +205,7 @@ impl<'a> Found<'a> {
         let unmoved = ClockConversion { log_ratio: 0.0, elasticity: power };
         let by = clock.map_or(unmoved, |(clock, to_ns)| clock.conversion_to(to_ns, power));
         Figure {
-            subject: self.subject,
+            results: self.results,
             started: self.started,
             build: self.build,
             point,
@@ -222,21 +222,21 @@ impl<'a> Found<'a> {
     }
 }
 
-fn measured<'a>(case: &Case, subject: &'a Subject, of: Quantity) -> Option<&'a Measured> {
-    let is_it = |one: &&Subcase| one.experiment == case.experiment && case.has(&one.labels);
-    let found = subject.cases.iter().find(is_it)?;
+fn measured<'a>(case: &Case, results: &'a Results, of: Quantity) -> Option<&'a Measured> {
+    let is_it = |one: &&CaseResults| one.experiment == case.experiment && case.has(&one.labels);
+    let found = results.cases.iter().find(is_it)?;
     found.figures.get(&of)?.launches().first()
 }
 
 /// The figure of a run, or why it has none that counts.
-fn holds<'a>(case: &Case, subject: &'a Subject, of: Option<Quantity>) -> Result<Found<'a>, String> {
-    let Origin::Run { started, build, session } = &subject.side.origin else {
+fn holds<'a>(case: &Case, results: &'a Results, of: Option<Quantity>) -> Result<Found<'a>, String> {
+    let Origin::Run { started, build, session } = &results.side.origin else {
         return Err("published, not measured".to_string());
     };
     if session.as_ref().is_some_and(|session| !session.prefix.is_empty()) {
         return Err("measured behind a prefix (compare --ab)".to_string());
     }
-    let measured = of.and_then(|of| measured(case, subject, of));
+    let measured = of.and_then(|of| measured(case, results, of));
     let Some((measured, of)) = measured.zip(of) else {
         return Err("nothing was measured of the case".to_string());
     };
@@ -253,7 +253,7 @@ fn holds<'a>(case: &Case, subject: &'a Subject, of: Option<Quantity>) -> Result<
         && estimate.standard_error.is_some_and(|error| error.is_finite() && error >= 0.0);
     let clock = measured.clock.filter(|clock| (1e-3..1e12).contains(&clock.quantum_ns));
     match is_sound {
-        true => Ok(Found { subject, started, build, estimate, clock }),
+        true => Ok(Found { results, started, build, estimate, clock }),
         false => Err("its figure is not a number".to_string()),
     }
 }
@@ -267,18 +267,18 @@ fn in_general(why: &NotQuotable) -> String {
     }
 }
 
-fn leave_out(all: &mut Vec<LeftOut>, why: String, subject: &Subject) {
-    let name = subject.side.name.clone();
+fn leave_out(all: &mut Vec<LeftOut>, why: String, results: &Results) {
+    let name = results.side.name.clone();
     match all.iter_mut().find(|known| known.why == why) {
         Some(known) => known.runs.push(name),
         None => all.push(LeftOut { why, runs: vec![name] }),
     }
 }
 
-fn point_name(subject: &Subject, build: &Build, by: By) -> String {
-    let kernel = || subject.machine.kernel.release.known().cloned();
+fn point_name(results: &Results, build: &Build, by: By) -> String {
+    let kernel = || results.machine.kernel.release.known().cloned();
     match by {
-        By::Run => subject.side.name.clone(),
+        By::Run => results.side.name.clone(),
         By::Kernel => kernel().unwrap_or_else(|| "unknown kernel".to_string()),
         By::Build => match &build.commit {
             Some(commit) => format!("{} {}", build.version, short(commit)),

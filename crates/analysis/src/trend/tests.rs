@@ -14,7 +14,7 @@ use stats::Elasticity;
 use super::*;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
-use crate::subject::{Measured, Origin, Values};
+use crate::results::{Measured, Origin, Values};
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
 
@@ -104,26 +104,26 @@ fn several_changes_are_found_in_a_long_record() {
 }
 
 /// A run of a ring of two at full speed, of day `day`.
-fn subject(day: usize, ns: f64, clock: Option<AtClock>) -> Subject {
+fn results(day: usize, ns: f64, clock: Option<AtClock>) -> Results {
     // Read once, and without its samples: the figures are others.
     static BARE: LazyLock<Run> = LazyLock::new(|| {
         let run = Run::parse(V1).unwrap();
         Run { samples: Vec::new(), ..run }
     });
-    let mut subject = Subject::of_run(&BARE);
-    subject.side.name = format!("run-{day:03}");
-    if let Origin::Run { started, build, .. } = &mut subject.side.origin {
+    let mut results = Results::of_run(&BARE);
+    results.side.name = format!("run-{day:03}");
+    if let Origin::Run { started, build, .. } = &mut results.side.origin {
         *started = format!("2026-{:02}-{:02}T12:00:00Z", 1 + day / 28, 1 + day % 28);
         build.target = "x86_64-unknown-linux-gnu".to_string();
     }
-    subject.machine.kernel.release = Reading::Known("6.12.3".to_string());
+    results.machine.kernel.release = Reading::Known("6.12.3".to_string());
     let estimate = Estimate::at_full_speed(ns, 0.001 * ns, 20, 0.003, 0.95);
     let measured = Measured { by_round: [(0, ns)].into(), estimate, is_whole: true, clock };
-    for case in &mut subject.cases {
+    for case in &mut results.cases {
         case.figures =
             [(Quantity::NsPerSwitchAboveSolo, Values::Measured(vec![measured.clone()]))].into();
     }
-    subject
+    results
 }
 
 fn core(quantum_ns: f64) -> Option<AtClock> {
@@ -135,28 +135,28 @@ fn ring_of_two() -> Case {
     choose(&[Planned::of(&Run::parse(V1).unwrap().header.plan)], &[]).unwrap()
 }
 
-fn trend(subjects: &[Subject]) -> Trend {
-    Trend::of(&ring_of_two(), subjects, Terms::default())
+fn trend(sides: &[Results]) -> Trend {
+    Trend::of(&ring_of_two(), sides, Terms::default())
 }
 
-fn gated(subjects: &[Subject], limit: f64) -> Gate {
+fn gated(sides: &[Results], limit: f64) -> Gate {
     let terms = Terms { limit: Some(limit), ..Terms::default() };
-    Trend::of(&ring_of_two(), subjects, terms).gate.unwrap()
+    Trend::of(&ring_of_two(), sides, terms).gate.unwrap()
 }
 
 /// Twenty runs, from the eleventh on of `by` times the cost.
-fn twenty(by: f64) -> Vec<Subject> {
+fn twenty(by: f64) -> Vec<Results> {
     let mut rng = ChaCha8Rng::seed_from_u64(7);
     let costs = record(&mut rng, 20, 0.0, Some((10, by - 1.0)));
-    costs.iter().enumerate().map(|(day, ns)| subject(day, *ns, core(5000.0))).collect()
+    costs.iter().enumerate().map(|(day, ns)| results(day, *ns, core(5000.0))).collect()
 }
 
-fn with_kernel(mut subjects: Vec<Subject>) -> Vec<Subject> {
-    for subject in &mut subjects[10..] {
-        subject.machine.kernel.release = Reading::Known("6.12.9".to_string());
-        subject.machine.kernel.version = Reading::Known("#2 SMP".to_string());
+fn with_kernel(mut sides: Vec<Results>) -> Vec<Results> {
+    for results in &mut sides[10..] {
+        results.machine.kernel.release = Reading::Known("6.12.9".to_string());
+        results.machine.kernel.version = Reading::Known("#2 SMP".to_string());
     }
-    subjects
+    sides
 }
 
 #[test]
@@ -185,8 +185,8 @@ fn a_change_that_was_undone_is_told_with_what_it_costs_now() {
     let costs = record(&mut rng, 30, 0.0, None);
     let level = |day: usize| [1.0, 1.3, 1.06][day / 10];
     let all = costs.iter().enumerate();
-    let all: Vec<Subject> =
-        all.map(|(day, ns)| subject(day, ns * level(day), core(5000.0))).collect();
+    let all: Vec<Results> =
+        all.map(|(day, ns)| results(day, ns * level(day), core(5000.0))).collect();
     let found = trend(&all);
     assert_eq!(found.changes.len(), 2, "{found:?}");
     let largest = found.largest_change().expect("a change");
@@ -214,10 +214,10 @@ fn where_nothing_recorded_changed_it_says_so() {
 #[test]
 fn command_line_microcode_and_build_are_named() {
     let mut all = twenty(1.05);
-    for (day, subject) in all.iter_mut().enumerate() {
+    for (day, results) in all.iter_mut().enumerate() {
         let text = if day < 10 { "quiet ro" } else { "quiet ro mitigations=off" };
-        subject.machine.kernel.command_line = Reading::Known(text.to_string());
-        if let Origin::Run { build, .. } = &mut subject.side.origin {
+        results.machine.kernel.command_line = Reading::Known(text.to_string());
+        if let Origin::Run { build, .. } = &mut results.side.origin {
             build.version = if day < 10 { "0.1.0" } else { "0.2.0" }.to_string();
         }
     }
@@ -230,12 +230,12 @@ fn command_line_microcode_and_build_are_named() {
 fn another_clock_is_no_change_of_cost_but_one_of_its_own() {
     let mut rng = ChaCha8Rng::seed_from_u64(8);
     let costs = record(&mut rng, 30, 0.0, None);
-    let at = |power: f64, elasticity: bool| -> Vec<Subject> {
+    let at = |power: f64, elasticity: bool| -> Vec<Results> {
         let run = |(day, ns): (usize, &f64)| {
             let quantum = if day < 15 { 5000.0 } else { 5350.0 };
             let of = core(quantum)
                 .map(|of| AtClock { elasticity: of.elasticity.filter(|_| elasticity), ..of });
-            subject(day, ns * (quantum / 5000.0).powf(power), of)
+            results(day, ns * (quantum / 5000.0).powf(power), of)
         };
         costs.iter().enumerate().map(run).collect()
     };
@@ -255,7 +255,7 @@ fn another_clock_is_no_change_of_cost_but_one_of_its_own() {
         let quantum = if day < 8 { 5000.0 } else { 5350.0 };
         let level = if day < 15 { 1.0 } else { 0.98 };
         let clock = core(quantum).map(|of| AtClock { elasticity: None, ..of });
-        *one = subject(day, costs[day] * level * quantum / 5000.0, clock);
+        *one = results(day, costs[day] * level * quantum / 5000.0, clock);
     }
     for change in trend(&mixed).changes {
         let (low, high) = change.ratio.interval().unwrap();
@@ -280,7 +280,7 @@ fn runs_of_a_kernel_are_one_point() {
     // Going back and forth between two is a record of two.
     let mut turns = twenty(1.0);
     for (day, one) in turns.iter_mut().enumerate().filter(|(day, _)| day % 2 == 1) {
-        *one = subject(day, 1545.0, core(5000.0));
+        *one = results(day, 1545.0, core(5000.0));
         one.machine.kernel.release = Reading::Known("6.13.0".to_string());
     }
     let found = Trend::of(&ring_of_two(), &turns, terms);
@@ -290,8 +290,8 @@ fn runs_of_a_kernel_are_one_point() {
 #[test]
 fn what_does_not_hold_is_left_out_with_the_reason() {
     let mut all = twenty(1.0);
-    let figure = |subject: &mut Subject, change: fn(&mut Measured)| {
-        for values in subject.cases.iter_mut().flat_map(|case| case.figures.values_mut()) {
+    let figure = |results: &mut Results, change: fn(&mut Measured)| {
+        for values in results.cases.iter_mut().flat_map(|case| case.figures.values_mut()) {
             if let Values::Measured(launches) = values {
                 launches.iter_mut().for_each(change);
             }
@@ -321,11 +321,11 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
         "the cost is not resolved from zero",
     ];
     assert_eq!(why, expected);
-    let twice: Vec<Subject> = twenty(1.0).into_iter().chain(twenty(1.0)).collect();
+    let twice: Vec<Results> = twenty(1.0).into_iter().chain(twenty(1.0)).collect();
     let found = trend(&twice);
     assert_eq!((found.runs, &*found.left_out[0].why), (20, "the same run once more"));
     // Where no run has a clock, nanoseconds stand alone.
-    all.iter_mut().for_each(|subject| figure(subject, |of| of.clock = None));
+    all.iter_mut().for_each(|results| figure(results, |of| of.clock = None));
     let bare = trend(&all);
     assert_eq!((bare.runs, bare.clock_ghz, bare.points[0].cycles), (14, None, None));
 }
@@ -390,7 +390,7 @@ proptest! {
     ) {
         let run = |(day, (ns, quantum_ns, power, text)): (usize, &(f64, f64, f64, String))| {
             let elasticity = Some(Elasticity { value: *power, standard_error: power.abs() / 10.0 });
-            let mut one = subject(day, *ns, Some(AtClock { quantum_ns: *quantum_ns, elasticity, known: None }));
+            let mut one = results(day, *ns, Some(AtClock { quantum_ns: *quantum_ns, elasticity, known: None }));
             one.machine.kernel.release = Reading::Known(text.clone());
             if let Origin::Run { started, build, .. } = &mut one.side.origin {
                 started.clone_from(text);
@@ -406,7 +406,7 @@ proptest! {
             }
             one
         };
-        let all: Vec<Subject> = odd.iter().enumerate().map(run).collect();
+        let all: Vec<Results> = odd.iter().enumerate().map(run).collect();
         for by in By::ALL {
             let terms = Terms { by: *by, limit: Some(0.03), ..Terms::default() };
             let found = Trend::of(&ring_of_two(), &all, terms);

@@ -10,7 +10,7 @@ use super::{Change, Trend};
 use crate::comparison::{Verdict, bears, percent as limit_words};
 use crate::marked;
 use crate::marked::MarkedText;
-use crate::subject::Quantity;
+use crate::results::Quantity;
 
 /// Things that changed which a sentence names.
 const MOST_NAMED: usize = 3;

@@ -5,7 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 use analysis::record::{RingRecord, TrialRecord};
-use analysis::subject::Subject;
+use analysis::results::Results;
 use analysis::trend::{Planned, choose};
 use rundata::experiment::Experiment;
 use rundata::plan::Plan;
@@ -91,15 +91,15 @@ fn it_is_read_as_it_was_written() {
 fn a_comparison_and_a_trend_have_the_cases_of_all_parts() {
     let whole = whole_run();
     let [rings, trials] = single_runs();
-    let subject = Subject::of_run(&whole);
-    let [of_rings, of_trials] = [&rings, &trials].map(Subject::of_run);
-    assert_eq!(subject.cases.len(), of_rings.cases.len() + of_trials.cases.len());
+    let results = Results::of_run(&whole);
+    let [of_rings, of_trials] = [&rings, &trials].map(Results::of_run);
+    assert_eq!(results.cases.len(), of_rings.cases.len() + of_trials.cases.len());
     let first = rings.header.plan.cases.len();
-    let behind: Vec<usize> = subject.cases.iter().map(|case| case.number).collect();
+    let behind: Vec<usize> = results.cases.iter().map(|case| case.number).collect();
     assert!(behind.is_sorted() && behind.contains(&first), "{behind:?}");
-    assert_eq!(subject.cases[1].experiment, Experiment::Ring);
-    assert_eq!(subject.cases[1].figures, of_rings.cases[1].figures);
-    assert_eq!(subject.side.experiment, "measure");
+    assert_eq!(results.cases[1].experiment, Experiment::Ring);
+    assert_eq!(results.cases[1].figures, of_rings.cases[1].figures);
+    assert_eq!(results.side.experiment, "measure");
     // The ring of two is the same case as in a run of `ring`.
     let planned = [&whole, &rings].map(|run| Planned::of(&run.header.plan));
     let case = choose(&planned, &[]).unwrap();

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use analysis::subject::{PREFIX, Published, PublishedCase, Quantity, published};
+use analysis::results::{PREFIX, Published, PublishedCase, Quantity, published};
 use anyhow::{Context, Result};
 use charts::svg;
 use clap::Args;

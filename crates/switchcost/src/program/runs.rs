@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use analysis::program::short;
 use analysis::quote::ROUGH_MARK;
-use analysis::subject::PREFIX;
+use analysis::results::PREFIX;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use rundata::run::StopReason;

@@ -30,7 +30,7 @@ const ALL: [Named; 11] = [
         schema_for!(analysis::comparison::Several)
     }),
     ("trend", "trend --json", || schema_for!(analysis::trend::Trend)),
-    ("history", "history --json", || schema_for!(Vec<analysis::subject::Published>)),
+    ("history", "history --json", || schema_for!(Vec<analysis::results::Published>)),
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
     ("profile", "profile --json", || schema_for!(profile::Profile)),
     ("top-update", "a line of top --batch=json", || schema_for!(top::Update)),

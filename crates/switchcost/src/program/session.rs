@@ -22,7 +22,7 @@ use crate::engine::launch::{LaunchError, Workers};
 use crate::engine::progress::Progress;
 use crate::engine::schedule::Course;
 use crate::engine::setting::{CurrentLoad, Here};
-use crate::engine::store::speed::{known_speed, subjects_of};
+use crate::engine::store::speed::{known_speed, results_of};
 use crate::experiments::ring::{self, RingArgs};
 
 const ARMS: [Arm; 2] = [Arm::A, Arm::B];
@@ -72,8 +72,8 @@ pub(crate) fn measure(
 }
 
 fn compare(runs: [&Run; 2], terms: Terms) -> Comparison {
-    let subjects = subjects_of(&runs);
-    Comparison::of(&subjects[0], &subjects[1], terms)
+    let sides = results_of(&runs);
+    Comparison::of(&sides[0], &sides[1], terms)
 }
 
 /// One of the two settings.

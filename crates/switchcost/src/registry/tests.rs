@@ -154,14 +154,14 @@ fn read(run: &Run) {
 
 /// What takes longer, or is made of the same figures.
 fn export(run: &Run) {
-    let (record, subject) = (Record::of(run), Subject::of_run(run));
+    let (record, results) = (Record::of(run), Results::of_run(run));
     to_json(&record).expect("JSON");
     summary::summary_csv(run).expect("CSV");
     // Of a machine that is not known there are no rows.
     let _ = history::rows(run);
     summary::markdown(run);
-    exports::go_bench(&subject);
-    exports::openmetrics(&subject);
+    exports::go_bench(&results);
+    exports::openmetrics(&results);
 }
 
 fn draw(run: &Run) {

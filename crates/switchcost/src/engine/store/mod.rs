@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use analysis::subject::PREFIX;
+use analysis::results::PREFIX;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use directories::ProjectDirs;
 use rundata::case::Sample;

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use analysis::results::{Results, cases_of, known_of_case};
 use analysis::speed::{SpeedFile, cpu_key, levels};
-use analysis::subject::{Subject, cases_of, known_of_case};
 use anyhow::{Context, Result};
 use directories::ProjectDirs;
 use rundata::experiment::Experiment;
@@ -55,30 +55,30 @@ impl Left {
 }
 
 /// Runs that are held against each other, each as its figures.
-pub(crate) fn subjects_of(runs: &[&Run]) -> Vec<Subject> {
+pub(crate) fn results_of(runs: &[&Run]) -> Vec<Results> {
     let left: Vec<Left> = runs.iter().map(|run| Left::by(run)).collect();
-    let subject = |(run, own): (&&Run, &Left)| match own.beside(&left) {
-        None => Subject::of_run(run),
-        Some(reference) => Subject::of_run(&read_by((*run).clone(), reference)),
+    let results = |(run, own): (&&Run, &Left)| match own.beside(&left) {
+        None => Results::of_run(run),
+        Some(reference) => Results::of_run(&read_by((*run).clone(), reference)),
     };
-    runs.iter().zip(&left).map(subject).collect()
+    runs.iter().zip(&left).map(results).collect()
 }
 
 /// The same of files. One that another level decides is read again: all at once may not fit into
 /// the memory.
-pub(crate) fn subjects_of_files(paths: &[&Path]) -> Vec<Result<Subject>> {
+pub(crate) fn results_of_files(paths: &[&Path]) -> Vec<Result<Results>> {
     let mut left: Vec<Left> = Vec::new();
     let first = |path: &&Path| {
         let run = super::read(path)?;
         left.push(Left::by(&run));
-        Ok((Subject::of_run(&run), left.len() - 1))
+        Ok((Results::of_run(&run), left.len() - 1))
     };
-    let read: Vec<Result<(Subject, usize)>> = paths.iter().map(first).collect();
-    let again = |(path, first): (&&Path, Result<(Subject, usize)>)| {
-        let (subject, own) = first?;
+    let read: Vec<Result<(Results, usize)>> = paths.iter().map(first).collect();
+    let again = |(path, first): (&&Path, Result<(Results, usize)>)| {
+        let (results, own) = first?;
         match left[own].beside(&left) {
-            None => Ok(subject),
-            Some(reference) => Ok(Subject::of_run(&read_by(super::read(path)?, reference))),
+            None => Ok(results),
+            Some(reference) => Ok(Results::of_run(&read_by(super::read(path)?, reference))),
         }
     };
     paths.iter().zip(read).map(again).collect()
@@ -148,7 +148,7 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
         entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
     let cases = cases_of(plan);
     let mut bytes_left = MOST_BYTES_IN_ALL;
-    let subject = |entry: Entry| {
+    let results = |entry: Entry| {
         let bytes = entry.path.metadata().ok()?.len();
         let is_small = bytes <= MOST_BYTES.min(bytes_left);
         let header = is_small.then(|| header(&entry.path).ok()).flatten()?;
@@ -162,11 +162,11 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
         bytes_left -= bytes;
         // What it was told by others is not its own.
         let known = Reference { cases: Vec::new(), ..known_now(&run) };
-        Some(Subject::of_run(&read_by(run, known)))
+        Some(Results::of_run(&read_by(run, known)))
     };
-    let subjects: Vec<Subject> =
-        recent.take(MOST_FILES).filter_map(subject).take(MOST_LAUNCHES).collect();
-    let known = (0..plan.cases.len()).map(|case| known_of_case(&subjects, case));
+    let sides: Vec<Results> =
+        recent.take(MOST_FILES).filter_map(results).take(MOST_LAUNCHES).collect();
+    let known = (0..plan.cases.len()).map(|case| known_of_case(&sides, case));
     let known: Vec<Known> = known.collect();
     if known.iter().all(|of| *of == Known::default()) { Vec::new() } else { known }
 }

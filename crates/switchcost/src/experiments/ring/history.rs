@@ -3,7 +3,7 @@
 use analysis::marked::MarkedText;
 use analysis::quote::BestEstimate;
 use analysis::record::RingRecord;
-use analysis::subject::{Published, PublishedCase, Quantity, published};
+use analysis::results::{Published, PublishedCase, Quantity, published};
 use analysis::summary::CaseSummary;
 use rundata::ring::Case;
 use rundata::words;

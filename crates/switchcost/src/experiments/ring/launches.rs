@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use analysis::estimate::Speed;
 use analysis::marked::MarkedText;
-use analysis::subject::{Subcase, Subject};
+use analysis::results::{CaseResults, Results};
 use anyhow::{Context, Result};
 use rundata::plan::Plan;
 use rundata::run::{Launch, Run};
@@ -19,7 +19,7 @@ use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::Here;
-use crate::engine::store::speed::subjects_of;
+use crate::engine::store::speed::results_of;
 use crate::report::output::print_fitted;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::Table;
@@ -62,8 +62,8 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
 
 /// Each launch's figures and all of them together.
 fn text(runs: &[(Run, Option<PathBuf>)]) -> Printout {
-    let subjects = subjects_of(&runs.iter().map(|(run, _)| run).collect::<Vec<_>>());
-    let (Some((first, _)), Some(all)) = (runs.first(), Subject::of_launches(subjects)) else {
+    let sides = results_of(&runs.iter().map(|(run, _)| run).collect::<Vec<_>>());
+    let (Some((first, _)), Some(all)) = (runs.first(), Results::of_launches(sides)) else {
         return Printout::default();
     };
     let confidence = first.header.plan.stopping.confidence;
@@ -89,7 +89,7 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> Printout {
     printout![heading, format!(", {many} launches\n\n"), table, legend]
 }
 
-fn row(case: &Subcase, launch_scatter: f64) -> [MarkedText; 6] {
+fn row(case: &CaseResults, launch_scatter: f64) -> [MarkedText; 6] {
     let dash = || "-".to_string();
     let first = case.figures.first_key_value();
     let launches = first.map_or(&[][..], |(_, values)| values.launches());

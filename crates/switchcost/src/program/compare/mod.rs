@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use analysis::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
-use analysis::subject::{Origin, PREFIX, Published, Subject};
+use analysis::results::{Origin, PREFIX, Published, Results};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, Command};
 use rundata::run::Arm;
@@ -16,7 +16,7 @@ use crate::base::values::{Destination, each_once, share};
 use crate::documents::history::find_published;
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::Taken;
-use crate::engine::store::speed::{subjects_of, subjects_of_files};
+use crate::engine::store::speed::{results_of, results_of_files};
 use crate::engine::store::{self, Entry, Folder, header};
 use crate::experiments::ring::RingArgs;
 use crate::program::report::drawn::Drawn;
@@ -144,7 +144,7 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         return measured(args, prefixes, terms);
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
-    let (named, subjects) = find(&names)?;
+    let (named, sides) = find(&names)?;
     check_apart(&names, &named, args)?;
     let drawn = || {
         let mut drawn: Vec<Drawn> = Vec::new();
@@ -153,17 +153,17 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         }
         Ok(drawn)
     };
-    if let [base, new] = &subjects[..] {
+    if let [base, new] = &sides[..] {
         let found = of_two(base, new, args, terms)?;
-        report(args, terms, &subjects, drawn)?;
+        report(args, terms, &sides, drawn)?;
         return exit_code(&found, args);
     }
-    let subjects: Vec<_> = names.into_iter().cloned().zip(subjects).collect();
-    check_different(&subjects)?;
-    let found = Several::of(&subjects, terms);
+    let sides: Vec<_> = names.into_iter().cloned().zip(sides).collect();
+    check_different(&sides)?;
+    let found = Several::of(&sides, terms);
     table::write_several(&found, args)?;
-    let subjects: Vec<Subject> = subjects.into_iter().map(|(_, subject)| subject).collect();
-    report(args, terms, &subjects, drawn)?;
+    let sides: Vec<Results> = sides.into_iter().map(|(_, results)| results).collect();
+    report(args, terms, &sides, drawn)?;
     if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
 }
 
@@ -171,18 +171,18 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
 fn report(
     args: &CompareArgs,
     terms: Terms,
-    subjects: &[Subject],
+    sides: &[Results],
     drawn: impl FnOnce() -> Result<Vec<Drawn>>,
 ) -> Result<()> {
     let Some(to) = &args.report else { return Ok(()) };
-    report::compared(drawn()?, subjects, terms, to).context("the report is not written")?;
+    report::compared(drawn()?, sides, terms, to).context("the report is not written")?;
     match to {
         Destination::File(path) => table::say(format!("report: {}\n", path.display()), args),
         Destination::Stdout => Ok(()),
     }
 }
 
-fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Result<Comparison> {
+fn of_two(base: &Results, new: &Results, args: &CompareArgs, terms: Terms) -> Result<Comparison> {
     let is_run = matches!(base.side.origin, Origin::Run { .. });
     if args.fail_above.is_some() && is_run && base.side.is_same_run(&new.side) {
         return Err(usage(format!(
@@ -202,7 +202,7 @@ fn of_two(base: &Subject, new: &Subject, args: &CompareArgs, terms: Terms) -> Re
 }
 
 /// That they have no case in common, and by which setting they could be compared.
-fn nothing_in_both(base: &Subject, new: &Subject, terms: Terms) -> String {
+fn nothing_in_both(base: &Results, new: &Results, terms: Terms) -> String {
     let pairs = |across: &&Across| {
         check_across(**across, base, new).is_ok()
             && !Comparison::of(base, new, Terms { across: Some(**across), ..terms })
@@ -212,7 +212,7 @@ fn nothing_in_both(base: &Subject, new: &Subject, terms: Terms) -> String {
     let Some(across) = Across::ALL.iter().find(pairs) else {
         return "the runs have no case in common: nothing was compared".to_string();
     };
-    let value = |of: &Subject| {
+    let value = |of: &Results| {
         of.cases.iter().find_map(|case| case.label(across.name())).map(str::to_string)
     };
     let values = value(base).zip(value(new));
@@ -255,7 +255,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<Exi
         };
         Ok(runs.iter().enumerate().map(run).collect())
     };
-    report(args, terms, &subjects_of(&runs_of), drawn)?;
+    report(args, terms, &results_of(&runs_of), drawn)?;
     let code = exit_code(&found, args)?;
     // That something is slower is true whatever else failed.
     if !runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
@@ -305,7 +305,7 @@ fn check_apart(names: &[&String], named: &[Named], args: &CompareArgs) -> Result
 }
 
 /// The sides of these names. Runs of one CPU are all read by the lowest level that they know of it.
-fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Subject>)> {
+fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
     let named = names.iter().map(|names| named(names));
     let named = named.collect::<Result<Vec<_>>>()?;
     let paths = named.iter().flat_map(|named| match named {
@@ -313,17 +313,17 @@ fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Subject>)> {
         Named::Runs(paths) => paths,
     });
     let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
-    let runs = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
+    let runs = results_of_files(&paths).into_iter().collect::<Result<Vec<Results>>>()?;
     let mut runs = runs.into_iter();
     let side = |(names, named): (&&String, &Named)| match named {
-        Named::Published(machine) => Ok(machine.subject()),
+        Named::Published(machine) => Ok(machine.results()),
         Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
     };
-    let mut subjects = names.iter().zip(&named).map(side).collect::<Result<Vec<_>>>()?;
-    for (typed, subject) in names.iter().zip(&mut subjects) {
-        subject.side.label = report::label(typed);
+    let mut sides = names.iter().zip(&named).map(side).collect::<Result<Vec<_>>>()?;
+    for (typed, results) in names.iter().zip(&mut sides) {
+        results.side.label = report::label(typed);
     }
-    Ok((named, subjects))
+    Ok((named, sides))
 }
 
 /// The published machine of that name, or the runs of these names, with a comma between each two:
@@ -347,17 +347,17 @@ fn named(names: &str) -> Result<Named> {
     Ok(Named::Runs(each_once(paths)))
 }
 
-fn side(names: &str, subjects: Vec<Subject>) -> Result<Subject> {
-    let first = subjects.first().map(|subject| subject.side.experiment.clone());
+fn side(names: &str, sides: Vec<Results>) -> Result<Results> {
+    let first = sides.first().map(|results| results.side.experiment.clone());
     let is_list = names.contains(',');
-    let other = subjects.iter().find(|of| Some(&of.side.experiment) != first.as_ref());
+    let other = sides.iter().find(|of| Some(&of.side.experiment) != first.as_ref());
     if let Some((other, first)) = other.zip(first).filter(|_| is_list) {
         return Err(usage(format!(
             "{names}: {} is a run of {}, {} of {first}: launches on one side are of one experiment",
-            other.side.name, other.side.experiment, subjects[0].side.name
+            other.side.name, other.side.experiment, sides[0].side.name
         )));
     }
-    Subject::of_runs(subjects).context("no run was named")
+    Results::of_runs(sides).context("no run was named")
 }
 
 /// Which half of a session a run is, if it is one.
@@ -379,11 +379,11 @@ fn launches_of(found: Entry) -> Result<Vec<PathBuf>> {
 }
 
 /// Of several runs each is there once, and was measured.
-fn check_different(subjects: &[(String, Subject)]) -> Result<()> {
-    for (index, (name, subject)) in subjects.iter().enumerate() {
-        let side = &subject.side;
+fn check_different(sides: &[(String, Results)]) -> Result<()> {
+    for (index, (name, results)) in sides.iter().enumerate() {
+        let side = &results.side;
         if let Some((first, _)) =
-            subjects[..index].iter().find(|(_, other)| other.side.is_same_run(side))
+            sides[..index].iter().find(|(_, other)| other.side.is_same_run(side))
         {
             return Err(usage(format!("{first} and {name} are the same run ({})", side.name)));
         }
@@ -398,11 +398,11 @@ fn check_different(subjects: &[(String, Subject)]) -> Result<()> {
 
 /// A setting to compare across has one value on each side: else it is open which belong to each
 /// other.
-fn check_across(across: Across, base: &Subject, new: &Subject) -> Result<()> {
-    for subject in [base, new] {
-        let values = each_once(subject.cases.iter().filter_map(|case| case.label(across.name())));
+fn check_across(across: Across, base: &Results, new: &Results) -> Result<()> {
+    for results in [base, new] {
+        let values = each_once(results.cases.iter().filter_map(|case| case.label(across.name())));
         if values.len() > 1 {
-            let (name, all) = (&subject.side.name, values.join(", "));
+            let (name, all) = (&results.side.name, values.join(", "));
             return Err(usage(format!(
                 "--across {across}: {name} has several ({all}): measure one in each run \
                  (--{across})"

@@ -8,7 +8,7 @@ use analysis::comparison::{
 };
 use analysis::marked::{MarkedText, SpanRole};
 use analysis::measures::{self, MeasurePair};
-use analysis::subject::{Origin, Quantity, Side};
+use analysis::results::{Origin, Quantity, Side};
 use anyhow::{Context, Result};
 use rundata::machine::Difference;
 use rundata::words;

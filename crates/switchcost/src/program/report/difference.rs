@@ -2,7 +2,7 @@
 //! case on top.
 
 use analysis::comparison::{Change, Comparison, Terms};
-use analysis::subject::{Quantity, Subject};
+use analysis::results::{Quantity, Results};
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 
 use super::questions::DIFFERENCE;
@@ -91,8 +91,8 @@ impl LeftOut {
 
 /// Each run by its place and its letter, the first one being what the others are compared with.
 /// None where they have no case in common.
-pub(super) fn of(subjects: &[(usize, String, &Subject)], terms: Terms) -> Option<Difference> {
-    let ((_, base, first), others) = subjects.split_first()?;
+pub(super) fn of(sides: &[(usize, String, &Results)], terms: Terms) -> Option<Difference> {
+    let ((_, base, first), others) = sides.split_first()?;
     // The intervals of all runs hold together (Bonferroni), as those of one do.
     let confidence = 1.0 - (1.0 - terms.confidence) / others.len().max(1) as f64;
     let terms = Terms { confidence, ..terms };

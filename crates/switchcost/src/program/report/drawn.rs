@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use analysis::noise::NoiseVerdict;
-use analysis::subject::{Origin, Published, PublishedCase, Subcase, Subject};
+use analysis::results::{CaseResults, Origin, Published, PublishedCase, Results};
 use anyhow::Result;
 use charts::{Figure, clean};
 use rundata::experiment::Experiment;
@@ -83,18 +83,18 @@ impl Drawn {
 
     /// A run with its record, the `index`th of the report; `path` is where it is stored.
     pub(crate) fn of_run(run: &Run, record: &Record, path: Option<&Path>, index: usize) -> Self {
-        let subject = Subject::of_run(run);
+        let results = Results::of_run(run);
         let figures = record.figures(run, index);
         let header = &run.header;
         let day = header.started.split('T').next().unwrap_or(&header.started);
-        let facts = facts(&subject, &header.invocation);
+        let facts = facts(&results, &header.invocation);
         let Plan { experiment, cases, seed, .. } = &header.plan;
         let machine = known(&facts, &["machine", "kernel"]);
         let (cases, rounds) =
             (counted(cases.len(), "case"), counted(run.rounds() as usize, "round"));
         let caption = format!("{machine}, {day}; {experiment}: {cases}, {rounds}, seed {seed}");
         Self {
-            title: format!("{}, {day}", subject.side.experiment),
+            title: format!("{}, {day}", results.side.experiment),
             experiment: Some(*experiment),
             of_run: Some(*experiment),
             part: 0,
@@ -102,7 +102,7 @@ impl Drawn {
             path: path.map(Path::to_path_buf),
             headline: record.headline().into(),
             tiles: record.tiles(),
-            noise: subject.noise,
+            noise: results.noise,
             text: Some(record.text(run, path, View::ALL).text(Layout::UNBROKEN).into()),
             caption: clean(&caption),
             unfinished: run.unfinished(),
@@ -173,27 +173,27 @@ fn known(facts: &[(&'static str, String)], names: &[&str]) -> String {
     facts.iter().map(fact).collect::<Vec<String>>().join(", ")
 }
 
-fn facts(subject: &Subject, invocation: &[String]) -> Vec<(&'static str, String)> {
-    let machine = &subject.machine;
+fn facts(results: &Results, invocation: &[String]) -> Vec<(&'static str, String)> {
+    let machine = &results.machine;
     let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
     // What stands at all cases, each once.
     let each = |name: &str| {
-        let of = |case: &Subcase| {
+        let of = |case: &CaseResults| {
             let mut all = case.labels.iter().chain(&case.details);
             all.find(|(known, _)| known == name).map(|(_, value)| value.clone())
         };
-        let all: BTreeSet<String> = subject.cases.iter().filter_map(of).collect();
+        let all: BTreeSet<String> = results.cases.iter().filter_map(of).collect();
         all.into_iter().collect::<Vec<_>>().join(", ")
     };
     let cpu = machine.cpu_name().map_or("unknown CPU".to_string(), Clone::clone);
     let mut facts = vec![("machine", cpu), ("kernel", format!("Linux {kernel}"))];
     facts.extend(["policy", "placement", "CPU"].map(|name| (name, each(name))));
-    if let Origin::Run { started, build, .. } = &subject.side.origin {
+    if let Origin::Run { started, build, .. } = &results.side.origin {
         facts.push(("measured", started.clone()));
         facts.push(("by", page::build_words(build)));
     }
     facts.push(("command", invocation.join(" ")));
-    facts.push(("run", subject.side.name.clone()));
+    facts.push(("run", results.side.name.clone()));
     facts.retain(|(_, what)| !what.is_empty());
     facts
 }

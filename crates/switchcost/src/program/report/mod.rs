@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use analysis::comparison::{LIMIT, Terms, Wanted};
-use analysis::subject::{PREFIX, Subject, published};
+use analysis::results::{PREFIX, Results, published};
 use anyhow::{Context, Result};
 use charts::{Figure, Page, png, svg, together};
 use clap::Args;
@@ -20,7 +20,7 @@ use crate::base::values::Destination;
 use crate::documents::history::find_published;
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::store::find_all;
-use crate::engine::store::speed::subjects_of_files;
+use crate::engine::store::speed::results_of_files;
 use crate::registry::{self, Record};
 use crate::report::figures::published::{is_one_published_figure, with_published};
 use crate::report::figures::{COST_BY_ARRAY, RING_COST};
@@ -135,16 +135,16 @@ pub(crate) fn write(runs: Vec<Drawn>, lead: &str, to: &Destination) -> Result<()
     Report { runs, lead, difference: None, has_published: false }.write(to)
 }
 
-/// Writes the report of what is compared with the first: what differs stands first. `subjects` are
+/// Writes the report of what is compared with the first: what differs stands first. `sides` are
 /// of these runs, in their order.
 pub(crate) fn compared(
     runs: Vec<Drawn>,
-    subjects: &[Subject],
+    sides: &[Results],
     terms: Terms,
     to: &Destination,
 ) -> Result<()> {
     let first = letters(&runs).into_iter().enumerate().filter(|(index, _)| runs[*index].part == 0);
-    let named = first.zip(subjects);
+    let named = first.zip(sides);
     let named: Vec<_> = named.map(|((index, name), of)| (index, name, of)).collect();
     let difference = difference::of(&named, terms);
     Report { runs, lead: None, difference, has_published: false }.write(to)
@@ -190,13 +190,13 @@ fn difference(runs: &[Drawn], typed: &[(PathBuf, &String)]) -> Result<Option<Dif
         return Ok(None);
     }
     let paths: Vec<&Path> = alike.iter().map(|(.., path)| *path).collect();
-    let mut subjects = subjects_of_files(&paths).into_iter().collect::<Result<Vec<Subject>>>()?;
-    for (path, subject) in paths.iter().zip(&mut subjects) {
+    let mut sides = results_of_files(&paths).into_iter().collect::<Result<Vec<Results>>>()?;
+    for (path, results) in paths.iter().zip(&mut sides) {
         let typed = typed.iter().find(|(known, _)| known == path);
-        subject.side.label = typed.map_or_else(String::new, |(_, typed)| label(typed));
+        results.side.label = typed.map_or_else(String::new, |(_, typed)| label(typed));
     }
-    let named = alike.into_iter().zip(&subjects);
-    let named: Vec<_> = named.map(|((index, name, _), subject)| (index, name, subject)).collect();
+    let named = alike.into_iter().zip(&sides);
+    let named: Vec<_> = named.map(|((index, name, _), results)| (index, name, results)).collect();
     let terms =
         Terms { limit: LIMIT, confidence: CONFIDENCE, wanted: Wanted::Switch, across: None };
     Ok(difference::of(&named, terms))

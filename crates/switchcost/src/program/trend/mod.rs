@@ -17,7 +17,7 @@ use clap::Args;
 
 use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
-use crate::engine::store::speed::subjects_of_files;
+use crate::engine::store::speed::results_of_files;
 use crate::engine::store::{Folder, header};
 use crate::report::output::{Tables, check_place};
 use crate::report::page::ReportOutput;
@@ -117,15 +117,15 @@ fn found(args: &TrendArgs) -> Result<Trend> {
     let case = choose(&plans, &words).map_err(usage)?;
     let having = files.into_iter().zip(&plans).filter(|(_, plan)| plan.has(&case));
     let having: Vec<&Path> = having.map(|(file, _)| file.as_path()).collect();
-    let mut subjects = Vec::new();
-    for (file, subject) in having.iter().zip(subjects_of_files(&having)) {
-        match subject {
-            Ok(subject) => subjects.push(subject),
+    let mut sides = Vec::new();
+    for (file, results) in having.iter().zip(results_of_files(&having)) {
+        match results {
+            Ok(results) => sides.push(results),
             Err(error) => unread.push((name(file), format!("{error:#}"))),
         }
     }
     let terms = Terms { cost: args.cost, by: args.by, limit: args.fail_above };
-    let mut found = Trend::of(&case, &subjects, terms);
+    let mut found = Trend::of(&case, &sides, terms);
     if !unread.is_empty() {
         let runs = unread.into_iter().map(|(name, _)| name).collect();
         found.left_out.push(LeftOut { why: "cannot be read".to_string(), runs });

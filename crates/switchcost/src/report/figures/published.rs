@@ -1,7 +1,7 @@
 //! Figures that others have published, in the axes of ours.
 
 use analysis::published::{hines2000, li2007};
-use analysis::subject::{Published, PublishedCase, Quantity};
+use analysis::results::{Published, PublishedCase, Quantity};
 use charts::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
 use rundata::ring::{Case, Work};
 use rundata::words;

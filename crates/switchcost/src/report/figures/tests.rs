@@ -2,7 +2,7 @@
 //! use them too.
 
 use analysis::estimate::{Estimate, Speed};
-use analysis::subject::published;
+use analysis::results::published;
 use charts::{Figure, Known, Point, Role, Scale, Series, together};
 use rundata::experiment::Experiment;
 use rundata::machine::{Cache, CacheKind};

@@ -1,37 +1,37 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use analysis::measures::{self, Measure};
-use analysis::subject::{Measured, Origin, Quantity, Subcase, Subject, Values};
+use analysis::results::{CaseResults, Measured, Origin, Quantity, Results, Values};
 use charts::{clean, is_obeyed, printable};
 use rundata::experiment::Experiment;
 
 /// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a
 /// line for each case and round. Samples of one round share a worker and are no repetitions of each
 /// other, so that a line is a round: its median, over all its hops.
-pub(crate) fn go_bench(subject: &Subject) -> Vec<u8> {
+pub(crate) fn go_bench(results: &Results) -> Vec<u8> {
     // benchstat compares only what has the same configuration: what may differ between two runs
     // that are compared stands in a remark, which it passes over.
-    let mut text = format!("# run: {}\n", clean(&subject.side.name));
-    if let Some(release) = subject.machine.kernel.release.known() {
+    let mut text = format!("# run: {}\n", clean(&results.side.name));
+    if let Some(release) = results.machine.kernel.release.known() {
         text += &format!("# kernel: {}\n", clean(release));
     }
-    if let Some(ghz) = subject.clock_ghz {
+    if let Some(ghz) = results.clock_ghz {
         text += &format!("# clock: {ghz:.2} GHz\n");
     }
     // What `go test` prints too.
     text += "goos: linux\n";
-    let target = target(subject);
+    let target = target(results);
     if let Some(target) = target {
         text += &format!("goarch: {}\n", go_architecture(target));
     }
     text += "pkg: switchcost\n";
-    if let Some(cpu) = subject.machine.cpu_name() {
+    if let Some(cpu) = results.machine.cpu_name() {
         text += &format!("cpu: {}\n", clean(cpu));
     }
     text += "Unit ns/switch better=lower\nUnit cpu-ns/op better=lower\n";
     text += "Unit cycles/switch better=lower\nUnit cycles/op better=lower\n\n";
-    let cpus = subject.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
-    for case in &subject.cases {
+    let cpus = results.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
+    for case in &results.cases {
         let name = benchmark(case);
         for (round, iterations) in &case.iterations {
             let figures = case.figures.iter();
@@ -71,8 +71,8 @@ fn in_round(
 }
 
 /// What a run's program was built for.
-fn target(subject: &Subject) -> Option<&str> {
-    match &subject.side.origin {
+fn target(results: &Results) -> Option<&str> {
+    match &results.side.origin {
         Origin::Run { build, .. } => Some(&build.target),
         Origin::Publication { .. } => None,
     }
@@ -96,7 +96,7 @@ fn go_architecture(target: &str) -> &str {
 }
 
 /// `BenchmarkRing/members=2/kind=process/...`. A name is one word; `/` parts its labels.
-fn benchmark(case: &Subcase) -> String {
+fn benchmark(case: &CaseResults) -> String {
     let experiment = match case.label("members").is_some() {
         true if case.experiment == Experiment::Response => "ring",
         _ => case.experiment.name(),
@@ -129,13 +129,13 @@ type Labels = Vec<(String, String)>;
 /// OpenMetrics text (github.com/prometheus/OpenMetrics, version 1.0), of gauges only: what the
 /// textfile collector of node_exporter reads, which parses Prometheus' older format, is then the
 /// same text; it takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
-pub(crate) fn openmetrics(subject: &Subject) -> Vec<u8> {
-    openmetrics_with(subject, measures::exported())
+pub(crate) fn openmetrics(results: &Results) -> Vec<u8> {
+    openmetrics_with(results, measures::exported())
 }
 
 /// Returns the text with gauges of these measures.
 fn openmetrics_with(
-    subject: &Subject,
+    results: &Results,
     exported: impl Iterator<Item = &'static Measure>,
 ) -> Vec<u8> {
     let mut text = String::new();
@@ -154,44 +154,44 @@ fn openmetrics_with(
     };
     for of in Quantity::ALL {
         let (name, help) = (of.metric(), of.meaning());
-        let seconds = told(subject, |case| {
+        let seconds = told(results, |case| {
             Some(launch(case, of)?.estimate?.quote_cost().ok()?.value() / 1e9)
         });
         family(&format!("{name}_seconds"), "seconds", &format!("{help}."), seconds);
-        let cycles = told(subject, |case| {
-            Some(launch(case, of)?.cycles(target(subject)?)?.quote_cost().ok()?.value())
+        let cycles = told(results, |case| {
+            Some(launch(case, of)?.cycles(target(results)?)?.quote_cost().ok()?.value())
         });
         let help = format!("{help}, in cycles of the core's clock.");
         family(&format!("{name}_cycles"), "cycles", &help, cycles);
     }
     for measure in exported {
         let name = format!("switchcost_{}", measure.id);
-        let values = told(subject, |case| (measure.read)(case.summary.as_deref()?).number());
+        let values = told(results, |case| (measure.read)(case.summary.as_deref()?).number());
         family(&name, "", &format!("{}.", capitalized(measure.meaning)), values);
     }
-    let clock = told(subject, |case| {
-        let target = target(subject)?;
+    let clock = told(results, |case| {
+        let target = target(results)?;
         Some(case.figures.values().find_map(|values| clock_ghz(values, target))? * 1e9)
     });
     let help = "The core's clock that the figures of a case are at.";
     family("switchcost_clock_hertz", "hertz", help, clock);
-    let why = |case: &Subcase| {
+    let why = |case: &CaseResults| {
         let (of, _) = case.figures.first_key_value()?;
         let why = launch(case, *of)?.estimate?.quote_cost().err()?.reason();
         Some(([&about_case(case)[..], &[("why".to_string(), why)]].concat(), 1.0))
     };
-    let not_quotable = subject.cases.iter().filter_map(why).collect();
+    let not_quotable = results.cases.iter().filter_map(why).collect();
     let help = "Cases that were measured and have no figure, and why.";
     family("switchcost_not_quotable", "", help, not_quotable);
-    let rounds = told(subject, |case| Some(case.figures.values().next()?.by_round()?.len() as f64));
+    let rounds = told(results, |case| Some(case.figures.values().next()?.by_round()?.len() as f64));
     family("switchcost_rounds", "", "Rounds behind a case.", rounds);
-    let spread = subject.noise.as_ref().and_then(|noise| noise.round_spread);
+    let spread = results.noise.as_ref().and_then(|noise| noise.round_spread);
     let help = "Scatter of the figures from round to round.";
-    let about = || about(&subject.side.experiment);
+    let about = || about(&results.side.experiment);
     let spread = spread.map(|spread| (about(), spread)).into_iter().collect();
     family("switchcost_round_spread_ratio", "ratio", help, spread);
     let help = "The run that these figures are from.";
-    let described = [about(), described(subject)].concat();
+    let described = [about(), described(results)].concat();
     family("switchcost_run_info", "", help, vec![(described, 1.0)]);
     text.push_str("# EOF\n");
     text.into_bytes()
@@ -203,32 +203,32 @@ fn about(experiment: &str) -> Labels {
     vec![("experiment".to_string(), experiment.to_string())]
 }
 
-fn about_case(case: &Subcase) -> Labels {
+fn about_case(case: &CaseResults) -> Labels {
     [about(case.experiment.name()), case.labels.clone()].concat()
 }
 
 /// What a run says of a figure of a case.
-fn launch(case: &Subcase, of: Quantity) -> Option<&Measured> {
+fn launch(case: &CaseResults, of: Quantity) -> Option<&Measured> {
     case.figures.get(&of)?.launches().first()
 }
 
 /// The cases that have a figure, with it.
-fn told(subject: &Subject, of: impl Fn(&Subcase) -> Option<f64>) -> Vec<(Labels, f64)> {
-    let told = |case: &Subcase| {
+fn told(results: &Results, of: impl Fn(&CaseResults) -> Option<f64>) -> Vec<(Labels, f64)> {
+    let told = |case: &CaseResults| {
         let value = of(case).filter(|value| value.is_finite())?;
         Some((about_case(case), value))
     };
-    subject.cases.iter().filter_map(told).collect()
+    results.cases.iter().filter_map(told).collect()
 }
 
 /// By the names that these facts have in tables of Python and datasets.
-fn described(subject: &Subject) -> Labels {
-    let mut all = vec![("run", &subject.side.name)];
-    if let Origin::Run { started, build, .. } = &subject.side.origin {
+fn described(results: &Results) -> Labels {
+    let mut all = vec![("run", &results.side.name)];
+    if let Origin::Run { started, build, .. } = &results.side.origin {
         all.extend([("started", started), ("build_version", &build.version)]);
     }
-    all.extend(subject.machine.cpu_name().map(|name| ("cpu_model", name)));
-    all.extend(subject.machine.kernel.release.known().map(|release| ("kernel_release", release)));
+    all.extend(results.machine.cpu_name().map(|name| ("cpu_model", name)));
+    all.extend(results.machine.kernel.release.known().map(|release| ("kernel_release", release)));
     all.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }
 
@@ -255,10 +255,10 @@ mod tests {
 
     /// The stored run of rings as if it had been at full speed and 2 GHz, a quantum of 21,600
     /// cycles; the hop of the ring of four may not be quoted.
-    fn at_two_ghz() -> Subject {
-        let mut subject = Subject::of_run(&fixture());
+    fn at_two_ghz() -> Results {
+        let mut results = Results::of_run(&fixture());
         let clock = Some(AtClock { quantum_ns: 10_800.0, elasticity: None, known: None });
-        for case in &mut subject.cases {
+        for case in &mut results.cases {
             let is_open = case.label("members") == Some("4");
             for of in [Quantity::NsPerSwitchAboveSolo, Quantity::NsPerHop] {
                 let Some(Values::Measured(launches)) = case.figures.get_mut(&of) else { continue };
@@ -272,7 +272,7 @@ mod tests {
                 launches[0].clock = clock;
             }
         }
-        subject
+        results
     }
 
     /// The words behind a line's name and iterations, of the lines that have such a label.
@@ -314,18 +314,18 @@ mod tests {
         assert_eq!(value("switchcost_hop_cycles", "4"), None);
         assert_eq!(value("switchcost_clock_hertz", "2"), Some(2e9));
         assert!(!text.contains("cpu_cycles"), "{text}");
-        let plain = String::from_utf8(openmetrics(&Subject::of_run(&fixture()))).unwrap();
+        let plain = String::from_utf8(openmetrics(&Results::of_run(&fixture()))).unwrap();
         assert!(!plain.contains("_cycles") && !plain.contains("_hertz"), "{plain}");
     }
 
     #[test]
     fn a_collector_gets_exported_measures() {
-        let subject = Subject::of_run(&fixture());
-        let text = openmetrics_with(&subject, [&measures::NS_PER_HOP].into_iter());
+        let results = Results::of_run(&fixture());
+        let text = openmetrics_with(&results, [&measures::NS_PER_HOP].into_iter());
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("# HELP switchcost_ns_per_hop Time of a hop.\n"), "{text}");
         let mut lines = text.lines().filter(|line| line.starts_with("switchcost_ns_per_hop{"));
-        for case in &subject.cases {
+        for case in &results.cases {
             let hop = case.summary.as_ref().unwrap().ns_per_hop.unwrap();
             let line = lines.next().unwrap();
             assert!(line.ends_with(&format!("}} {}", hop.value)), "{line}");

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use analysis::published::modern::{Row, What};
 use analysis::quote::QuotedFigure;
-use analysis::subject::{Quantity, Subcase, Subject};
+use analysis::results::{CaseResults, Quantity, Results};
 use anyhow::{Context, Result};
 use rundata::machine::{CpuModel, Machine};
 use rundata::placement::Placement;
@@ -17,11 +17,11 @@ use super::columns::Columns;
 
 /// Rings of processes on one CPU, and calls, with each figure that may be quoted.
 pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
-    let (subject, blank) = (Subject::of_run(run), blank(run)?);
+    let (results, blank) = (Results::of_run(run), blank(run)?);
     let mut rows = Vec::new();
-    for subcase in &subject.cases {
-        let Some(row) = of_case(run, subcase.number, &blank) else { continue };
-        for (what, figure) in figures(subcase, row.what) {
+    for case_results in &results.cases {
+        let Some(row) = of_case(run, case_results.number, &blank) else { continue };
+        for (what, figure) in figures(case_results, row.what) {
             // Of a working set the switch alone: its hop is mostly the walk.
             if what == What::Hop && row.array_bytes.is_some() {
                 continue;
@@ -127,9 +127,9 @@ fn of_case(run: &Run, number: usize, blank: &Row) -> Option<Row> {
 }
 
 /// What may be quoted of a case; `trial` is what it is if it is no ring.
-fn figures(subcase: &Subcase, trial: What) -> Vec<(What, QuotedFigure)> {
+fn figures(case_results: &CaseResults, trial: What) -> Vec<(What, QuotedFigure)> {
     let told = |(of, what): (Quantity, What)| {
-        let estimate = subcase.figures.get(&of)?.launches().first()?.estimate?;
+        let estimate = case_results.figures.get(&of)?.launches().first()?.estimate?;
         Some((what, estimate.quote_cost().ok()?))
     };
     let all = [

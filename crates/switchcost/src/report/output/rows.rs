@@ -1,7 +1,7 @@
 //! All that a dataset of many runs takes of one, in a line of JSON: each estimate is computed once.
 
 use analysis::noise::NoiseVerdict;
-use analysis::subject::Subject;
+use analysis::results::Results;
 use anyhow::{Context, Result};
 use rundata::run::{End, Header, Run};
 use serde::Serialize;
@@ -41,16 +41,16 @@ pub(crate) fn line(run: Result<Run>) -> Result<Vec<u8>> {
 }
 
 fn rows(run: &Run) -> Result<Vec<u8>> {
-    let subject = Subject::of_run(run);
-    let summary = summary::summary_of(run, &subject)?;
+    let results = Results::of_run(run);
+    let summary = summary::summary_of(run, &results)?;
     let mut samples = Vec::new();
     csv::samples_without_slices(run, &mut samples)?;
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).context("not UTF-8");
     told(&Rows {
         header: &run.header,
         end: run.end.as_ref(),
-        speed: subject.clock_ghz.map(|clock_ghz| Clock { clock_ghz }).into_iter().collect(),
-        noise: subject.noise,
+        speed: results.clock_ghz.map(|clock_ghz| Clock { clock_ghz }).into_iter().collect(),
+        noise: results.noise,
         summary: text(summary)?,
         samples: text(samples)?,
     })

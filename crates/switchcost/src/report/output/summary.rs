@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::estimate::Estimate;
 use analysis::measures::{self, Measure, Value};
-use analysis::subject::{Measured, Quantity, Subcase, Subject};
+use analysis::results::{CaseResults, Measured, Quantity, Results};
 use anyhow::Result;
 use charts::clean;
 use rundata::run::{Header, Run};
@@ -15,11 +15,11 @@ use super::columns::Columns;
 use super::declarations::COLUMNS;
 
 /// The figure that stands for a case, of which a run has one estimate.
-fn figure(case: &Subcase) -> Option<(Quantity, Estimate)> {
+fn figure(case: &CaseResults) -> Option<(Quantity, Estimate)> {
     Some((*case.figures.first_key_value()?.0, launch(case)?.estimate?))
 }
 
-fn launch(case: &Subcase) -> Option<&Measured> {
+fn launch(case: &CaseResults) -> Option<&Measured> {
     case.figures.first_key_value()?.1.launches().first()
 }
 
@@ -27,13 +27,13 @@ fn launch(case: &Subcase) -> Option<&Measured> {
 const LOWEST_PRIORITY: &str = "1";
 
 /// Returns a key for each case: unique within the run, and the same on every host, as titles are not.
-fn keys(cases: &[Subcase]) -> Vec<String> {
+fn keys(cases: &[CaseResults]) -> Vec<String> {
     let mut counts = BTreeMap::new();
     for case in cases {
         *counts.entry(key(case)).or_insert(0) += 1;
     }
     let mut keys = BTreeSet::new();
-    let mut unique = |case: &Subcase| {
+    let mut unique = |case: &CaseResults| {
         let mut key = key(case);
         if counts[&key] > 1 {
             for (name, value) in &case.details {
@@ -48,7 +48,7 @@ fn keys(cases: &[Subcase]) -> Vec<String> {
     cases.iter().map(&mut unique).collect()
 }
 
-fn key(case: &Subcase) -> String {
+fn key(case: &CaseResults) -> String {
     let mut key = case.experiment.to_string();
     for (name, value) in &case.labels {
         key += &format!(" {name}={value}");
@@ -60,20 +60,20 @@ fn key(case: &Subcase) -> String {
 }
 
 /// Returns the priority of a case under a real-time policy.
-fn priority(case: &Subcase) -> Option<&str> {
+fn priority(case: &CaseResults) -> Option<&str> {
     let (_, value) = case.details.iter().find(|(name, _)| name == "real-time priority")?;
     Some(value.as_str()).filter(|value| *value != "0")
 }
 
 /// One row a case; the guide lists the columns with their units.
 pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
-    summary_of(run, &Subject::of_run(run))
+    summary_of(run, &Results::of_run(run))
 }
 
 /// A row of the table of cases.
 pub(crate) struct CaseRow<'a> {
     pub(super) header: &'a Header,
-    pub(super) case: &'a Subcase,
+    pub(super) case: &'a CaseResults,
     pub(super) key: &'a str,
 }
 
@@ -115,17 +115,17 @@ impl CaseRow<'_> {
     }
 }
 
-pub(super) fn summary_of(run: &Run, subject: &Subject) -> Result<Vec<u8>> {
-    cases_csv(run, subject, measures::exported())
+pub(super) fn summary_of(run: &Run, results: &Results) -> Result<Vec<u8>> {
+    cases_csv(run, results, measures::exported())
 }
 
 /// Returns the declared columns of cases, and those of these measures behind them.
 fn cases_csv(
     run: &Run,
-    subject: &Subject,
+    results: &Results,
     exported: impl Iterator<Item = &'static Measure>,
 ) -> Result<Vec<u8>> {
-    let keys = keys(&subject.cases);
+    let keys = keys(&results.cases);
     let mut columns = Columns::<CaseRow>::new();
     for column in COLUMNS {
         if let Some(cell) = column.cell {
@@ -135,12 +135,12 @@ fn cases_csv(
     for measure in exported {
         columns = columns.known(measure.id, |row| exported_value(measure, row.case));
     }
-    let rows = subject.cases.iter().zip(&keys);
+    let rows = results.cases.iter().zip(&keys);
     columns.csv(rows.map(|(case, key)| CaseRow { header: &run.header, case, key }))
 }
 
 /// Returns what a case has of an exported measure; absent where that is not known.
-fn exported_value(measure: &Measure, case: &Subcase) -> Option<String> {
+fn exported_value(measure: &Measure, case: &CaseResults) -> Option<String> {
     match (measure.read)(case.summary.as_deref()?) {
         Value::Flag(is_set) => Some(is_set.to_string()),
         value => value.number().map(|number| number.to_string()),
@@ -154,9 +154,9 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
 
 /// Returns the table with these measures behind its other columns.
 fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static Measure>) -> Vec<u8> {
-    let subject = Subject::of_run(run);
-    let answer = |case: &&Subcase| figure(case)?.1.answer_cost().ok();
-    let note = |case: &&Subcase| match (figure(case), &case.failure) {
+    let results = Results::of_run(run);
+    let answer = |case: &&CaseResults| figure(case)?.1.answer_cost().ok();
+    let note = |case: &&CaseResults| match (figure(case), &case.failure) {
         (None, Some(failure)) => format!("not measured: {failure}"),
         (None, None) => "not measured".to_string(),
         (Some((_, of)), _) => match of.answer_cost() {
@@ -167,7 +167,7 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static Measure>) ->
             Err(why) => why.with_time_unit(),
         },
     };
-    let mut columns = Columns::<&Subcase>::new()
+    let mut columns = Columns::<&CaseResults>::new()
         .left("case", |case| clean(&case.title))
         .left("cost of", |case| figure(case).map_or("-", |(of, _)| of.in_words()))
         .or_dash("estimate", |case| Some(answer(case)?.brief_time()))
@@ -186,9 +186,9 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static Measure>) ->
     let text = format!(
         "**{}** on {}{}\n\n{}",
         escaped(run.header.called()),
-        escaped(&subject.side.machine),
+        escaped(&results.side.machine),
         run.unfinished().map_or(String::new(), |how| format!(" ({})", how.to_lowercase())),
-        columns.markdown(&subject.cases)
+        columns.markdown(&results.cases)
     );
     text.into_bytes()
 }
@@ -217,17 +217,17 @@ mod tests {
     #[test]
     fn an_exported_measure_is_the_last_column() {
         let (run, exported) = (fixture(), [&measures::NS_PER_HOP, &measures::ROUNDS]);
-        let subject = Subject::of_run(&run);
-        let csv = cases_csv(&run, &subject, exported.into_iter()).expect("CSV");
+        let results = Results::of_run(&run);
+        let csv = cases_csv(&run, &results, exported.into_iter()).expect("CSV");
         let mut expected = vec!["rounds".to_string()];
-        for case in &subject.cases {
+        for case in &results.cases {
             let summary = case.summary.as_ref().expect("a ring");
             expected.push(summary.rounds.to_string());
         }
         assert_eq!(last_cells(&csv, ","), expected);
         let markdown = markdown_with(&run, [&measures::NS_PER_HOP].into_iter());
         let cells = last_cells(&markdown, " | ");
-        let hop = subject.cases[0].summary.as_ref().and_then(|summary| summary.ns_per_hop);
+        let hop = results.cases[0].summary.as_ref().and_then(|summary| summary.ns_per_hop);
         let hop = hop.and_then(|hop| hop.quote_cost().ok()).expect("the time of a hop");
         assert_eq!(cells[..2], ["ns/hop".to_string(), words::three_digits(hop.value())]);
     }

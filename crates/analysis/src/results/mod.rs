@@ -169,14 +169,14 @@ impl Values {
 pub type Labels = Vec<(String, String)>;
 
 /// A case with its figures.
-pub struct Subcase {
+pub struct CaseResults {
     /// Its number in the plan.
     pub number: usize,
     /// The experiment that it is of: of a run of several that of its part.
     pub experiment: Experiment,
     /// In words: `ring of 64`.
     pub title: String,
-    /// By these it is paired with a case of another subject. Which CPU of a machine `same` is, and
+    /// By these it is paired with a case of other results. Which CPU of a machine `same` is, and
     /// the priority of a real-time policy, are not among them.
     pub labels: Labels,
     /// The CPUs that it ran on, and what else may differ between two cases that are paired.
@@ -193,14 +193,14 @@ pub struct Subcase {
     pub iterations: Vec<(u32, u64)>,
 }
 
-impl Subcase {
+impl CaseResults {
     /// What a label stands at.
     pub fn label(&self, name: &str) -> Option<&str> {
         self.labels.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 }
 
-/// Where a subject's figures are from.
+/// Where the figures of results are from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Origin {
@@ -255,7 +255,7 @@ impl Side {
 }
 
 /// A run or published figures.
-pub struct Subject {
+pub struct Results {
     /// What it is, and on which machine.
     pub side: Side,
     /// What its figures were measured on; of published ones nothing is known but their side's
@@ -276,10 +276,10 @@ pub struct Subject {
     /// What its file could not tell; empty for published figures.
     pub warnings: Vec<String>,
     /// Its cases.
-    pub cases: Vec<Subcase>,
+    pub cases: Vec<CaseResults>,
 }
 
-impl Subject {
+impl Results {
     /// A run with the figures of its cases. Of a run of several experiments it has the cases of
     /// all, each as in a run of its own experiment, numbered as in the whole plan.
     pub fn of_run(run: &Run) -> Self {
@@ -287,9 +287,9 @@ impl Subject {
         if plan.parts.is_empty() {
             return Self::of_experiment(run);
         }
-        let subjects: Vec<Self> =
+        let sides: Vec<Self> =
             crate::parts::part_runs(run).iter().map(Self::of_experiment).collect();
-        let verdicts = subjects
+        let verdicts = sides
             .iter()
             .filter_map(|part| Some((part.side.experiment.clone(), part.noise.clone()?)));
         let verdicts: Vec<(String, NoiseVerdict)> = verdicts.collect();
@@ -297,10 +297,10 @@ impl Subject {
         let noise = NoiseVerdict::together(named, &[]);
         let mut whole = Self::without_cases(run);
         whole.noise = Some(noise);
-        whole.clock_ghz = subjects.iter().find_map(|part| part.clock_ghz);
-        for (subject, (_, cases)) in subjects.into_iter().zip(plan.spans()) {
-            for case in subject.cases {
-                whole.cases.push(Subcase { number: cases.start + case.number, ..case });
+        whole.clock_ghz = sides.iter().find_map(|part| part.clock_ghz);
+        for (results, (_, cases)) in sides.into_iter().zip(plan.spans()) {
+            for case in results.cases {
+                whole.cases.push(CaseResults { number: cases.start + case.number, ..case });
             }
         }
         whole
@@ -355,7 +355,7 @@ impl Subject {
         }
     }
 
-    /// Several launches of one plan as one subject: each case of the first with the figures of all
+    /// Several launches of one plan as one: each case of the first with the figures of all
     /// that have it, each at its own clock. Absent without a launch.
     pub fn of_launches(launches: Vec<Self>) -> Option<Self> {
         let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
@@ -371,7 +371,7 @@ impl Subject {
             let named = |warning: &String| format!("{}: {warning}", other.side.name);
             all.warnings.extend(other.warnings.iter().map(named));
             for case in &mut all.cases {
-                let is_same = |candidate: &&Subcase| {
+                let is_same = |candidate: &&CaseResults| {
                     candidate.experiment == case.experiment && candidate.labels == case.labels
                 };
                 let same = other.cases.iter().find(is_same);
@@ -387,7 +387,7 @@ impl Subject {
         Some(all)
     }
 
-    /// Runs of one experiment or several as one subject: launches of each as
+    /// Runs of one experiment or several as one: launches of each as
     /// [`Self::of_launches`], and the cases of all. Absent without a run.
     pub fn of_runs(runs: Vec<Self>) -> Option<Self> {
         let mut by_experiment: Vec<(String, Vec<Self>)> = Vec::new();
@@ -398,10 +398,10 @@ impl Subject {
                 None => by_experiment.push((experiment, vec![run])),
             }
         }
-        let subjects = by_experiment.into_iter();
-        let mut subjects = subjects.filter_map(|(_, launches)| Self::of_launches(launches));
-        let mut all = subjects.next()?;
-        for other in subjects {
+        let sides = by_experiment.into_iter();
+        let mut sides = sides.filter_map(|(_, launches)| Self::of_launches(launches));
+        let mut all = sides.next()?;
+        for other in sides {
             let count = all.cases.iter().map(|case| case.number + 1).max().unwrap_or(0);
             let count = count.max(all.case_scatters.len());
             all.side.experiment += &format!(", {}", other.side.experiment);
@@ -411,7 +411,7 @@ impl Subject {
             all.case_scatters.resize(count, None);
             all.case_scatters.extend(other.case_scatters);
             let cases = other.cases.into_iter();
-            all.cases.extend(cases.map(|case| Subcase { number: count + case.number, ..case }));
+            all.cases.extend(cases.map(|case| CaseResults { number: count + case.number, ..case }));
         }
         Some(all)
     }
@@ -431,8 +431,8 @@ impl Subject {
     }
 
     /// What of it is compared: the parts of a switch where it has some, else its cases.
-    pub(crate) fn compared(&self) -> impl Iterator<Item = &Subcase> {
-        let is_part = |of: &&Subcase| of.label(parts::PART).is_some();
+    pub(crate) fn compared(&self) -> impl Iterator<Item = &CaseResults> {
+        let is_part = |of: &&CaseResults| of.label(parts::PART).is_some();
         let has_parts = self.cases.iter().any(|of| is_part(&of));
         self.cases.iter().filter(move |of| !has_parts || is_part(of))
     }
@@ -489,7 +489,7 @@ mod tests {
         assert!(all.iter().all(|machine| !machine.cases.is_empty()));
         // Of several CPUs the scheduler chose.
         let solbourne = all.iter().find(|machine| machine.name == "702/e").unwrap();
-        assert_eq!(solbourne.subject().cases[0].label("placement"), Some("free"));
+        assert_eq!(solbourne.results().cases[0].label("placement"), Some("free"));
     }
 
     /// The memorandum's switch is half a loop less a signal, to the digit that it prints.

@@ -1,4 +1,4 @@
-//! Published figures as subjects: the machines of 1984 to 2007, and those of today.
+//! Published figures as results: the machines of 1984 to 2007, and those of today.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use rundata::ring::{Case, Policy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Labels, Origin, Quantity, Side, Subcase, Subject, Values, runs};
+use super::{CaseResults, Labels, Origin, Quantity, Results, Side, Values, runs};
 use crate::published::{PublishedError, hines2000, li2007, modern, sloan1992, venix1984};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
@@ -78,8 +78,8 @@ pub fn published() -> Result<Vec<Published>, PublishedError> {
 
 impl Published {
     /// The figures as what comparisons take.
-    pub fn subject(&self) -> Subject {
-        let subcase = |(number, case): (usize, &PublishedCase)| Subcase {
+    pub fn results(&self) -> Results {
+        let case_results = |(number, case): (usize, &PublishedCase)| CaseResults {
             number,
             experiment: self.experiment,
             title: case.title.clone(),
@@ -102,7 +102,7 @@ impl Published {
             machine: format!("{}, {}", self.machine, self.system),
             launches: 0,
         };
-        Subject {
+        Results {
             side,
             machine: Machine::default(),
             noise: None,
@@ -111,7 +111,7 @@ impl Published {
             launch_scatter: 0.0,
             case_scatters: Vec::new(),
             warnings: Vec::new(),
-            cases: self.cases.iter().enumerate().map(subcase).collect(),
+            cases: self.cases.iter().enumerate().map(case_results).collect(),
         }
     }
 

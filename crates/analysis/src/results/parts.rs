@@ -6,7 +6,7 @@ use rundata::experiment::Experiment;
 use rundata::run::Run;
 
 use super::runs::measured;
-use super::{Labels, Quantity, Subcase};
+use super::{CaseResults, Labels, Quantity};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::explain;
@@ -23,7 +23,7 @@ const REST: &str = "not explained";
 
 /// The whole, its parts, the rest, and what would add to it; numbered behind the cases of the plan.
 /// Empty of any other run.
-pub(super) fn parts(run: &Run, table: &Table) -> Vec<Subcase> {
+pub(super) fn parts(run: &Run, table: &Table) -> Vec<CaseResults> {
     let plan = table.plan;
     let is_it = plan.experiment == Experiment::Explain;
     let Some(found) = is_it.then(|| explain::find(table)).flatten() else { return Vec::new() };
@@ -32,12 +32,12 @@ pub(super) fn parts(run: &Run, table: &Table) -> Vec<Subcase> {
         .and_then(|(_, whole)| table.levels().get(&leader_cpus(whole)))
         .map(|level| AtClock { quantum_ns: level.clock_ns, elasticity: None, known: None });
     let cpus = plan.cpus();
-    let subcase = |(at, (title, ns, by_round)): (usize, (&str, Option<Estimate>, Figures))| {
+    let case_results = |(at, (title, ns, by_round)): (usize, (&str, Option<Estimate>, Figures))| {
         let labels = [(PART, title.to_string()), ("kind", found.kind.to_string())];
         let figures = measured(Quantity::PartNs, by_round, ns, is_whole, clock);
         let figures: BTreeMap<_, _> = figures.into_iter().collect();
         let named = |(name, value): (&str, String)| (name.to_string(), value);
-        Subcase {
+        CaseResults {
             number: first + at,
             experiment: plan.experiment,
             title: title.to_string(),
@@ -56,5 +56,5 @@ pub(super) fn parts(run: &Run, table: &Table) -> Vec<Subcase> {
         .chain(found.parts.iter().map(part))
         .chain([(REST, found.rest_ns, of_rest)])
         .chain(found.added.iter().map(part));
-    all.enumerate().map(subcase).collect()
+    all.enumerate().map(case_results).collect()
 }

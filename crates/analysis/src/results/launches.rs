@@ -6,7 +6,7 @@ use stats::{
     student_quantile,
 };
 
-use super::{Quantity, Subject, Values};
+use super::{Quantity, Results, Values};
 use crate::at_clock::pool_elasticities;
 use crate::estimate::Speed;
 use crate::speed::is_known;
@@ -19,9 +19,9 @@ const CONFIDENCE: f64 = 0.95;
 
 /// What launches say of a case, by its number: how its figure goes with the clock, and how it
 /// scatters between them once it is at one.
-pub fn known_of_case(launches: &[Subject], case: usize) -> Known {
+pub fn known_of_case(launches: &[Results], case: usize) -> Known {
     let cases = || {
-        let of_launch = |launch: &'_ Subject| launch.cases.iter().position(|of| of.number == case);
+        let of_launch = |launch: &'_ Results| launch.cases.iter().position(|of| of.number == case);
         launches.iter().filter_map(move |launch| Some(&launch.cases[of_launch(launch)?]))
     };
     let first = cases().find_map(|of| of.figures.keys().next()).copied();
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::at_clock::AtClock;
     use crate::estimate::Estimate;
-    use crate::subject::Measured;
+    use crate::results::Measured;
 
     /// A launch at the clock of a quantum of `quantum_ns`.
     fn launch(value: f64, error: f64, quantum_ns: f64) -> Measured {

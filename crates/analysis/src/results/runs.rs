@@ -10,7 +10,7 @@ use rundata::trial;
 use rundata::words;
 use serde_json::Value;
 
-use super::{Labels, Measured, Quantity, Subcase, Values};
+use super::{CaseResults, Labels, Measured, Quantity, Values};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::findings::{clock_of, headline_ns};
@@ -33,8 +33,8 @@ pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
 }
 
 /// All rings of a plan with their figures.
-pub(super) fn rings(run: &Run, table: &Table) -> Vec<Subcase> {
-    let subcase = |((number, case), summary): ((usize, &Case), CaseSummary)| Subcase {
+pub(super) fn rings(run: &Run, table: &Table) -> Vec<CaseResults> {
+    let case_results = |((number, case), summary): ((usize, &Case), CaseSummary)| CaseResults {
         number,
         experiment: table.plan.experiment,
         title: table.plan.title(number),
@@ -46,15 +46,15 @@ pub(super) fn rings(run: &Run, table: &Table) -> Vec<Subcase> {
         summary: Some(Box::new(summary)),
     };
     let summaries = summaries_at_clocks(table, &run.failures, &run.header.build.target);
-    table.plan.rings().zip(summaries).map(subcase).collect()
+    table.plan.rings().zip(summaries).map(case_results).collect()
 }
 
 /// All trials whose figure is a time.
-pub(super) fn trials(run: &Run, table: &Table) -> Vec<Subcase> {
+pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
     let (plan, is_whole) = (table.plan, run.unfinished().is_none());
-    let subcase = |(number, case): (usize, &trial::Case)| {
+    let case_results = |(number, case): (usize, &trial::Case)| {
         let figures = &headline_ns(table, number);
-        Subcase {
+        CaseResults {
             number,
             experiment: plan.experiment,
             title: case.trial.to_string(),
@@ -77,7 +77,7 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<Subcase> {
     // What a sleeper's share of the ticks is, is no cost.
     let is_time =
         |(_, case): &(usize, &trial::Case)| case.trial.headline().unit != trial::Unit::Share;
-    plan.trials().filter(is_time).map(subcase).collect()
+    plan.trials().filter(is_time).map(case_results).collect()
 }
 
 /// A figure of one run; absent where no round has it.

@@ -141,7 +141,7 @@ const SHARED_ROUND_SCATTER: f64 = 0.07;
 const SHARED_FREEDOM: f64 = 4.0;
 /// Relative scatter between launches on a core that is shared about as much: with 6 % 91 % of 2,890
 /// intervals covered the median of such launches, and with 8 % 95 % (docs/validation.md).
-const SHARED_LAUNCH_SCATTER: f64 = 0.07;
+pub const SHARED_LAUNCH_SCATTER: f64 = 0.07;
 
 /// Relative error of a launch's clock: quanta come in steps of up to 10 ns.
 const CLOCK_ERROR: f64 = 0.001;

@@ -47,11 +47,14 @@ named!(Wanted, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu");
 impl Wanted {
     /// Which figures serve, the best first.
     pub(crate) fn quantities(self) -> &'static [Quantity] {
-        use Quantity::{CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo};
+        use Quantity::{
+            CpuNs, CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo, PartNs,
+            RealNs, TrialNs,
+        };
         match self {
-            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, Quantity::TrialNs, Quantity::PartNs],
-            Self::Hop => &[NsPerHop, Quantity::TrialNs, Quantity::PartNs],
-            Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop],
+            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, TrialNs, PartNs, RealNs],
+            Self::Hop => &[NsPerHop, TrialNs, PartNs, RealNs],
+            Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop, CpuNs],
         }
     }
 }

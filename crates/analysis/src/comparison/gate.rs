@@ -92,7 +92,8 @@ impl Gate {
                 open,
             ),
             (2.., 0, many) if !are_all_wide => {
-                (Verdict::Undecided, format!("{many} of {all} cases are open{aside}"), open)
+                let verb = if many == 1 { "is" } else { "are" };
+                (Verdict::Undecided, format!("{many} of {all} cases {verb} open{aside}"), open)
             }
             (_, 0, many) => (Verdict::Undecided, some(many, all, "may be", &beyond) + &aside, open),
             (_, 1, _) => (Verdict::Fail, some(1, all, "is", &beyond), slower),

@@ -300,7 +300,11 @@ fn pair<'a>(
     };
     match wanted.quantities().iter().find_map(both) {
         Some((of, one, other)) => {
-            Ok(Pair { base, new, of, costs: costs(one, other)?, title: new.title.clone() })
+            let mut costs = costs(one, other)?;
+            if !of.needs_full_speed() {
+                costs.unfit = costs.unfit.filter(|reason| !reason.is_of_speed());
+            }
+            Ok(Pair { base, new, of, costs, title: new.title.clone() })
         }
         None if base.figures.is_empty() => nothing(names[0], base),
         None if new.figures.is_empty() => nothing(names[1], new),

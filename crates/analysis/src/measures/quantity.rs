@@ -25,6 +25,10 @@ pub enum Quantity {
     TrialNs,
     /// A part of a switch, in nanoseconds.
     PartNs,
+    /// Real time of a command, in nanoseconds.
+    RealNs,
+    /// CPU time of a command, in nanoseconds.
+    CpuNs,
 }
 
 /// Units of a quantity in Go's benchmark format.
@@ -50,13 +54,15 @@ struct Declaration {
 
 impl Quantity {
     /// All quantities; of a case that has several, the first stands for it.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::NsPerSwitchAboveSolo,
         Self::NsPerHop,
         Self::CpuNsPerSwitchAboveSolo,
         Self::CpuNsPerHop,
         Self::TrialNs,
         Self::PartNs,
+        Self::RealNs,
+        Self::CpuNs,
     ];
 
     fn declaration(self) -> Declaration {
@@ -98,7 +104,25 @@ impl Quantity {
                 meaning: "A part of a context switch",
                 go: Some(GoUnits { ns: "ns/part", cycles: None }),
             },
+            Self::RealNs => Declaration {
+                name: "real time",
+                metric: "switchcost_run_real",
+                meaning: "Real time of a command, median over rounds",
+                go: Some(GoUnits { ns: "ns/op", cycles: None }),
+            },
+            Self::CpuNs => Declaration {
+                name: "CPU time",
+                metric: "switchcost_run_cpu",
+                meaning: "CPU time of a command, median over rounds",
+                go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
+            },
         }
+    }
+
+    /// Returns whether an answer on it takes the CPU's full speed. A program's times are what its
+    /// user waits for, whoever shared the core.
+    pub fn needs_full_speed(self) -> bool {
+        !matches!(self, Self::RealNs | Self::CpuNs)
     }
 
     /// Returns what it is the cost of, as tables say it.

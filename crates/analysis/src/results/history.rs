@@ -81,7 +81,7 @@ impl Published {
     pub fn results(&self) -> Results {
         let case_results = |(number, case): (usize, &PublishedCase)| CaseResults {
             number,
-            experiment: self.experiment,
+            experiment: self.experiment.name(),
             title: case.title.clone(),
             // In the order in which runs have them.
             labels: match &case.ring {

@@ -23,7 +23,6 @@ use crate::noise::{self, NoiseVerdict};
 use crate::speed::SpeedLevel;
 use crate::summary::CaseSummary;
 use crate::table::Table;
-use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::LAUNCH_SCATTER;
 use rundata::run::{Build, Header, Run, Session};
@@ -172,8 +171,8 @@ pub type Labels = Vec<(String, String)>;
 pub struct CaseResults {
     /// Its number in the plan.
     pub number: usize,
-    /// The experiment that it is of: of a run of several that of its part.
-    pub experiment: Experiment,
+    /// What measured it: the experiment, of a run of several that of its part, or `run`.
+    pub experiment: &'static str,
     /// In words: `ring of 64`.
     pub title: String,
     /// By these it is paired with a case of other results. Which CPU of a machine `same` is, and

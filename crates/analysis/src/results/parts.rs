@@ -39,7 +39,7 @@ pub(super) fn parts(run: &Run, table: &Table) -> Vec<CaseResults> {
         let named = |(name, value): (&str, String)| (name.to_string(), value);
         CaseResults {
             number: first + at,
-            experiment: plan.experiment,
+            experiment: plan.experiment.name(),
             title: title.to_string(),
             labels: Labels::from(labels.map(named)),
             details: [named(("CPU", rundata::words::list(&cpus)))].into(),

@@ -36,7 +36,7 @@ pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
 pub(super) fn rings(run: &Run, table: &Table) -> Vec<CaseResults> {
     let case_results = |((number, case), summary): ((usize, &Case), CaseSummary)| CaseResults {
         number,
-        experiment: table.plan.experiment,
+        experiment: table.plan.experiment.name(),
         title: table.plan.title(number),
         labels: labels(case),
         details: details(case),
@@ -56,7 +56,7 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
         let figures = &headline_ns(table, number);
         CaseResults {
             number,
-            experiment: plan.experiment,
+            experiment: plan.experiment.name(),
             title: case.trial.to_string(),
             labels: trial_labels(case),
             details: named([("CPU", case.cpu.to_string())]),

@@ -223,7 +223,8 @@ impl<'a> Found<'a> {
 }
 
 fn measured<'a>(case: &Case, results: &'a Results, of: Quantity) -> Option<&'a Measured> {
-    let is_it = |one: &&CaseResults| one.experiment == case.experiment && case.has(&one.labels);
+    let is_it =
+        |one: &&CaseResults| one.experiment == case.experiment.name() && case.has(&one.labels);
     let found = results.cases.iter().find(is_it)?;
     found.figures.get(&of)?.launches().first()
 }

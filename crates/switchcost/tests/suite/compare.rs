@@ -413,6 +413,40 @@ fn of_three_runs_the_odd_one_is_named_first() {
 }
 
 #[test]
+fn records_of_commands_are_compared() {
+    let home = Home::new();
+    let session = |name: &str, commands: &[&str]| {
+        let path = home.path().join(name).to_str().expect("a path").to_string();
+        let said = home.run(&[&["run", "-n", "5", "-q", "--json", &path], commands].concat());
+        assert_eq!(said.code, Some(0), "{said:?}");
+        path
+    };
+    let before = session("before.json", &["true", "echo"]);
+    let after = session("after.json", &["true", "cat /dev/null"]);
+    let said = compared(&home, &[&before, &after, "--json", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let found = said.json();
+    let [change] = &found["changes"].as_array().expect("changes")[..] else { panic!("{found}") };
+    assert_eq!((&change["title"], &change["of"]), (&"true".into(), &"real_ns".into()));
+    assert_eq!((&change["base_rounds"], &change["new_rounds"]), (&5.into(), &5.into()));
+    assert_eq!(found["unpaired"].as_array().map(Vec::len), Some(2), "{found}");
+    // Two sessions are one side, and CPU time is compared on request.
+    let both = format!("{before},{after}");
+    let said = compared(&home, &[&both, &after, "--cost", "cpu", "--json", "-"]);
+    assert_eq!(said.json()["changes"][0]["of"], "cpu_ns");
+    let stored = stored_run(&home, "one.jsonl", |_| {});
+    for (args, told) in [
+        (vec![&*before, &stored], "no case in common"),
+        (vec![&*before, "absent.json"], "cannot read absent.json"),
+        (vec![&*before, &after, "--report", "page.html"], "switchcost report FILE.json"),
+    ] {
+        let said = compared(&home, &args);
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(said.error().contains(told), "{}", said.err);
+    }
+}
+
+#[test]
 fn a_gate_does_not_compare_a_run_with_itself() {
     let home = Home::new();
     let one = stored_run(&home, "one.jsonl", |_| {});

@@ -20,7 +20,9 @@ use crate::engine::store::speed::{results_of, results_of_files};
 use crate::engine::store::{self, Entry, Folder, header};
 use crate::experiments::ring::RingArgs;
 use crate::program::report::drawn::Drawn;
+use crate::program::report::records::{self, CommandRecord, is_record};
 use crate::program::{report, session};
+use crate::programs::run;
 use crate::registry::Record;
 use crate::report::output::put_json;
 use crate::report::page;
@@ -269,6 +271,8 @@ enum Named {
     Published(Published),
     /// The files of one or more launches.
     Runs(Vec<PathBuf>),
+    /// Records of `switchcost run`: of one session or more.
+    Commands(Vec<Box<run::Record>>),
 }
 
 impl Named {
@@ -276,6 +280,9 @@ impl Named {
     fn drawn(&self, index: usize) -> Result<Vec<Drawn>> {
         match self {
             Self::Published(machine) => Ok(vec![Drawn::of_published(machine, index)]),
+            Self::Commands(_) => Err(usage(
+                "--report: records of `run` have pages of their own (switchcost report FILE.json)",
+            )),
             Self::Runs(paths) => {
                 let first = paths.first().context("no run was named")?;
                 let (mut drawn, _) = Drawn::of_file(first, index)?;
@@ -309,7 +316,7 @@ fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
     let named = names.iter().map(|names| named(names));
     let named = named.collect::<Result<Vec<_>>>()?;
     let paths = named.iter().flat_map(|named| match named {
-        Named::Published(_) => &[][..],
+        Named::Published(_) | Named::Commands(_) => &[][..],
         Named::Runs(paths) => paths,
     });
     let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
@@ -317,6 +324,11 @@ fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
     let mut runs = runs.into_iter();
     let side = |(names, named): (&&String, &Named)| match named {
         Named::Published(machine) => Ok(machine.results()),
+        Named::Commands(records) => {
+            let sessions = names.split(',').zip(records);
+            let sessions = sessions.map(|(name, record)| run::results(record, name.to_string()));
+            side(names, sessions.collect())
+        }
         Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
     };
     let mut sides = names.iter().zip(&named).map(side).collect::<Result<Vec<_>>>()?;
@@ -333,6 +345,9 @@ fn named(names: &str) -> Result<Named> {
     if let Some(machine) = names.strip_prefix(PREFIX) {
         return Ok(Named::Published(find_published(machine)?));
     }
+    if names.split(',').any(is_record) {
+        return Ok(Named::Commands(command_records(names)?));
+    }
     let mut paths: Vec<PathBuf> = Vec::new();
     for name in names.split(',') {
         let mut all = store::find_all(name)?;
@@ -345,6 +360,22 @@ fn named(names: &str) -> Result<Named> {
         }
     }
     Ok(Named::Runs(each_once(paths)))
+}
+
+/// Reads the records of `switchcost run` that were named.
+fn command_records(names: &str) -> Result<Vec<Box<run::Record>>> {
+    let mut records = Vec::new();
+    for name in names.split(',') {
+        match records::read(Path::new(name))? {
+            CommandRecord::Run(record) => records.push(record),
+            CommandRecord::Trend(_) | CommandRecord::Profile(_) => {
+                return Err(usage(format!(
+                    "{name}: of records in JSON those of `run` are compared"
+                )));
+            }
+        }
+    }
+    Ok(records)
 }
 
 fn side(names: &str, sides: Vec<Results>) -> Result<Results> {

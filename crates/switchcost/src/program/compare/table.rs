@@ -435,15 +435,15 @@ fn answer(change: &Change) -> MarkedText {
 
 fn legend(found: &Comparison) -> String {
     let limit = found.terms.limit * 100.0;
-    let how = match found.paired {
-        true => {
-            "measured in one session: differences are taken within rounds, base and new: mean of \
-             the middle half of the rounds"
-        }
-        false => {
-            "base and new: at the CPU's full speed, mean of the launches; the interval has a \
-             term for the scatter between launches"
-        }
+    let how = if found.paired {
+        "measured in one session: differences are taken within rounds, base and new: mean of \
+         the middle half of the rounds"
+    } else if found.changes.iter().all(|change| change.of.needs_full_speed()) {
+        "base and new: at the CPU's full speed, mean of the launches; the interval has a \
+         term for the scatter between launches"
+    } else {
+        "base and new: median of the runs, mean of the sessions; the interval has a term of 7 % \
+         for the scatter between sessions"
     };
     format!(
         "{how}\ninterval: all intervals together hold with {:.0} % confidence; not changed: the \

@@ -4,7 +4,7 @@ mod difference;
 pub(crate) mod drawn;
 mod header;
 mod questions;
-mod records;
+pub(crate) mod records;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -210,8 +210,14 @@ pub(crate) fn label(typed: &str) -> String {
     }
     let name =
         Path::new(bare).file_name().filter(|_| bare == typed).map(|name| name.to_string_lossy());
-    let name = name.map_or(bare.to_string(), |name| name.trim_end_matches(".jsonl").to_string());
+    let name = name.map_or(bare.to_string(), |name| without_ending(&name));
     if name.is_empty() { typed.to_string() } else { name }
+}
+
+/// Returns the name of a file without the ending of a run or a record.
+fn without_ending(name: &str) -> String {
+    let stem = name.strip_suffix(".jsonl").or_else(|| name.strip_suffix(".json"));
+    stem.unwrap_or(name).to_string()
 }
 
 /// A letter for each run, A to Z and then numbers from 27 on; the experiments of one run have the

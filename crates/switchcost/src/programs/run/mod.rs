@@ -10,11 +10,14 @@ mod notices;
 mod page;
 mod plan;
 pub(crate) mod record;
+mod results;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use page::page;
+pub(crate) use record::Record;
+pub(crate) use results::results;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -49,7 +52,6 @@ use commands::{Command, Shell};
 use findings::{SOURCES, Summary, Switching};
 use gate::{Gate, Gated};
 use plan::Plan;
-use record::Record;
 
 /// Runs of command lines, and of several commands, if nothing is said: enough for an interval.
 const RUNS: u32 = 10;

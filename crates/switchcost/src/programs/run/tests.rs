@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
+use analysis::comparison::{Answer, Comparison, LIMIT, Reason, Terms, Wanted};
 use analysis::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
+use analysis::results::Quantity;
 use launcher::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
 use rundata::machine::{CpuAccounting, Machine};
 use rundata::reading::Reading;
@@ -10,6 +12,7 @@ use rundata::reading::Reading;
 use super::findings::Switching;
 use super::plan::{Around, Plan};
 use super::record::Record;
+use super::results::results;
 use crate::base::lines::Layout;
 use crate::report::output::declarations;
 
@@ -121,6 +124,32 @@ fn ratios_are_taken_within_rounds() {
     let runs =
         (0..6).flat_map(|round| [run(0, round, 10 * MS, MS), run(1, round, near(round) * MS, MS)]);
     assert!(!super::tests::record(plan(2, 6), runs.collect()).ratios[0].estimate.resolved);
+}
+
+/// Four sessions whose times do not scatter: only the term for sessions is left, 1.96 x 7 % x
+/// sqrt(2).
+#[test]
+fn sessions_are_compared_as_results() {
+    let session = |ms: [u64; 2], name: &str| {
+        let runs = (0..6).flat_map(|round| {
+            let [first, second] = ms;
+            [run(0, round, first * MS, MS), run(1, round, second * MS, MS)]
+        });
+        results(&record(plan(2, 6), runs.collect()), name.to_string())
+    };
+    let terms = |wanted| Terms { limit: LIMIT, confidence: 0.95, wanted, across: None };
+    let (before, after) = (session([10, 20], "before"), session([10, 40], "after"));
+    let found = Comparison::of(&before, &after, terms(Wanted::Switch));
+    let [same, slower] = &found.changes[..] else { panic!("{:?}", found.changes) };
+    assert_eq!((same.of, same.base_ns, same.new_ns), (Quantity::RealNs, 10e6, 10e6));
+    let (low, high) = same.ratio.interval().unwrap();
+    // Both intervals hold together: 2.24 in place of 1.96.
+    assert!((high - (2.2414_f64 * 0.07 * 2.0_f64.sqrt()).exp()).abs() < 1e-4, "{high}");
+    assert!((low * high - 1.0).abs() < 1e-9);
+    assert!(matches!(same.answer, Answer::CannotTell { reason: Reason::TooWide, .. }));
+    assert_eq!(slower.answer, Answer::Changed { worse: true, beyond_limit: true });
+    let cpu = Comparison::of(&before, &after, terms(Wanted::Cpu));
+    assert_eq!((cpu.changes[1].of, cpu.changes[1].ratio.value), (Quantity::CpuNs, Some(1.0)));
 }
 
 #[test]

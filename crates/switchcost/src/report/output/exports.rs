@@ -98,8 +98,8 @@ fn go_architecture(target: &str) -> &str {
 /// `BenchmarkRing/members=2/kind=process/...`. A name is one word; `/` parts its labels.
 fn benchmark(case: &CaseResults) -> String {
     let experiment = match case.label("members").is_some() {
-        true if case.experiment == Experiment::Response => "ring",
-        _ => case.experiment.name(),
+        true if case.experiment == Experiment::Response.name() => "ring",
+        _ => case.experiment,
     };
     let mut name = "Benchmark".to_string();
     for word in experiment.split('-') {
@@ -204,7 +204,7 @@ fn about(experiment: &str) -> Labels {
 }
 
 fn about_case(case: &CaseResults) -> Labels {
-    [about(case.experiment.name()), case.labels.clone()].concat()
+    [about(case.experiment), case.labels.clone()].concat()
 }
 
 /// What a run says of a figure of a case.

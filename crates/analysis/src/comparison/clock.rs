@@ -8,7 +8,7 @@ use stats::ratio::ExtraUncertainty;
 use super::answer::Change;
 use super::names;
 use crate::at_clock::{ClockConversion, common_elasticity};
-use crate::results::{Results, Values};
+use crate::results::{CaseFigure, Results};
 
 /// Clocks that differ by more than this share are told: turbo, throttling, a governor.
 const DIFFERS: f64 = 0.01;
@@ -44,7 +44,10 @@ impl Clocks {
 
 /// Both at the clock of the base, and what that leaves open of their ratio: they were brought by
 /// one power. As they are where a clock is not known.
-pub(super) fn at_one_clock(base: &Values, new: &Values) -> (Values, Values, ExtraUncertainty) {
+pub(super) fn at_one_clock(
+    base: &CaseFigure,
+    new: &CaseFigure,
+) -> (CaseFigure, CaseFigure, ExtraUncertainty) {
     let (Some(to_ns), Some(_)) = (base.quantum_ns(), new.quantum_ns()) else {
         return (base.clone(), new.clone(), ExtraUncertainty::default());
     };

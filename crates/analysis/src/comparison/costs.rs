@@ -9,7 +9,7 @@ use stats::ratio::{self, GroupedCost, PairedCosts, SeparateCosts};
 use super::answer::Answer;
 use crate::estimate::{Estimate, Speed};
 use crate::quote::NotQuotable;
-use crate::results::{Measured, Values};
+use crate::results::{CaseFigure, LaunchFigure};
 
 /// Why nothing can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -86,8 +86,8 @@ pub(super) struct BoundedCosts {
 impl BoundedCosts {
     /// Builds it where exactly one side lacks full speed and has a bound, and the other holds.
     pub(super) fn from_values(
-        base: &Values,
-        new: &Values,
+        base: &CaseFigure,
+        new: &CaseFigure,
         launch_scatter: f64,
         open: ratio::ExtraUncertainty,
     ) -> Option<Self> {
@@ -135,7 +135,7 @@ impl BoundedCosts {
 /// Returns the upper bound of what a side costs at full speed, in nanoseconds: the highest of its
 /// launches' bounds. `None` of a side that was seen at full speed or did not end, and where a launch
 /// has no bound.
-fn bound_at_full_speed(values: &Values) -> Option<f64> {
+fn bound_at_full_speed(values: &CaseFigure) -> Option<f64> {
     let (estimates, are_whole) = values.counting();
     unfit(&estimates, are_whole).filter(|reason| reason.is_of_speed())?;
     let mut highest: Option<f64> = None;
@@ -154,7 +154,7 @@ impl Costs {
     }
 
     /// Of two that were measured apart. Absent without a figure on each side.
-    pub(super) fn apart(base: &Values, new: &Values, launch_scatter: f64) -> Option<Self> {
+    pub(super) fn apart(base: &CaseFigure, new: &CaseFigure, launch_scatter: f64) -> Option<Self> {
         let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
         let costs = SeparateCosts {
             base: base.cost,
@@ -174,12 +174,12 @@ impl Costs {
 
     /// Of two that were measured in the same rounds of one session. Absent without a round that has
     /// both.
-    pub(super) fn paired(base: &Measured, new: &Measured, seed: u64) -> Option<Self> {
+    pub(super) fn paired(base: &LaunchFigure, new: &LaunchFigure, seed: u64) -> Option<Self> {
         let both = |(round, base): (&u32, &f64)| Some((*base, *new.by_round.get(round)?));
         let pairs: Vec<(f64, f64)> = base.by_round.iter().filter_map(both).collect();
         let rounds = u32::try_from(pairs.len()).ok();
-        let unfit = |of: &Measured| unfit(of.estimate.as_slice(), of.is_whole);
-        let why = |of: &Measured| of.estimate.and_then(|of| of.quote_cost().err());
+        let unfit = |of: &LaunchFigure| unfit(of.estimate.as_slice(), of.is_whole);
+        let why = |of: &LaunchFigure| of.estimate.and_then(|of| of.quote_cost().err());
         Some(Self {
             of: ratio::CostPair::Paired(PairedCosts::from_rounds(&pairs, MINIMUM_ROUNDS, seed)?),
             rounds: (rounds, rounds),
@@ -212,13 +212,13 @@ struct OfSide {
 }
 
 /// The mean of the launches that count, or the cost as published.
-fn side(values: &Values, launch_scatter: f64) -> Option<OfSide> {
+fn side(values: &CaseFigure, launch_scatter: f64) -> Option<OfSide> {
     let launches = match values {
-        Values::Published(cost) => {
+        CaseFigure::Published(cost) => {
             let cost = cost.is_finite().then(|| GroupedCost::exact(*cost))?;
             return Some(OfSide { cost, rounds: None, unfit: None, why: None });
         }
-        Values::Measured(launches) => launches,
+        CaseFigure::Measured(launches) => launches,
     };
     let (estimates, are_whole) = values.counting();
     let count = estimates.len() as f64;

@@ -12,7 +12,7 @@ use super::clock::at_one_clock;
 use super::costs::{BoundedCosts, Costs};
 use super::names;
 use crate::measures;
-use crate::results::{CaseResults, Origin, Quantity, Results, Values};
+use crate::results::{CaseFigure, CaseResults, Origin, Quantity, Results};
 
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -131,12 +131,12 @@ pub(super) fn pairs<'a>(
         let partner = left.remove(partner);
         let seed =
             base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
-        let costs = |base: &Values, new: &Values| {
+        let costs = |base: &CaseFigure, new: &CaseFigure| {
             let (base, new, open) = at_one_clock(base, new);
             let scatter = launch_scatter(case.number, partner.number);
             let bound = BoundedCosts::from_values(&base, &new, scatter, open);
             let costs = match (&base, &new) {
-                (Values::Measured(base), Values::Measured(new)) if halves => {
+                (CaseFigure::Measured(base), CaseFigure::Measured(new)) if halves => {
                     let halves = base.first().zip(new.first());
                     let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
                     costs.ok_or("no round measured it in both settings")
@@ -213,7 +213,7 @@ fn take_published_by_fifo<'a>(
     };
     let (one, other) = if is_base { (fifo, pair.new) } else { (pair.base, fifo) };
     let scatter = run.launch_scatter_of(fifo.number);
-    let costs = |base: &Values, new: &Values| {
+    let costs = |base: &CaseFigure, new: &CaseFigure| {
         Costs::apart(base, new, scatter).ok_or("one of its figures is not a number")
     };
     let names = names(&base.side, &new.side);
@@ -253,7 +253,7 @@ fn pairs_with_published<'a>(
         }
         let (one, other) = if is_run_base { (fifo, normal) } else { (normal, fifo) };
         let scatter = run.launch_scatter_of(fifo.number);
-        let costs = |base: &Values, new: &Values| {
+        let costs = |base: &CaseFigure, new: &CaseFigure| {
             let bound =
                 BoundedCosts::from_values(base, new, scatter, ratio::ExtraUncertainty::default());
             let costs = Costs::apart(base, new, scatter).map(|costs| Costs { bound, ..costs });
@@ -291,7 +291,7 @@ fn pair<'a>(
     new: &'a CaseResults,
     wanted: Wanted,
     names: [&str; 2],
-    costs: impl Fn(&Values, &Values) -> Result<Costs, &'static str>,
+    costs: impl Fn(&CaseFigure, &CaseFigure) -> Result<Costs, &'static str>,
 ) -> Result<Pair<'a>, String> {
     let both = |of: &Quantity| Some((*of, base.figures.get(of)?, new.figures.get(of)?));
     let nothing = |whose: &str, case: &CaseResults| {

@@ -20,7 +20,7 @@ use super::costs::Costs;
 use super::*;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
-use crate::results::{CaseResults, Measured, Quantity, Values, published};
+use crate::results::{CaseFigure, CaseResults, LaunchFigure, Quantity, published};
 use crate::speed::cut;
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
@@ -32,7 +32,7 @@ fn terms() -> Terms {
 fn results(change: impl Fn(&mut Run)) -> Results {
     let mut run = Run::parse(V1).unwrap();
     change(&mut run);
-    Results::of_run(&run)
+    Results::from_run(&run)
 }
 
 /// The same with twice the rounds, in slices that all ran at full speed.
@@ -122,7 +122,7 @@ fn rings_under_fifo_are_compared_with_rings_under_fifo_alone() {
 fn disturb(mut results: Results, policy: &str) -> Results {
     for case in results.cases.iter_mut().filter(|case| case.label("policy") == Some(policy)) {
         for values in case.figures.values_mut() {
-            let Values::Measured(launches) = values else { continue };
+            let CaseFigure::Measured(launches) = values else { continue };
             for estimate in launches.iter_mut().filter_map(|launch| launch.estimate.as_mut()) {
                 estimate.speed = Speed::NotAlone;
             }
@@ -394,13 +394,13 @@ fn another_clock_is_told() {
 }
 
 /// The cost of one launch at the clock of a quantum of `quantum_ns`.
-fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> Values {
+fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> CaseFigure {
     let elasticity = power.map(|value| Elasticity { value, standard_error: 0.02 });
     let clock = Some(AtClock { quantum_ns, elasticity, known: None });
-    Values::Measured(vec![Measured { clock, ..launch(value, 1.0) }])
+    CaseFigure::Measured(vec![LaunchFigure { clock, ..launch(value, 1.0) }])
 }
 
-fn ratio_at_one_clock(base: &Values, new: &Values) -> stats::ratio::CostRatio {
+fn ratio_at_one_clock(base: &CaseFigure, new: &CaseFigure) -> stats::ratio::CostRatio {
     let (base, new, open) = super::clock::at_one_clock(base, new);
     Costs::apart(&base, &new, 0.001).unwrap().of.widened_by(open).ratio(0.95)
 }
@@ -435,7 +435,7 @@ fn where_no_power_is_known_the_ratio_holds_for_any_from_0_to_1() {
     let same = ratio_at_one_clock(&base, &at_clock(1000.0, 5000.0, None));
     assert!(same.high.unwrap() < 1.004, "{same:?}");
     // What waits for devices has no clock, and is compared as it is.
-    let bare = |ns: f64| Values::Measured(vec![launch(ns, 1.0)]);
+    let bare = |ns: f64| CaseFigure::Measured(vec![launch(ns, 1.0)]);
     assert_eq!(ratio_at_one_clock(&bare(1000.0), &bare(1100.0)).value, Some(1.1));
 }
 
@@ -446,9 +446,9 @@ fn normal(rng: &mut ChaCha8Rng) -> f64 {
 }
 
 /// A launch's figure at full speed.
-fn launch(value: f64, standard_error: f64) -> Measured {
+fn launch(value: f64, standard_error: f64) -> LaunchFigure {
     let estimate = Estimate::at_full_speed(value, standard_error, 20, TAU, 0.95);
-    Measured {
+    LaunchFigure {
         by_round: (0..20).map(|round| (round, value)).collect(),
         estimate,
         is_whole: true,
@@ -457,10 +457,10 @@ fn launch(value: f64, standard_error: f64) -> Measured {
 }
 
 /// Rounds of a half of a session, all at full speed.
-fn rounds(figures: &[f64]) -> Measured {
+fn rounds(figures: &[f64]) -> LaunchFigure {
     let estimate = Estimate::over(figures, 5, 0.95, 1);
     let estimate = estimate.map(|estimate| Estimate { speed: Speed::Full, ..estimate });
-    Measured {
+    LaunchFigure {
         by_round: (0..).zip(figures.iter().copied()).collect(),
         estimate,
         is_whole: true,
@@ -468,8 +468,8 @@ fn rounds(figures: &[f64]) -> Measured {
     }
 }
 
-fn apart_of(base: Vec<Measured>, new: Vec<Measured>) -> Costs {
-    Costs::apart(&Values::Measured(base), &Values::Measured(new), TAU).unwrap()
+fn apart_of(base: Vec<LaunchFigure>, new: Vec<LaunchFigure>) -> Costs {
+    Costs::apart(&CaseFigure::Measured(base), &CaseFigure::Measured(new), TAU).unwrap()
 }
 
 fn apart(base: (f64, f64), new: (f64, f64)) -> Costs {
@@ -540,7 +540,7 @@ fn few_false_alarms_and_the_power_that_the_method_claims() {
 fn the_term_for_launches_is_needed() {
     let costs = |tau| {
         let (base, new) = (vec![launch(1000.0, 3.0)], vec![launch(1025.0, 3.0)]);
-        Costs::apart(&Values::Measured(base), &Values::Measured(new), tau).unwrap()
+        Costs::apart(&CaseFigure::Measured(base), &CaseFigure::Measured(new), tau).unwrap()
     };
     assert!(matches!(answer_of(&costs(0.0), 0.01), Answer::Changed { worse: true, .. }));
     assert!(matches!(answer_of(&costs(TAU), 0.01), Answer::CannotTell { .. }));
@@ -592,7 +592,7 @@ fn what_was_not_at_full_speed_is_inconclusive() {
         let slow = |value: f64| {
             let full = launch(value, 1.0);
             let estimate = full.estimate.map(|estimate| Estimate { speed, ..estimate });
-            Measured { estimate, ..full }
+            LaunchFigure { estimate, ..full }
         };
         for costs in [
             apart_of(vec![launch(1000.0, 1.0)], vec![slow(3000.0)]),
@@ -634,15 +634,17 @@ fn without_an_interval_the_answer_says_why() {
     assert_eq!(why(&apart((1.0, 10.0), (1000.0, 1.0))).0, Reason::BaseNotResolved);
     assert_eq!(why(&apart((-5.0, 0.1), (1000.0, 1.0))), (Reason::BaseNotResolved, None));
     assert_eq!(why(&apart((1000.0, 1.0), (-5.0, 0.1))), (Reason::NewNotResolved, None));
-    let printed = Costs::apart(&Values::Published(1.0), &Values::Published(2.0), TAU).unwrap();
+    let printed =
+        Costs::apart(&CaseFigure::Published(1.0), &CaseFigure::Published(2.0), TAU).unwrap();
     assert_eq!(why(&printed), (Reason::NoInterval, None));
 }
 
 #[test]
 fn a_published_base_leaves_the_interval_to_the_run() {
-    let run = Values::Measured(vec![launch(100.0, 1.0)]);
-    let of =
-        |printed: f64| Costs::apart(&Values::Published(printed), &run, TAU).unwrap().of.ratio(0.95);
+    let run = CaseFigure::Measured(vec![launch(100.0, 1.0)]);
+    let of = |printed: f64| {
+        Costs::apart(&CaseFigure::Published(printed), &run, TAU).unwrap().of.ratio(0.95)
+    };
     let half = 1.959_964 * (2e-4_f64).sqrt();
     assert!((of(200.0).low.unwrap() - 0.5 * (-half).exp()).abs() < 1e-6, "{:?}", of(200.0));
     assert!((2.0 * of(400.0).low.unwrap() - of(200.0).low.unwrap()).abs() < 1e-9);
@@ -727,7 +729,7 @@ fn an_unknown_scatter_is_no_interval() {
     let unknown = |value: f64| {
         let known = launch(value, 1.0);
         let estimate = known.estimate.map(|e| Estimate { standard_error: None, ..e });
-        Measured { estimate, ..known }
+        LaunchFigure { estimate, ..known }
     };
     for costs in [
         apart_of(vec![unknown(1.0)], vec![launch(1.0, 0.01)]),
@@ -737,8 +739,12 @@ fn an_unknown_scatter_is_no_interval() {
         assert_eq!(costs.of.ratio(0.95).interval(), None);
         assert_eq!(with_more(&costs, 100).of.ratio(0.95).interval(), None, "{costs:?}");
     }
-    assert!(Costs::apart(&Values::Published(f64::NAN), &Values::Published(1.0), TAU).is_none());
-    assert!(Costs::apart(&Values::Measured(Vec::new()), &Values::Published(1.0), TAU).is_none());
+    assert!(
+        Costs::apart(&CaseFigure::Published(f64::NAN), &CaseFigure::Published(1.0), TAU).is_none()
+    );
+    assert!(
+        Costs::apart(&CaseFigure::Measured(Vec::new()), &CaseFigure::Published(1.0), TAU).is_none()
+    );
 }
 
 /// What stands for a round in which a cost came out below zero must not make a ratio.
@@ -767,7 +773,7 @@ fn too_many_rounds_below_zero_have_no_interval() {
 fn only_rounds_that_both_have_are_paired() {
     let of = |numbers: &[u32], level: f64| {
         let by_round = numbers.iter().map(|n| (*n, level + f64::from(*n))).collect();
-        Measured { by_round, estimate: None, is_whole: true, clock: None }
+        LaunchFigure { by_round, estimate: None, is_whole: true, clock: None }
     };
     let (base, new) = (of(&[0, 1, 2, 3, 5, 6], 100.0), of(&[1, 2, 3, 4, 5, 6], 110.0));
     let costs = Costs::paired(&base, &new, 1).unwrap();
@@ -822,7 +828,7 @@ fn of_several_runs_those_without_a_common_case_are_not_compared() {
 /// Nothing is built on a run that was interrupted, and of several launches it does not count.
 #[test]
 fn what_did_not_end_is_inconclusive() {
-    let cut = |value: f64| Measured { is_whole: false, ..launch(value, 1.0) };
+    let cut = |value: f64| LaunchFigure { is_whole: false, ..launch(value, 1.0) };
     for costs in [
         apart_of(vec![launch(1000.0, 1.0)], vec![cut(3000.0)]),
         apart_of(vec![cut(1000.0)], vec![launch(3000.0, 1.0)]),
@@ -860,7 +866,7 @@ fn bounded(results: Results, share: f64) -> Results {
     let mut results = disturb(results, "other");
     for case in &mut results.cases {
         for values in case.figures.values_mut() {
-            let Values::Measured(launches) = values else { continue };
+            let CaseFigure::Measured(launches) = values else { continue };
             for estimate in launches.iter_mut().filter_map(|launch| launch.estimate.as_mut()) {
                 estimate.at_most = Some(share * estimate.value);
             }
@@ -970,7 +976,7 @@ fn sentences_use_the_labels_of_the_sides() {
 fn the_same_case_of_two_experiments_has_two_titles() {
     let twice = || {
         let (mut results, again) = (full_speed(|_| {}), full_speed(|_| {}));
-        let experiment = Experiment::Cost;
+        let experiment = Experiment::Cost.name();
         results
             .cases
             .extend(again.cases.into_iter().map(|case| CaseResults { experiment, ..case }));

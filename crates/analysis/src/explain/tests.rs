@@ -339,7 +339,7 @@ fn a_comparison_names_the_part_that_changed() {
     dearer[0].1 += 100.0;
     dearer[6].1 += 100.0;
     let runs = [exact(), run_of(&dearer, |_, ns| ns)];
-    let [base, new] = runs.each_ref().map(Results::of_run);
+    let [base, new] = runs.each_ref().map(Results::from_run);
     let across: Option<Across> = None;
     let terms = Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across };
     let found = Comparison::of(&base, &new, terms);

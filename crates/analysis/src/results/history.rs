@@ -9,7 +9,7 @@ use rundata::ring::{Case, Policy};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CaseResults, Labels, Origin, Quantity, Results, Side, Values, runs};
+use super::{CaseFigure, CaseResults, Labels, Origin, Quantity, Results, Side, runs};
 use crate::published::{PublishedError, hines2000, li2007, modern, sloan1992, venix1984};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
@@ -89,7 +89,11 @@ impl Published {
                 None => case.labels.clone().into_iter().collect(),
             },
             details: Labels::new(),
-            figures: case.figures.iter().map(|(of, ns)| (*of, Values::Published(*ns))).collect(),
+            figures: case
+                .figures
+                .iter()
+                .map(|(of, ns)| (*of, CaseFigure::Published(*ns)))
+                .collect(),
             summary: None,
             failure: None,
             iterations: Vec::new(),

@@ -6,7 +6,7 @@ use stats::{
     student_quantile,
 };
 
-use super::{Quantity, Results, Values};
+use super::{CaseFigure, Quantity, Results};
 use crate::at_clock::pool_elasticities;
 use crate::estimate::Speed;
 use crate::speed::is_known;
@@ -26,8 +26,8 @@ pub fn known_of_case(launches: &[Results], case: usize) -> Known {
     };
     let first = cases().find_map(|of| of.figures.keys().next()).copied();
     let together = |of: Quantity| {
-        let all = cases().filter_map(|case| case.figures.get(&of)).flat_map(Values::launches);
-        Values::Measured(all.cloned().collect())
+        let all = cases().filter_map(|case| case.figures.get(&of)).flat_map(CaseFigure::launches);
+        CaseFigure::Measured(all.cloned().collect())
     };
     let power = |of: Quantity| {
         let own = together(of).clocks().into_iter().filter_map(|clock| clock.elasticity);
@@ -47,10 +47,10 @@ pub fn known_of_case(launches: &[Results], case: usize) -> Known {
 
 /// tau, as launches at full speed and at one clock say it; absent where they are fewer than five. A
 /// few know it worse than many: times the quantile of as many by that of the normal distribution.
-fn scatter(launches: &Values, elasticity: Option<Elasticity>) -> Option<f64> {
+fn scatter(launches: &CaseFigure, elasticity: Option<Elasticity>) -> Option<f64> {
     let (there, _) = launches.at(launches.quantum_ns()?, elasticity);
-    let full = |of: &super::Measured| of.estimate.filter(|of| of.speed == Speed::Full);
-    let group = |of: &super::Measured| {
+    let full = |of: &super::LaunchFigure| of.estimate.filter(|of| of.speed == Speed::Full);
+    let group = |of: &super::LaunchFigure| {
         let estimate = full(of)?;
         let standard_error = f64::max(estimate.standard_error?, LEAST_ERROR * estimate.value);
         Some(GroupEstimate { value: estimate.value, standard_error })
@@ -66,7 +66,7 @@ const FEWEST_LAUNCHES: usize = 3;
 
 /// Standard deviation between the rounds of a launch at full speed, as a share of its figure: the
 /// median of the launches'. Absent where too few saw full speed.
-fn scatter_between_rounds(launches: &Values) -> Option<f64> {
+fn scatter_between_rounds(launches: &CaseFigure) -> Option<f64> {
     let mut shares = Vec::new();
     for launch in launches.launches() {
         let Some(estimate) = launch.estimate.filter(|of| of.speed == Speed::Full) else { continue };
@@ -109,11 +109,11 @@ mod tests {
     use super::*;
     use crate::at_clock::AtClock;
     use crate::estimate::Estimate;
-    use crate::results::Measured;
+    use crate::results::LaunchFigure;
 
     /// A launch at the clock of a quantum of `quantum_ns`.
-    fn launch(value: f64, error: f64, quantum_ns: f64) -> Measured {
-        Measured {
+    fn launch(value: f64, error: f64, quantum_ns: f64) -> LaunchFigure {
+        LaunchFigure {
             by_round: BTreeMap::new(),
             estimate: Estimate::at_full_speed(value, error, 20, 0.01, 0.95),
             is_whole: true,
@@ -124,7 +124,7 @@ mod tests {
     fn of(launches: &[(f64, f64, f64)], power: Option<f64>) -> Option<f64> {
         let all = launches.iter().map(|(value, error, ns)| launch(*value, *error, *ns));
         let power = power.map(|value| Elasticity { value, standard_error: 0.01 });
-        scatter(&Values::Measured(all.collect()), power)
+        scatter(&CaseFigure::Measured(all.collect()), power)
     }
 
     #[test]

@@ -30,7 +30,7 @@ use stats::{Elasticity, mean, median};
 
 /// A figure of one run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Measured {
+pub struct LaunchFigure {
     /// The figure of every round in which it could be taken, by the number of the round.
     pub by_round: BTreeMap<u32, f64>,
     /// What the run says of it; absent without a round.
@@ -42,7 +42,7 @@ pub struct Measured {
     pub clock: Option<AtClock>,
 }
 
-impl Measured {
+impl LaunchFigure {
     /// Its clock in GHz, of a program that was built for `target`; absent where that is not known.
     pub fn clock_ghz(&self, target: &str) -> Option<f64> {
         self.clock?.ghz(target)
@@ -71,14 +71,14 @@ impl Measured {
 
 /// What is known of a figure.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Values {
+pub enum CaseFigure {
     /// A number that was printed: no rounds, so no interval.
     Published(f64),
     /// One launch or several of the same plan.
-    Measured(Vec<Measured>),
+    Measured(Vec<LaunchFigure>),
 }
 
-impl Values {
+impl CaseFigure {
     /// Those of the launches that count, and whether they ended: only those that did, and of these
     /// only those at full speed in many rounds, else those in few, where there are any.
     pub fn counting(&self) -> (Vec<Estimate>, bool) {
@@ -132,7 +132,7 @@ impl Values {
     /// the quanta. What that leaves open is the same in all of them, and not in their intervals.
     pub fn at(&self, to_ns: f64, power: Option<Elasticity>) -> (Self, f64) {
         let Self::Measured(launches) = self else { return (self.clone(), 0.0) };
-        let (launches, by): (Vec<Measured>, Vec<Option<ClockConversion>>) =
+        let (launches, by): (Vec<LaunchFigure>, Vec<Option<ClockConversion>>) =
             launches.iter().map(|launch| launch.at(to_ns, power)).unzip();
         let apart: Vec<f64> = by.into_iter().flatten().map(|by| by.log_ratio).collect();
         (Self::Measured(launches), mean(&apart).unwrap_or(0.0))
@@ -151,7 +151,7 @@ impl Values {
     }
 
     /// The launches; none of a published figure.
-    pub fn launches(&self) -> &[Measured] {
+    pub fn launches(&self) -> &[LaunchFigure] {
         match self {
             Self::Published(_) => &[],
             Self::Measured(launches) => launches,
@@ -181,7 +181,7 @@ pub struct CaseResults {
     /// The CPUs that it ran on, and what else may differ between two cases that are paired.
     pub details: Labels,
     /// The one that stands for the case first. None where nothing was measured.
-    pub figures: BTreeMap<Quantity, Values>,
+    pub figures: BTreeMap<Quantity, CaseFigure>,
     /// The summary of a ring that was measured, of several launches of the first; what else is
     /// exported of it is read from there.
     pub summary: Option<Box<CaseSummary>>,
@@ -281,7 +281,7 @@ pub struct Results {
 impl Results {
     /// A run with the figures of its cases. Of a run of several experiments it has the cases of
     /// all, each as in a run of its own experiment, numbered as in the whole plan.
-    pub fn of_run(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let plan = &run.header.plan;
         if plan.parts.is_empty() {
             return Self::of_experiment(run);
@@ -356,7 +356,7 @@ impl Results {
 
     /// Several launches of one plan as one: each case of the first with the figures of all
     /// that have it, each at its own clock. Absent without a launch.
-    pub fn of_launches(launches: Vec<Self>) -> Option<Self> {
+    pub fn from_launches(launches: Vec<Self>) -> Option<Self> {
         let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
         let mut launches = launches.into_iter();
         let mut all = launches.next()?;
@@ -376,7 +376,9 @@ impl Results {
                 let same = other.cases.iter().find(is_same);
                 for (of, values) in &mut case.figures {
                     let more = same.and_then(|same| same.figures.get(of));
-                    if let (Values::Measured(own), Some(Values::Measured(more))) = (values, more) {
+                    if let (CaseFigure::Measured(own), Some(CaseFigure::Measured(more))) =
+                        (values, more)
+                    {
                         own.extend(more.iter().cloned());
                     }
                 }
@@ -387,8 +389,8 @@ impl Results {
     }
 
     /// Runs of one experiment or several as one: launches of each as
-    /// [`Self::of_launches`], and the cases of all. Absent without a run.
-    pub fn of_runs(runs: Vec<Self>) -> Option<Self> {
+    /// [`Self::from_launches`], and the cases of all. Absent without a run.
+    pub fn from_runs(runs: Vec<Self>) -> Option<Self> {
         let mut by_experiment: Vec<(String, Vec<Self>)> = Vec::new();
         for run in runs {
             let experiment = run.side.experiment.clone();
@@ -398,7 +400,7 @@ impl Results {
             }
         }
         let sides = by_experiment.into_iter();
-        let mut sides = sides.filter_map(|(_, launches)| Self::of_launches(launches));
+        let mut sides = sides.filter_map(|(_, launches)| Self::from_launches(launches));
         let mut all = sides.next()?;
         for other in sides {
             let count = all.cases.iter().map(|case| case.number + 1).max().unwrap_or(0);

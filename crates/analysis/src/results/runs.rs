@@ -10,7 +10,7 @@ use rundata::trial;
 use rundata::words;
 use serde_json::Value;
 
-use super::{CaseResults, Labels, Measured, Quantity, Values};
+use super::{CaseFigure, CaseResults, Labels, LaunchFigure, Quantity};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::findings::{clock_of, headline_ns};
@@ -87,10 +87,12 @@ pub(super) fn measured(
     estimate: Option<Estimate>,
     is_whole: bool,
     clock: Option<AtClock>,
-) -> Option<(Quantity, Values)> {
+) -> Option<(Quantity, CaseFigure)> {
     let at_full_speed = estimate.filter(|estimate| estimate.speed.is_full());
     let clock = clock.filter(|_| at_full_speed.is_some());
-    estimate.map(|_| (of, Values::Measured(vec![Measured { by_round, estimate, is_whole, clock }])))
+    estimate.map(|_| {
+        (of, CaseFigure::Measured(vec![LaunchFigure { by_round, estimate, is_whole, clock }]))
+    })
 }
 
 /// Returns the clock of a ring's figures, with the power of the clock's period that they go with:
@@ -122,7 +124,7 @@ fn figures(
     number: usize,
     summary: &CaseSummary,
     is_whole: bool,
-) -> BTreeMap<Quantity, Values> {
+) -> BTreeMap<Quantity, CaseFigure> {
     let mut figures = BTreeMap::new();
     for RingQuantity { quantity, clocked, by_round, estimate } in RING_QUANTITIES {
         let estimate = estimate(table, number, summary);

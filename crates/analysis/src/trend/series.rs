@@ -11,7 +11,7 @@ use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
 use crate::at_clock::{AtClock, ClockConversion, common_elasticity};
 use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
-use crate::results::{CaseResults, Measured, Origin, Quantity, Results};
+use crate::results::{CaseResults, LaunchFigure, Origin, Quantity, Results};
 use crate::speed::clock_ghz;
 
 /// A run's figure.
@@ -222,7 +222,7 @@ impl<'a> Found<'a> {
     }
 }
 
-fn measured<'a>(case: &Case, results: &'a Results, of: Quantity) -> Option<&'a Measured> {
+fn measured<'a>(case: &Case, results: &'a Results, of: Quantity) -> Option<&'a LaunchFigure> {
     let is_it =
         |one: &&CaseResults| one.experiment == case.experiment.name() && case.has(&one.labels);
     let found = results.cases.iter().find(is_it)?;

@@ -14,7 +14,7 @@ use stats::Elasticity;
 use super::*;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
-use crate::results::{Measured, Origin, Values};
+use crate::results::{CaseFigure, LaunchFigure, Origin};
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
 
@@ -110,7 +110,7 @@ fn results(day: usize, ns: f64, clock: Option<AtClock>) -> Results {
         let run = Run::parse(V1).unwrap();
         Run { samples: Vec::new(), ..run }
     });
-    let mut results = Results::of_run(&BARE);
+    let mut results = Results::from_run(&BARE);
     results.side.name = format!("run-{day:03}");
     if let Origin::Run { started, build, .. } = &mut results.side.origin {
         *started = format!("2026-{:02}-{:02}T12:00:00Z", 1 + day / 28, 1 + day % 28);
@@ -118,10 +118,10 @@ fn results(day: usize, ns: f64, clock: Option<AtClock>) -> Results {
     }
     results.machine.kernel.release = Reading::Known("6.12.3".to_string());
     let estimate = Estimate::at_full_speed(ns, 0.001 * ns, 20, 0.003, 0.95);
-    let measured = Measured { by_round: [(0, ns)].into(), estimate, is_whole: true, clock };
+    let measured = LaunchFigure { by_round: [(0, ns)].into(), estimate, is_whole: true, clock };
     for case in &mut results.cases {
         case.figures =
-            [(Quantity::NsPerSwitchAboveSolo, Values::Measured(vec![measured.clone()]))].into();
+            [(Quantity::NsPerSwitchAboveSolo, CaseFigure::Measured(vec![measured.clone()]))].into();
     }
     results
 }
@@ -290,9 +290,9 @@ fn runs_of_a_kernel_are_one_point() {
 #[test]
 fn what_does_not_hold_is_left_out_with_the_reason() {
     let mut all = twenty(1.0);
-    let figure = |results: &mut Results, change: fn(&mut Measured)| {
+    let figure = |results: &mut Results, change: fn(&mut LaunchFigure)| {
         for values in results.cases.iter_mut().flat_map(|case| case.figures.values_mut()) {
-            if let Values::Measured(launches) = values {
+            if let CaseFigure::Measured(launches) = values {
                 launches.iter_mut().for_each(change);
             }
         }
@@ -397,7 +397,7 @@ proptest! {
                 build.commit = Some(text.clone());
             }
             for values in one.cases.iter_mut().flat_map(|case| case.figures.values_mut()) {
-                let Values::Measured(launches) = values else { continue };
+                let CaseFigure::Measured(launches) = values else { continue };
                 for launch in launches.iter_mut().filter(|launch| launch.estimate.is_none()) {
                     let bare = Estimate::over(&[1.0, 2.0, 3.0, 4.0, 5.0], 5, 0.95, 1).unwrap();
                     let odd = Estimate { value: *ns, standard_error: Some(*ns), low: Some(1.0), speed: Speed::Full, ..bare };

@@ -91,13 +91,13 @@ fn it_is_read_as_it_was_written() {
 fn a_comparison_and_a_trend_have_the_cases_of_all_parts() {
     let whole = whole_run();
     let [rings, trials] = single_runs();
-    let results = Results::of_run(&whole);
-    let [of_rings, of_trials] = [&rings, &trials].map(Results::of_run);
+    let results = Results::from_run(&whole);
+    let [of_rings, of_trials] = [&rings, &trials].map(Results::from_run);
     assert_eq!(results.cases.len(), of_rings.cases.len() + of_trials.cases.len());
     let first = rings.header.plan.cases.len();
     let behind: Vec<usize> = results.cases.iter().map(|case| case.number).collect();
     assert!(behind.is_sorted() && behind.contains(&first), "{behind:?}");
-    assert_eq!(results.cases[1].experiment, Experiment::Ring);
+    assert_eq!(results.cases[1].experiment, Experiment::Ring.name());
     assert_eq!(results.cases[1].figures, of_rings.cases[1].figures);
     assert_eq!(results.side.experiment, "measure");
     // The ring of two is the same case as in a run of `ring`.

@@ -202,8 +202,8 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
         ExportFormat::Csv => return put_by(to, |to| csv::samples(run, to)),
         ExportFormat::SummaryCsv => summary::summary_csv(run)?,
         ExportFormat::Markdown => summary::markdown(run),
-        ExportFormat::GoBench => exports::go_bench(&Results::of_run(run)),
-        ExportFormat::Openmetrics => exports::openmetrics(&Results::of_run(run)),
+        ExportFormat::GoBench => exports::go_bench(&Results::from_run(run)),
+        ExportFormat::Openmetrics => exports::openmetrics(&Results::from_run(run)),
         ExportFormat::Rows => rows::line(Ok(run.clone()))?,
         ExportFormat::History => history::rows(run)?,
     };

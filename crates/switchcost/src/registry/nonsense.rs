@@ -210,7 +210,7 @@ fn check_exports(run: &Run) {
         assert_eq!(row[estimate].is_empty(), row[value].is_empty() || !row[why].is_empty());
         assert!(!row[estimate].starts_with('-'), "{row:?}");
     }
-    let metrics = String::from_utf8(exports::openmetrics(&Results::of_run(run))).expect("UTF-8");
+    let metrics = String::from_utf8(exports::openmetrics(&Results::from_run(run))).expect("UTF-8");
     let is_cost = |line: &&str| line.contains("_seconds{");
     let costs = metrics.lines().filter(is_cost);
     assert!(costs.filter(|line| line.contains("} -")).count() == 0, "{metrics}");
@@ -220,7 +220,7 @@ fn check_exports(run: &Run) {
 fn check_comparison(run: &Run) {
     let whole = Run { end: Some(end_of(StopReason::RoundsDone)), ..run.clone() };
     let terms = Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across: None };
-    let found = Comparison::of(&Results::of_run(&whole), &Results::of_run(run), terms);
+    let found = Comparison::of(&Results::from_run(&whole), &Results::from_run(run), terms);
     for change in &found.changes {
         let is_told = !matches!(change.answer, Answer::CannotTell { .. });
         assert!(run.unfinished().is_none() || !is_told, "{change:?}");

@@ -154,7 +154,7 @@ fn read(run: &Run) {
 
 /// What takes longer, or is made of the same figures.
 fn export(run: &Run) {
-    let (record, results) = (Record::of(run), Results::of_run(run));
+    let (record, results) = (Record::of(run), Results::from_run(run));
     to_json(&record).expect("JSON");
     summary::summary_csv(run).expect("CSV");
     // Of a machine that is not known there are no rows.

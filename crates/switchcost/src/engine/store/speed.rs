@@ -58,8 +58,8 @@ impl Left {
 pub(crate) fn results_of(runs: &[&Run]) -> Vec<Results> {
     let left: Vec<Left> = runs.iter().map(|run| Left::by(run)).collect();
     let results = |(run, own): (&&Run, &Left)| match own.beside(&left) {
-        None => Results::of_run(run),
-        Some(reference) => Results::of_run(&read_by((*run).clone(), reference)),
+        None => Results::from_run(run),
+        Some(reference) => Results::from_run(&read_by((*run).clone(), reference)),
     };
     runs.iter().zip(&left).map(results).collect()
 }
@@ -71,14 +71,14 @@ pub(crate) fn results_of_files(paths: &[&Path]) -> Vec<Result<Results>> {
     let first = |path: &&Path| {
         let run = super::read(path)?;
         left.push(Left::by(&run));
-        Ok((Results::of_run(&run), left.len() - 1))
+        Ok((Results::from_run(&run), left.len() - 1))
     };
     let read: Vec<Result<(Results, usize)>> = paths.iter().map(first).collect();
     let again = |(path, first): (&&Path, Result<(Results, usize)>)| {
         let (results, own) = first?;
         match left[own].beside(&left) {
             None => Ok(results),
-            Some(reference) => Ok(Results::of_run(&read_by(super::read(path)?, reference))),
+            Some(reference) => Ok(Results::from_run(&read_by(super::read(path)?, reference))),
         }
     };
     paths.iter().zip(read).map(again).collect()
@@ -162,7 +162,7 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
         bytes_left -= bytes;
         // What it was told by others is not its own.
         let known = Reference { cases: Vec::new(), ..known_now(&run) };
-        Some(Results::of_run(&read_by(run, known)))
+        Some(Results::from_run(&read_by(run, known)))
     };
     let sides: Vec<Results> =
         recent.take(MOST_FILES).filter_map(results).take(MOST_LAUNCHES).collect();

@@ -63,7 +63,7 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
 /// Each launch's figures and all of them together.
 fn text(runs: &[(Run, Option<PathBuf>)]) -> Printout {
     let sides = results_of(&runs.iter().map(|(run, _)| run).collect::<Vec<_>>());
-    let (Some((first, _)), Some(all)) = (runs.first(), Results::of_launches(sides)) else {
+    let (Some((first, _)), Some(all)) = (runs.first(), Results::from_launches(sides)) else {
         return Printout::default();
     };
     let confidence = first.header.plan.stopping.confidence;

@@ -388,7 +388,7 @@ fn side(names: &str, sides: Vec<Results>) -> Result<Results> {
             other.side.name, other.side.experiment, sides[0].side.name
         )));
     }
-    Results::of_runs(sides).context("no run was named")
+    Results::from_runs(sides).context("no run was named")
 }
 
 /// Which half of a session a run is, if it is one.

@@ -83,7 +83,7 @@ impl Drawn {
 
     /// A run with its record, the `index`th of the report; `path` is where it is stored.
     pub(crate) fn of_run(run: &Run, record: &Record, path: Option<&Path>, index: usize) -> Self {
-        let results = Results::of_run(run);
+        let results = Results::from_run(run);
         let figures = record.figures(run, index);
         let header = &run.header;
         let day = header.started.split('T').next().unwrap_or(&header.started);

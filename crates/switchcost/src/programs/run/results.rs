@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use analysis::estimate::{Estimate, SHARED_LAUNCH_SCATTER};
-use analysis::results::{CaseResults, Labels, Measured, Origin, Quantity, Results, Side, Values};
+use analysis::results::{
+    CaseFigure, CaseResults, Labels, LaunchFigure, Origin, Quantity, Results, Side,
+};
 use launcher::{Run, Used};
 use stats::normal_quantile;
 
@@ -63,8 +65,8 @@ fn case_results(record: &Record, summary: &Summary) -> CaseResults {
         let Some(figure) = summary.figure(name) else { continue };
         let by_round = runs.iter().map(|run| (run.round, source(&run.used) as f64)).collect();
         let estimate = Some(with_standard_error(figure.estimate));
-        let launch = Measured { by_round, estimate, is_whole: !runs.is_empty(), clock: None };
-        figures.insert(quantity, Values::Measured(vec![launch]));
+        let launch = LaunchFigure { by_round, estimate, is_whole: !runs.is_empty(), clock: None };
+        figures.insert(quantity, CaseFigure::Measured(vec![launch]));
     }
     CaseResults {
         number: summary.number,

@@ -1,7 +1,7 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use analysis::measures::{self, Measure};
-use analysis::results::{CaseResults, Measured, Origin, Quantity, Results, Values};
+use analysis::results::{CaseFigure, CaseResults, LaunchFigure, Origin, Quantity, Results};
 use charts::{clean, is_obeyed, printable};
 use rundata::experiment::Experiment;
 
@@ -59,7 +59,7 @@ const NS_PER_OPERATION: &str = "ns/op";
 /// cycles.
 fn in_round(
     of: Quantity,
-    values: &Values,
+    values: &CaseFigure,
     round: u32,
     target: Option<&str>,
 ) -> Option<impl Iterator<Item = (f64, &'static str)>> {
@@ -79,7 +79,7 @@ fn target(results: &Results) -> Option<&str> {
 }
 
 /// The clock that a figure is at, if it may be quoted in cycles of it.
-fn clock_ghz(values: &Values, target: &str) -> Option<f64> {
+fn clock_ghz(values: &CaseFigure, target: &str) -> Option<f64> {
     let launch = values.launches().first()?;
     launch.cycles(target)?.quote_cost().ok()?;
     launch.clock_ghz(target)
@@ -208,7 +208,7 @@ fn about_case(case: &CaseResults) -> Labels {
 }
 
 /// What a run says of a figure of a case.
-fn launch(case: &CaseResults, of: Quantity) -> Option<&Measured> {
+fn launch(case: &CaseResults, of: Quantity) -> Option<&LaunchFigure> {
     case.figures.get(&of)?.launches().first()
 }
 
@@ -256,12 +256,14 @@ mod tests {
     /// The stored run of rings as if it had been at full speed and 2 GHz, a quantum of 21,600
     /// cycles; the hop of the ring of four may not be quoted.
     fn at_two_ghz() -> Results {
-        let mut results = Results::of_run(&fixture());
+        let mut results = Results::from_run(&fixture());
         let clock = Some(AtClock { quantum_ns: 10_800.0, elasticity: None, known: None });
         for case in &mut results.cases {
             let is_open = case.label("members") == Some("4");
             for of in [Quantity::NsPerSwitchAboveSolo, Quantity::NsPerHop] {
-                let Some(Values::Measured(launches)) = case.figures.get_mut(&of) else { continue };
+                let Some(CaseFigure::Measured(launches)) = case.figures.get_mut(&of) else {
+                    continue;
+                };
                 let estimate = launches[0].estimate.as_mut().unwrap();
                 estimate.speed = Speed::Full;
                 if is_open && of == Quantity::NsPerHop {
@@ -314,13 +316,13 @@ mod tests {
         assert_eq!(value("switchcost_hop_cycles", "4"), None);
         assert_eq!(value("switchcost_clock_hertz", "2"), Some(2e9));
         assert!(!text.contains("cpu_cycles"), "{text}");
-        let plain = String::from_utf8(openmetrics(&Results::of_run(&fixture()))).unwrap();
+        let plain = String::from_utf8(openmetrics(&Results::from_run(&fixture()))).unwrap();
         assert!(!plain.contains("_cycles") && !plain.contains("_hertz"), "{plain}");
     }
 
     #[test]
     fn a_collector_gets_exported_measures() {
-        let results = Results::of_run(&fixture());
+        let results = Results::from_run(&fixture());
         let text = openmetrics_with(&results, [&measures::NS_PER_HOP].into_iter());
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("# HELP switchcost_ns_per_hop Time of a hop.\n"), "{text}");

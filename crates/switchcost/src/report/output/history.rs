@@ -17,7 +17,7 @@ use super::columns::Columns;
 
 /// Rings of processes on one CPU, and calls, with each figure that may be quoted.
 pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
-    let (results, blank) = (Results::of_run(run), blank(run)?);
+    let (results, blank) = (Results::from_run(run), blank(run)?);
     let mut rows = Vec::new();
     for case_results in &results.cases {
         let Some(row) = of_case(run, case_results.number, &blank) else { continue };

@@ -41,7 +41,7 @@ pub(crate) fn line(run: Result<Run>) -> Result<Vec<u8>> {
 }
 
 fn rows(run: &Run) -> Result<Vec<u8>> {
-    let results = Results::of_run(run);
+    let results = Results::from_run(run);
     let summary = summary::summary_of(run, &results)?;
     let mut samples = Vec::new();
     csv::samples_without_slices(run, &mut samples)?;

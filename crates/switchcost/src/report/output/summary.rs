@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::estimate::Estimate;
 use analysis::measures::{self, Measure, Value};
-use analysis::results::{CaseResults, Measured, Quantity, Results};
+use analysis::results::{CaseResults, LaunchFigure, Quantity, Results};
 use anyhow::Result;
 use charts::clean;
 use rundata::run::{Header, Run};
@@ -19,7 +19,7 @@ fn figure(case: &CaseResults) -> Option<(Quantity, Estimate)> {
     Some((*case.figures.first_key_value()?.0, launch(case)?.estimate?))
 }
 
-fn launch(case: &CaseResults) -> Option<&Measured> {
+fn launch(case: &CaseResults) -> Option<&LaunchFigure> {
     case.figures.first_key_value()?.1.launches().first()
 }
 
@@ -67,7 +67,7 @@ fn priority(case: &CaseResults) -> Option<&str> {
 
 /// One row a case; the guide lists the columns with their units.
 pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
-    summary_of(run, &Results::of_run(run))
+    summary_of(run, &Results::from_run(run))
 }
 
 /// A row of the table of cases.
@@ -154,7 +154,7 @@ pub(crate) fn markdown(run: &Run) -> Vec<u8> {
 
 /// Returns the table with these measures behind its other columns.
 fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static Measure>) -> Vec<u8> {
-    let results = Results::of_run(run);
+    let results = Results::from_run(run);
     let answer = |case: &&CaseResults| figure(case)?.1.answer_cost().ok();
     let note = |case: &&CaseResults| match (figure(case), &case.failure) {
         (None, Some(failure)) => format!("not measured: {failure}"),
@@ -217,7 +217,7 @@ mod tests {
     #[test]
     fn an_exported_measure_is_the_last_column() {
         let (run, exported) = (fixture(), [&measures::NS_PER_HOP, &measures::ROUNDS]);
-        let results = Results::of_run(&run);
+        let results = Results::from_run(&run);
         let csv = cases_csv(&run, &results, exported.into_iter()).expect("CSV");
         let mut expected = vec!["rounds".to_string()];
         for case in &results.cases {

@@ -9,7 +9,7 @@ use analysis::record::ExplainRecord;
 use rundata::ring::{Kind, Policy};
 
 use super::plan::NOT_MEASURED;
-use crate::experiments::ring::comparison::under_policy;
+use crate::experiments::ring::settings::under_policy;
 use crate::report::terminal::cpu_list;
 
 /// The first line of a report.

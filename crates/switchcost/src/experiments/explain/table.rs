@@ -6,7 +6,7 @@ use analysis::marked::MarkedText;
 use analysis::record::ExplainRecord;
 
 use super::answer::{findings, found, headline, is_whole, whole_policy};
-use crate::experiments::ring::comparison::under_policy;
+use crate::experiments::ring::settings::under_policy;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{

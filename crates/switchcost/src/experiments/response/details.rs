@@ -18,7 +18,7 @@ use rundata::trial::loops::SIGACTION;
 use super::answer::sleeper_words;
 use super::figures::histogram;
 use super::us;
-use crate::experiments::ring::comparison::not_switching;
+use crate::experiments::ring::settings::not_switching;
 use crate::experiments::ring::table::{by_cpu_time, cost_words, switches_words};
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};

@@ -16,7 +16,7 @@ use rundata::trial::loops::{SIGACTION, SIGNAL_SELF};
 use super::answer::{brief_sleeper_words, findings, headline, measured_policy, sleeper};
 use super::details::details;
 use super::us;
-use crate::experiments::ring::comparison::under_policy;
+use crate::experiments::ring::settings::under_policy;
 use crate::experiments::ring::table::{by_hop, switches_words};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};

@@ -4,34 +4,35 @@ use analysis::cost::MachineLevels;
 use analysis::jump::{self, SizedCost};
 use analysis::record::RingRecord;
 use analysis::regions::SizeAxis;
-use analysis::summary::CaseSummary;
 use rundata::run::unfinished;
 
-/// ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Possible causes: L1 48
-/// KiB.`; nothing where no jump is resolved, or the run did not end. Of rings that differ in their
-/// size only.
+/// Returns ` It jumps from 1.54 us to 1.80 us at 5 members, 1.17x (1.14x to 1.20x). Possible causes:
+/// L1 48 KiB.`; empty where no jump is resolved, or the run did not end.
+///
+/// The rings must differ in their size only.
 pub(super) fn sentence(record: &RingRecord) -> String {
     if unfinished(record.end.as_ref()).is_some() {
         return String::new();
     }
-    let rings = record.cases.iter().filter(|of| of.case.members > 1);
-    let place = |of: &CaseSummary| {
-        let cost = of.ns_per_switch_above_solo?.quote_cost().ok()?;
-        Some((u64::from(of.case.members), cost))
-    };
-    let mut places: Vec<SizedCost> = rings.clone().filter_map(place).collect();
-    places.sort_by_key(|(members, _)| *members);
-    let is_one_series = places.windows(2).all(|pair| pair[0].0 < pair[1].0);
-    let Some(jump) = jump::largest_jump(&places).filter(|_| is_one_series) else {
+    let mut costs: Vec<SizedCost> = Vec::new();
+    let mut work = None;
+    for ring in record.cases.iter().filter(|summary| summary.case.members > 1) {
+        work = work.or(ring.case.work);
+        let Some(cost) = ring.ns_per_switch_above_solo else { continue };
+        costs.extend(cost.quote_cost().ok().map(|cost| (u64::from(ring.case.members), cost)));
+    }
+    costs.sort_by_key(|(members, _)| *members);
+    let is_one_series = costs.windows(2).all(|pair| pair[0].0 < pair[1].0);
+    let Some(jump) = jump::largest_jump(&costs).filter(|_| is_one_series) else {
         return String::new();
     };
     let levels = MachineLevels::from_machine(&record.header.machine, &record.header.plan);
-    let work = rings.clone().find_map(|of| of.case.work);
-    let found = levels.candidates(&jump, &SizeAxis::MEMBERS, 2, work);
-    let names: Vec<&str> = found.iter().map(|of| of.name.as_str()).collect();
-    let beside = match names.is_empty() {
-        true => String::new(),
-        false => format!(" Possible causes: {}.", names.join("; ")),
+    let candidates = levels.candidates(&jump, &SizeAxis::MEMBERS, 2, work);
+    let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
+    let causes = if names.is_empty() {
+        String::new()
+    } else {
+        format!(" Possible causes: {}.", names.join("; "))
     };
-    format!(" It {}.{beside}", jump.in_words(&SizeAxis::MEMBERS))
+    format!(" It {}.{causes}", jump.in_words(&SizeAxis::MEMBERS))
 }

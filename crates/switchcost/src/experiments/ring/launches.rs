@@ -25,7 +25,8 @@ use crate::report::printout::{Printout, printout};
 use crate::report::table::Table;
 use crate::report::terminal::{self, interval, sentence, value};
 
-/// The same plan so many times, each with a seed of its own, and what all of them say together.
+/// Measures the same plan so many times, each with a seed of its own; prints what all launches say
+/// together.
 pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     let (count, output) = (args.launches, &args.output);
     if output.files.json.is_some() || output.files.csv.is_some() || output.plot {
@@ -60,51 +61,59 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     Ok(interrupt.exit_code().unwrap_or(u8::from(!whole)).into())
 }
 
-/// Each launch's figures and all of them together.
+/// Returns a table of each case's figures by all launches together.
 fn text(runs: &[(Run, Option<PathBuf>)]) -> Printout {
-    let sides = results_of(&runs.iter().map(|(run, _)| run).collect::<Vec<_>>());
-    let (Some((first, _)), Some(all)) = (runs.first(), Results::from_launches(sides)) else {
+    let launches: Vec<&Run> = runs.iter().map(|(run, _)| run).collect();
+    let Some(first) = launches.first() else { return Printout::default() };
+    let Some(results) = Results::from_launches(results_of(&launches)) else {
         return Printout::default();
     };
-    let confidence = first.header.plan.stopping.confidence;
     let columns =
         ["case", "cost of", "ns", "interval", "scatter between launches", "at full speed"];
-    let rows = all.cases.iter().map(|case| row(case, all.launch_scatter_of(case.number)));
-    let table = Table::new(columns, rows);
-    let places: String =
-        runs.iter().map(|(_, path)| terminal::place(path.as_deref()) + "\n").collect();
-    let unfinished = runs.iter().find_map(|(run, _)| run.unfinished());
-    let heading = sentence(unfinished, terminal::heading(&first.header));
-    let many = runs.len();
-    let confidence = 100.0 * confidence;
-    let scatters = all.cases.iter().map(|case| 100.0 * all.launch_scatter_of(case.number));
-    let (least, most) =
-        scatters.fold((f64::INFINITY, 0.0_f64), |(least, most), of| (least.min(of), most.max(of)));
+    let mut rows = Vec::new();
+    let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
+    for case in &results.cases {
+        let launch_scatter = results.launch_scatter_of(case.number);
+        rows.push(row(case, launch_scatter));
+        (least, most) = (least.min(100.0 * launch_scatter), most.max(100.0 * launch_scatter));
+    }
     let scatter =
         if least == most { format!("{most:.1}") } else { format!("{least:.1} to {most:.1}") };
-    let legend = format!(
+    let confidence = 100.0 * first.header.plan.stopping.confidence;
+    let mut legend = format!(
         "\n\nns: mean of the launches at full speed and at one clock; interval: {confidence:.0} %, \
-         by the launches' own errors and their scatter (taken to be {scatter} %)\n{places}"
+         by the launches' own errors and their scatter (taken to be {scatter} %)\n"
     );
-    printout![heading, format!(", {many} launches\n\n"), table, legend]
+    for (_, path) in runs {
+        legend += &(terminal::place(path.as_deref()) + "\n");
+    }
+    let unfinished = launches.iter().find_map(|run| run.unfinished());
+    let heading = sentence(unfinished, terminal::heading(&first.header));
+    let count = format!(", {} launches\n\n", runs.len());
+    printout![heading, count, Table::new(columns, rows), legend]
 }
 
+/// Returns the row of a case: the figure that stands for it, by the launches at full speed.
 fn row(case: &CaseResults, launch_scatter: f64) -> [MarkedText; 6] {
     let dash = || "-".to_string();
-    let first = case.figures.first_key_value();
-    let launches = first.map_or(&[][..], |(_, values)| values.launches());
-    let counting = first.map(|(_, values)| values.counting().0).unwrap_or_default();
-    let full = counting.iter().filter(|of| of.quote_cost().is_ok() && of.speed == Speed::Full);
-    let values: Vec<f64> = full.map(|estimate| estimate.value).collect();
-    let together = first.and_then(|(_, values)| values.together_at_one_clock(launch_scatter));
-    let scatter = SampleSummary::from_values(&values)
-        .map(|s| format!("{:.1} %", 100.0 * s.deviation / s.mean));
+    let Some((quantity, figure)) = case.figures.first_key_value() else {
+        return [case.title.clone(), dash(), dash(), dash(), dash(), dash()].map(MarkedText::from);
+    };
+    let mut values = Vec::new();
+    for estimate in figure.counting().0 {
+        if estimate.quote_cost().is_ok() && estimate.speed == Speed::Full {
+            values.push(estimate.value);
+        }
+    }
+    let mean = figure.together_at_one_clock(launch_scatter);
+    let scatter = SampleSummary::from_values(&values);
+    let scatter = scatter.map(|found| format!("{:.1} %", 100.0 * found.deviation / found.mean));
     [
         case.title.clone().into(),
-        first.map_or_else(dash, |(of, _)| of.in_words().to_string()).into(),
-        value(together),
-        interval(together).into(),
+        quantity.in_words().into(),
+        value(mean),
+        interval(mean).into(),
         scatter.unwrap_or_else(dash).into(),
-        first.map_or_else(dash, |_| format!("{} of {}", values.len(), launches.len())).into(),
+        format!("{} of {}", values.len(), figure.launches().len()).into(),
     ]
 }

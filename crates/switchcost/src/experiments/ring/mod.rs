@@ -1,12 +1,13 @@
 //! `switchcost ring`: Sloan's pipeline, generalised. Here is what may be typed.
 
 pub(crate) mod answer;
-pub(crate) mod comparison;
+
 pub(crate) mod figures;
 mod history;
 mod jump;
 pub(crate) mod launches;
 pub(crate) mod plan;
+pub(crate) mod settings;
 pub(crate) mod table;
 #[cfg(test)]
 mod tests;

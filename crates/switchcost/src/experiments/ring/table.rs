@@ -15,8 +15,8 @@ use rundata::run::unfinished;
 use rundata::words;
 
 use super::answer::headline;
-use super::comparison::{Comparison, listed, not_switching, placements, states};
 use super::history;
+use super::settings::{RingSettings, listed, not_switching, placements, states};
 use crate::experiments::events;
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
@@ -33,17 +33,17 @@ const WIDE_LEGEND: &str = "real to projected: seconds for a million laps (a lap 
 const DISAGREE: &str = "! over 5 % more or fewer switches than hops: often wake-up preemption";
 
 pub(crate) fn text(record: &RingRecord, view: View) -> Text {
-    let comparison = &Comparison::of(record);
+    let settings = &RingSettings::from_record(record);
     let mut legend = vec![LEGEND];
     legend.extend(view.wide.then_some(WIDE_LEGEND));
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
     let mut details = printout![legend.join("\n"), "\n"];
     details.push(view.wide.then_some(CLOCK_LEGEND));
     details.push(placements(record).map(|line| format!("{line}\n")));
-    details.push(states(record, comparison).map(|states| printout!["\n", states, "\n"]));
-    let ring = |of: &CaseSummary| comparison.ring(&of.case);
-    details.push(events::counted(&record.cases, ring).map(|table| printout!["\n", table, "\n"]));
-    for line in further(record, comparison) {
+    details.push(states(record, settings).map(|states| printout!["\n", states, "\n"]));
+    let counted = events::counted(&record.cases, |summary| settings.ring(&summary.case));
+    details.push(counted.map(|table| printout!["\n", table, "\n"]));
+    for line in further(record, settings) {
         details.push(line + "\n");
     }
     let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
@@ -51,18 +51,18 @@ pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     let published = published.map(|table| printout!["\n", table]);
     Text {
         headline: headline(record),
-        heading: heading(record, comparison),
-        table: printout![table(record, comparison, view), "\n", mark, published],
+        heading: heading(record, settings),
+        table: printout![table(record, settings, view), "\n", mark, published],
         details,
-        findings: findings(record, comparison),
+        findings: findings(record, settings),
     }
 }
 
-fn heading(record: &RingRecord, comparison: &Comparison) -> String {
+fn heading(record: &RingRecord, settings: &RingSettings) -> String {
     let Some((_, case)) = record.header.plan.rings().find(|(_, case)| case.members > 1) else {
         return String::new();
     };
-    let (links, placement) = comparison.links_and_placement(case);
+    let (links, placement) = settings.links_and_placement(case);
     let work = case.work.map_or("no work".to_string(), |work| {
         format!(
             "{} of {} by {}",
@@ -71,29 +71,29 @@ fn heading(record: &RingRecord, comparison: &Comparison) -> String {
             words::bytes(work.stride_bytes)
         )
     });
-    let (kind, policies) = (case.kind, comparison.policies());
+    let (kind, policies) = (case.kind, settings.policies());
     format!("\n{kind} members by {links}, {policies}, placement {placement}, {work}")
 }
 
-fn table(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
-    if comparison.has_settings() && !view.wide {
-        by_setting(record, comparison)
+fn table(record: &RingRecord, settings: &RingSettings, view: View) -> Table {
+    if settings.has_settings() && !view.wide {
+        by_setting(record, settings)
     } else {
-        by_size(record, comparison, view)
+        by_size(record, settings, view)
     }
 }
 
-fn by_size(record: &RingRecord, comparison: &Comparison, view: View) -> Table {
-    let cases = comparison.in_order(record);
+fn by_size(record: &RingRecord, settings: &RingSettings, view: View) -> Table {
+    let cases = settings.in_order(record);
     let columns = measure_columns(&cases, view.wide);
-    let mut heads = comparison.header();
+    let mut heads = settings.header();
     heads.push("members".to_string());
     for measure in &columns {
         heads.extend(measure_heads(measure).into_iter().map(String::from));
     }
     let mut rows = Vec::new();
     for case in cases {
-        let mut cells = texts(comparison.cells(&case.case));
+        let mut cells = texts(settings.cells(&case.case));
         cells.push(case.case.members.to_string().into());
         for measure in &columns {
             cells.extend(measure_cells(measure, case));
@@ -176,31 +176,32 @@ fn no_cost_words(why: NoCost) -> &'static str {
     }
 }
 
-/// Rings that differ in more than their size, without the solo rings beside them: the cheapest hop
-/// first, as that is what waking another costs in all. Each policy has a ranking of its own.
-fn by_setting(record: &RingRecord, comparison: &Comparison) -> Table {
-    let mut rings: Vec<&CaseSummary> =
-        record.cases.iter().filter(|of| of.case.members > 1).collect();
+/// Builds the table of rings that differ in more than their size, without the solo rings: the
+/// cheapest hop first, as that is what waking another costs in all. Each policy has a ranking of
+/// its own.
+fn by_setting(record: &RingRecord, settings: &RingSettings) -> Table {
+    let mut rings: Vec<&CaseSummary> = record.cases.iter().collect();
+    rings.retain(|summary| summary.case.members > 1);
     let is_whole = unfinished(record.end.as_ref()).is_none();
     rings.sort_by(|one, other| {
-        let policy = |of: &CaseSummary| comparison.policy_rank(&of.case);
-        let sizes = one.case.members.cmp(&other.case.members);
-        let sizes = sizes.then(policy(one).cmp(&policy(other)));
-        sizes.then(if is_whole { by_hop(one, other) } else { Ordering::Equal })
+        let [rank, other_rank] = [one, other].map(|ring| settings.policy_rank(&ring.case));
+        let by_size = one.case.members.cmp(&other.case.members);
+        let by_hop = if is_whole { by_hop(one, other) } else { Ordering::Equal };
+        by_size.then(rank.cmp(&other_rank)).then(by_hop)
     });
-    let has_sizes = rings.iter().any(|of| of.case.members != rings[0].case.members);
+    let has_sizes = rings.iter().any(|ring| ring.case.members != rings[0].case.members);
     let mut columns = measure_columns(&rings, false);
     columns.retain(|measure| !has_sizes || measure.id != ROUNDS.id);
     // What they are ranked by stands first, and goes last.
     columns.sort_by_key(|measure| measure.id != NS_PER_HOP.id);
     let mut leaving = order_of_leaving(&columns);
     leaving.sort_by_key(|head| *head == NS_PER_HOP.title);
-    let mut heads = comparison.header();
+    let mut heads = settings.header();
     heads.extend(has_sizes.then(|| "members".to_string()));
     heads.extend(columns.iter().map(|measure| measure.title.to_string()));
     let mut rows = Vec::new();
     for case in rings {
-        let mut cells = texts(comparison.cells(&case.case));
+        let mut cells = texts(settings.cells(&case.case));
         cells.extend(has_sizes.then(|| case.case.members.to_string().into()));
         cells.extend(columns.iter().map(|measure| cell_with_interval(measure, case)));
         rows.push(cells);
@@ -217,28 +218,32 @@ fn cell_with_interval(measure: &Measure, case: &CaseSummary) -> MarkedText {
     }
 }
 
-/// The time of a hop with its interval, or why there is none.
-fn hop_words(of: &CaseSummary) -> MarkedText {
-    match of.ns_per_hop.and_then(|hop| hop.answer_cost().err()) {
+/// Returns the time of a hop with its interval, or why there is none.
+fn hop_words(summary: &CaseSummary) -> MarkedText {
+    match why_no_hop(summary) {
         Some(NotQuotable::NotAlone) => "its CPU was shared".into(),
-        _ => estimate_words(of.ns_per_hop),
+        _ => estimate_words(summary.ns_per_hop),
     }
 }
 
-/// What the switch costs with its interval, or why that is not known where the hop's reason does
-/// not say so.
-fn switch_words(of: &CaseSummary) -> MarkedText {
-    if of.does_not_switch {
+/// Returns why the time of a hop has no answer; `None` if it has, or was not measured.
+fn why_no_hop(summary: &CaseSummary) -> Option<NotQuotable> {
+    summary.ns_per_hop?.answer_cost().err()
+}
+
+/// Returns the cost of a switch with its interval, or why that is not known where the hop's reason
+/// does not say so.
+fn switch_words(summary: &CaseSummary) -> MarkedText {
+    if summary.does_not_switch {
         return "does not switch".into();
     }
-    let Some(cost) = of.ns_per_switch_above_solo else {
-        let [_, why] = cost_words(of);
+    let Some(cost) = summary.ns_per_switch_above_solo else {
+        let [_, why] = cost_words(summary);
         return why;
     };
-    let of_hop = of.ns_per_hop.and_then(|hop| hop.answer_cost().err());
     match cost.answer_cost().err() {
         None => estimate_words(Some(cost)),
-        why if why == of_hop => "-".into(),
+        why if why == why_no_hop(summary) => "-".into(),
         Some(NotQuotable::NotAlone) => "CPU shared".into(),
         Some(NotQuotable::NotAtFullSpeed) => "no full speed".into(),
         Some(NotQuotable::NotResolved { .. }) => "not resolved".into(),
@@ -246,11 +251,13 @@ fn switch_words(of: &CaseSummary) -> MarkedText {
     }
 }
 
-/// The cheaper hop first; those that may not be quoted come last.
+/// Orders cases by the time of a hop; those that may not be quoted come last.
 pub(crate) fn by_hop(one: &CaseSummary, other: &CaseSummary) -> Ordering {
-    let hop = |of: &CaseSummary| of.ns_per_hop.and_then(|hop| hop.quote_cost().ok());
-    let hop = |of: &CaseSummary| hop(of).map_or(f64::INFINITY, |hop| hop.value());
-    hop(one).total_cmp(&hop(other))
+    let [ns, other_ns] = [one, other].map(|summary| {
+        let hop = summary.ns_per_hop.and_then(|hop| hop.quote_cost().ok());
+        hop.map_or(f64::INFINITY, |hop| hop.value())
+    });
+    ns.total_cmp(&other_ns)
 }
 
 /// Returns cells that are words.
@@ -258,67 +265,69 @@ fn texts(cells: Vec<String>) -> Vec<MarkedText> {
     cells.into_iter().map(MarkedText::from).collect()
 }
 
-/// Switches per hop as the kernel counted them.
+/// Returns the switches per hop as the kernel counted them.
 pub(crate) fn switches_words(case: &CaseSummary) -> String {
     case.switches_per_hop.map_or("-".to_string(), |switches| format!("{:.3}", switches.value))
 }
 
-/// Cost of a switch and its interval, or why there is none.
+/// Returns the cost of a switch and its interval, or why there is none.
 pub(crate) fn cost_words(case: &CaseSummary) -> [MarkedText; 2] {
     cost_cells((NS_PER_SWITCH.read)(case))
 }
 
-fn findings(record: &RingRecord, comparison: &Comparison) -> Vec<MarkedText> {
-    let idle = not_switching(&record.cases, |case| comparison.ring_and_link(case));
+fn findings(record: &RingRecord, settings: &RingSettings) -> Vec<MarkedText> {
+    let idle = not_switching(&record.cases, |case| settings.ring_and_link(case));
     idle.into_iter().map(MarkedText::from).collect()
 }
 
-/// Scaling laws, and the figures of all slices.
-fn further(record: &RingRecord, comparison: &Comparison) -> Vec<String> {
-    let mut lines = comparison.scaling(record);
+/// Returns lines on scaling laws, and on the figures of all slices.
+fn further(record: &RingRecord, settings: &RingSettings) -> Vec<String> {
+    let mut lines = settings.scaling(record);
     let what = "how the cost of a switch follows the core's clock (1: bound by the core, 0: \
         bound by memory)";
     lines.extend(listed(what, &record.cases, |case| {
         let power = case.elasticity.filter(|_| case.two_parts.is_some())?;
         let words = format!(
             "{}: {:.2} +-{:.2}",
-            comparison.ring(&case.case),
+            settings.ring(&case.case),
             power.value,
             power.standard_error
         );
         Some(words + &two_parts_words(case))
     }));
-    lines.extend(by_cpu_time(&record.cases, &record.noise, |case| comparison.ring(case)));
+    lines.extend(by_cpu_time(&record.cases, &record.noise, |case| settings.ring(case)));
     let what = "ns/switch of all slices, at any speed, median (middle half of the rounds)";
     lines.extend(listed(what, &record.cases, |case| {
         let all = case.contended_ns_per_switch_above_solo?;
-        Some(format!("{}: {}", comparison.ring(&case.case), spread_words(&all)))
+        Some(format!("{}: {}", settings.ring(&case.case), spread_words(&all)))
     }));
     lines
 }
 
-/// `, 1,200 cycles and 340 ns of memory`, where both are resolved.
-fn two_parts_words(case: &CaseSummary) -> String {
-    let both = case
-        .two_parts
-        .and_then(|of| Some((of.core_cycles.quote_cost().ok()?, of.memory_ns.quote_cost().ok()?)));
-    both.map_or(String::new(), |(cycles, memory)| {
-        let cycles = cycles.whole();
-        format!(", {cycles} cycles and {} of memory", words::time(memory.value()))
-    })
-}
-
-/// Median and middle half of costs at whatever speed, of which none is below zero.
-fn spread_words(of: &Spread) -> String {
-    let (low, high) = (of.lower_quartile, of.upper_quartile);
-    match low > 0.0 {
-        true => format!("{} ({} to {})", figure(of.median), figure(low), figure(high)),
-        false => NotQuotable::NotResolved { low, high }.to_string(),
+/// Returns `, 1,200 cycles and 340 ns of memory`; empty unless both are resolved.
+fn two_parts_words(summary: &CaseSummary) -> String {
+    let Some(parts) = summary.two_parts else { return String::new() };
+    match (parts.core_cycles.quote_cost(), parts.memory_ns.quote_cost()) {
+        (Ok(cycles), Ok(memory)) => {
+            let memory = words::time(memory.value());
+            format!(", {} cycles and {memory} of memory", cycles.whole())
+        }
+        _ => String::new(),
     }
 }
 
-/// Where the machine was not quiet: the cost of a switch by CPU time, which other work on the CPU
-/// does not enter. `name` is what a ring is called.
+/// Returns median and middle half of costs at whatever speed, if none is below zero.
+fn spread_words(spread: &Spread) -> String {
+    let (low, high) = (spread.lower_quartile, spread.upper_quartile);
+    if low > 0.0 {
+        format!("{} ({} to {})", figure(spread.median), figure(low), figure(high))
+    } else {
+        NotQuotable::NotResolved { low, high }.to_string()
+    }
+}
+
+/// Returns a line on the cost of a switch by CPU time, which other work on the CPU does not enter;
+/// `None` where the machine was quiet. `name` is what a ring is called.
 pub(crate) fn by_cpu_time<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
     noise: &NoiseVerdict,

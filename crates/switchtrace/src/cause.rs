@@ -1,31 +1,34 @@
-//! Why a thread leaves its CPU, and what is counted in histograms.
+//! The causes for which a thread leaves its CPU, and the histograms of a thread.
 
-/// Why a thread was switched out.
+/// The reason why a thread was switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum SwitchCause {
-    /// It could have run on, and another was to run. Involuntary.
+    /// The thread could have run on, and another was to run. Involuntary.
     Preempted = 0,
-    /// It called sched_yield(2) (by the 64-bit interface). The kernel counts this as involuntary.
+    /// The thread called sched_yield(2) (by the 64-bit interface). The kernel counts this as involuntary.
     Yielded = 1,
-    /// It slept until woken or signalled; kernel threads also in the idle state (I).
+    /// The thread slept until woken or signalled; kernel threads also in the idle state (I).
     Sleep = 2,
-    /// It slept and could not be signalled (state D): most often a disk, a page fault or a lock.
+    /// The thread slept and could not be signalled (state D): most often for a disk, a page fault or
+    /// a lock.
     Uninterruptible = 3,
-    /// It was stopped, traced, frozen or parked, or it ended.
+    /// The thread was stopped, traced, frozen or parked, or it ended.
     Other = 4,
 }
 
 impl SwitchCause {
-    /// All, in order.
+    /// The causes in the order of their numbers.
     pub const ALL: [Self; 5] =
         [Self::Preempted, Self::Yielded, Self::Sleep, Self::Uninterruptible, Self::Other];
 }
 
-/// Which histogram is which.
+/// Numbers of the histograms of a thread.
 pub(crate) mod histogram {
+    /// Time in the run queue before each burst.
     pub(crate) const WAIT: usize = 0;
+    /// Time on a CPU between two switches.
     pub(crate) const BURST: usize = 1;
-    /// The first of those by [`SwitchCause`](super::SwitchCause).
+    /// Time off the CPU: the first of five, one for each [`SwitchCause`](super::SwitchCause).
     pub(crate) const OFF: usize = 2;
 }

@@ -1,10 +1,10 @@
-//! What can go wrong, in words that a person can act on.
+//! Errors: each says what was tried, why it failed and what is missing.
 
 use crate::privilege::BpfRefusal;
 use std::io;
 use std::path::PathBuf;
 
-/// Why switches cannot be traced here.
+/// The reason why switches cannot be traced.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,9 +14,9 @@ pub enum Error {
         path.display()
     )]
     NoBtf {
-        /// Where it was looked for.
+        /// The file that was tried.
         path: PathBuf,
-        /// As the file gave it.
+        /// The error of reading it.
         source: io::Error,
     },
     /// The kernel's types lack something, or cannot be read.
@@ -25,19 +25,19 @@ pub enum Error {
     /// bpf(2) was refused.
     #[error("{call} was refused ({source}): {refusal}")]
     Refused {
-        /// The command of bpf(2).
+        /// The name of the call, as `bpf(BPF_PROG_LOAD)`.
         call: &'static str,
-        /// Its errno.
+        /// The errno of the call.
         source: io::Error,
-        /// What stands in the way, as far as can be seen.
+        /// The likely reasons, as far as /proc and /sys show.
         refusal: BpfRefusal,
     },
     /// The kernel's verifier rejected a program: a fault of this crate on this kernel.
     #[error("the kernel rejected the program {program} ({source}); please report this:\n{log}")]
     Rejected {
-        /// Its name.
+        /// The name of the program.
         program: &'static str,
-        /// The errno.
+        /// The errno of the load.
         source: io::Error,
         /// The end of the verifier's log.
         log: String,
@@ -45,21 +45,21 @@ pub enum Error {
     /// Another call failed.
     #[error("{call}: {source}")]
     Os {
-        /// What was tried.
+        /// The name of the call.
         call: &'static str,
-        /// Its errno.
+        /// The errno of the call.
         source: io::Error,
     },
-    /// An option has no sense.
+    /// An option is out of range.
     #[error("{0}")]
     Options(&'static str),
-    /// The table of threads.
+    /// The table of threads cannot be read.
     #[error("{0}")]
     Table(#[from] threadclock::table::ThreadTimeError),
 }
 
 impl Error {
-    /// The errno behind it, for C callers.
+    /// Returns the errno that C callers get.
     pub fn errno(&self) -> i32 {
         match self {
             Self::NoBtf { .. } | Self::NotInBtf(_) => libc::EOPNOTSUPP,

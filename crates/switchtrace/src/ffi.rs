@@ -1,4 +1,4 @@
-//! The C interface: include/switchtrace.h says what each does.
+//! The C interface; include/switchtrace.h is its documentation.
 
 use crate::error::Error;
 use crate::options::Options;
@@ -7,36 +7,40 @@ use libc::{c_char, c_int, pid_t, size_t};
 use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use threadclock::table::{ThreadTime, ThreadTimeError, ThreadTimeReader};
+use threadclock::table::{ThreadTime, ThreadTimeReader};
 
-/// A tracer and a reader of it.
+/// A tracer and a reader of its table: `struct switchtrace` of the header.
 #[derive(Debug)]
-pub struct Handle {
+pub struct TracerHandle {
     times: ThreadTimeReader,
     tracer: Tracer,
 }
 
 fn set_errno(errno: c_int) {
-    // SAFETY: the location is this thread's own.
+    // SAFETY: the location belongs to this thread.
     unsafe { *libc::__errno_location() = errno };
 }
 
+/// Sets errno and returns -1.
 fn failed(errno: c_int) -> c_int {
     set_errno(errno);
     -1
 }
 
-fn open() -> Result<Handle, Error> {
+fn open() -> Result<TracerHandle, Error> {
     let tracer = Tracer::open(&Options::times_only())?;
-    Ok(Handle { times: tracer.thread_times()?, tracer })
+    Ok(TracerHandle { times: tracer.thread_times()?, tracer })
 }
 
-/// Begins to trace.
+/// Begins to trace. Null, with errno and a message, if that fails.
 ///
 /// # Safety
 /// `message` is null or has `bytes` bytes.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn switchtrace_open(message: *mut c_char, bytes: size_t) -> *mut Handle {
+pub unsafe extern "C" fn switchtrace_open(
+    message: *mut c_char,
+    bytes: size_t,
+) -> *mut TracerHandle {
     let error = match open() {
         Ok(handle) => return Box::into_raw(Box::new(handle)),
         Err(error) => error,
@@ -54,13 +58,13 @@ pub unsafe extern "C" fn switchtrace_open(message: *mut c_char, bytes: size_t) -
     std::ptr::null_mut()
 }
 
-/// One thread.
+/// Reads the times and counts of one thread. 0, or -1 with errno.
 ///
 /// # Safety
 /// `trace` is null or came from [`switchtrace_open`]; `out` is null or a `struct switchtrace_time`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn switchtrace_read(
-    trace: *const Handle,
+    trace: *const TracerHandle,
     id: pid_t,
     out: *mut ThreadTime,
 ) -> c_int {
@@ -80,26 +84,24 @@ pub unsafe extern "C" fn switchtrace_read(
     }
 }
 
-/// The CPU time alone.
+/// Returns the CPU time of one thread in nanoseconds; 0 if no such thread has been seen.
 ///
 /// # Safety
-/// As [`switchtrace_read`].
+/// `trace` is null or came from [`switchtrace_open`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn switchtrace_cpu_ns(trace: *const Handle, id: pid_t) -> u64 {
+pub unsafe extern "C" fn switchtrace_cpu_ns(trace: *const TracerHandle, id: pid_t) -> u64 {
     // SAFETY: as the caller promises.
-    let handle = unsafe { trace.as_ref() };
-    let read = |handle: &Handle| -> Result<u64, ThreadTimeError> {
-        handle.times.cpu_ns(u32::try_from(id).unwrap_or(u32::MAX))
-    };
-    handle.and_then(|handle| read(handle).ok()).unwrap_or(0)
+    let Some(handle) = (unsafe { trace.as_ref() }) else { return 0 };
+    let tid = u32::try_from(id).unwrap_or(u32::MAX);
+    handle.times.cpu_ns(tid).unwrap_or(0)
 }
 
-/// Pins the table.
+/// Pins the table at a path in a BPF file system. 0, or -1 with errno.
 ///
 /// # Safety
 /// `trace` as in [`switchtrace_read`]; `path` is null or a string that ends in NUL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn switchtrace_pin(trace: *const Handle, path: *const c_char) -> c_int {
+pub unsafe extern "C" fn switchtrace_pin(trace: *const TracerHandle, path: *const c_char) -> c_int {
     if path.is_null() {
         return failed(libc::EINVAL);
     }
@@ -112,12 +114,12 @@ pub unsafe extern "C" fn switchtrace_pin(trace: *const Handle, path: *const c_ch
     }
 }
 
-/// Ends it.
+/// Ends the trace and frees the handle. Null is ignored.
 ///
 /// # Safety
 /// `trace` is null or came from [`switchtrace_open`], and is not used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn switchtrace_close(trace: *mut Handle) {
+pub unsafe extern "C" fn switchtrace_close(trace: *mut TracerHandle) {
     if !trace.is_null() {
         // SAFETY: made by Box::into_raw, and given back once, as the caller promises.
         drop(unsafe { Box::from_raw(trace) });

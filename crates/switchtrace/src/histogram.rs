@@ -1,10 +1,11 @@
-//! Durations, counted by powers of two.
+//! Durations, counted by powers of two. Bucket 0 has those below 128 ns, bucket 1 those from 128 to
+//! 255 ns, bucket 2 those from 256 to 511 ns, and so on: 3,000 ns is in bucket 5 (2,048 to 4,095).
 
 use crate::layout::{BUCKETS, FIRST_SHIFT};
 use std::ops::Sub;
 
-/// How many durations were of what length. Counts wrap at 2^32: two snapshots less than an hour
-/// apart have a right difference at a million a second.
+/// Counts of durations by length. They wrap at 2^32: at a million a second, two snapshots less than
+/// an hour apart have a right difference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DurationHistogram {
     counts: [u32; BUCKETS],
@@ -17,25 +18,25 @@ impl From<[u32; BUCKETS]> for DurationHistogram {
 }
 
 impl DurationHistogram {
-    /// The counts; bucket `b` has durations from [`lower_ns`](Self::lower_ns)`(b)` to below that of
-    /// the next.
+    /// Returns the counts; bucket `b` has durations from [`lower_ns`](Self::lower_ns)`(b)` to below
+    /// the lower end of the next.
     pub fn counts(&self) -> &[u32; BUCKETS] {
         &self.counts
     }
 
-    /// Lower end of a bucket in nanoseconds: 0, 128, 256, ... The last, from 2^37 ns (137 s), has
-    /// no upper end.
+    /// Returns the lower end of a bucket in nanoseconds: 0, 128, 256, ... The last bucket, from
+    /// 2^37 ns (137 s), has no upper end.
     pub fn lower_ns(bucket: usize) -> u64 {
         if bucket == 0 { 0 } else { 1 << (bucket.min(BUCKETS - 1) as u32 + FIRST_SHIFT) }
     }
 
-    /// How many durations.
+    /// Returns the number of durations.
     pub fn total(&self) -> u64 {
-        self.counts.iter().copied().map(u64::from).sum()
+        self.counts.iter().map(|count| u64::from(*count)).sum()
     }
 
-    /// Ends, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies. `None` if
-    /// empty.
+    /// Returns the ends, in nanoseconds, of the bucket in which the quantile `q` (0 to 1) lies.
+    /// `None` if the histogram is empty.
     pub fn quantile_ns(&self, q: f64) -> Option<(u64, u64)> {
         let total = self.total();
         let rank = ((total as f64 * q.clamp(0.0, 1.0)).ceil() as u64).clamp(1, total.max(1));
@@ -44,24 +45,24 @@ impl DurationHistogram {
             seen += u64::from(*count);
             seen >= rank
         })?;
-        let above = if bucket + 1 < BUCKETS { Self::lower_ns(bucket + 1) } else { u64::MAX };
-        Some((Self::lower_ns(bucket), above))
+        let upper = if bucket + 1 < BUCKETS { Self::lower_ns(bucket + 1) } else { u64::MAX };
+        Some((Self::lower_ns(bucket), upper))
     }
 
-    /// Adds the counts of another, each up to 2^32 - 1.
+    /// Adds the counts of another histogram, each up to 2^32 - 1.
     pub fn add(&mut self, other: &Self) {
-        for (sum, more) in self.counts.iter_mut().zip(other.counts) {
-            *sum = sum.saturating_add(more);
+        for (sum, count) in self.counts.iter_mut().zip(other.counts) {
+            *sum = sum.saturating_add(count);
         }
     }
 }
 
 impl Sub for DurationHistogram {
     type Output = Self;
-    /// What came after the snapshot `earlier`.
+    /// Returns the durations that came after the snapshot `earlier`.
     fn sub(mut self, earlier: Self) -> Self {
-        for (count, before) in self.counts.iter_mut().zip(earlier.counts) {
-            *count = count.wrapping_sub(before);
+        for (count, earlier_count) in self.counts.iter_mut().zip(earlier.counts) {
+            *count = count.wrapping_sub(earlier_count);
         }
         self
     }

@@ -1,24 +1,24 @@
-//! What is asked for.
+//! Options of a tracer.
 
-/// What a [`Tracer`](crate::Tracer) keeps.
+/// Options of a [`Tracer`](crate::Tracer): what it keeps, and how much memory that may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Threads that are kept at once, ended ones that were not replaced yet among them. A thread
-    /// takes 64 bytes of kernel memory, with `activity` 1,024; besides, each thread id that the
-    /// system may give takes 4 (`/proc/sys/kernel/pid_max`). Default: 16,384.
+    /// Number of threads that are kept at once, including ended ones that were not replaced yet. A
+    /// thread takes 64 bytes of kernel memory, with `activity` 1,024; besides, each thread id that
+    /// the system may give takes 4 (`/proc/sys/kernel/pid_max`). Default: 16,384.
     pub threads: u32,
     /// Whether causes, histograms and pairs are kept. Default: true.
     pub activity: bool,
-    /// Pairs of threads that are kept; an entry takes some 80 bytes. Default: 65,536.
+    /// Number of pairs of threads that are kept; an entry takes some 80 bytes. Default: 65,536.
     pub pairs: u32,
-    /// Whether every event is recorded. Default: no.
+    /// Whether every event is recorded, and how. Default: no.
     pub recording: Option<RecordingOptions>,
 }
 
-/// What is recorded.
+/// Options of a recording of every event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordingOptions {
-    /// Bytes of the ring buffer: a power of two, at least a page. An event takes 40. Default: 32
+    /// Size of the ring buffer in bytes: a power of two, at least a page. An event takes 40. Default: 32
     /// MiB.
     pub bytes: u32,
     /// Whether wake-ups are recorded too, which costs a second probe for each switch. Default:
@@ -39,12 +39,12 @@ impl Default for RecordingOptions {
 }
 
 impl Options {
-    /// Only the CPU time and the counts of threads: the cheapest.
+    /// Keeps only the CPU time and the counts of threads, which costs the least.
     pub fn times_only() -> Self {
         Self { activity: false, ..Self::default() }
     }
 
-    /// What has no sense in these, if anything.
+    /// Returns which option is out of range, if one is.
     pub(crate) fn fault(&self) -> Option<&'static str> {
         if !(1..=1 << 22).contains(&self.threads) {
             return Some("threads must be from 1 to 4,194,304");
@@ -53,9 +53,11 @@ impl Options {
             return Some("pairs must be from 1 to 16,777,216");
         }
         let recording = self.recording.as_ref()?;
-        let sound =
-            recording.bytes.is_power_of_two() && (1 << 16..=1 << 30).contains(&recording.bytes);
-        (!sound).then_some("bytes of a recording must be a power of two from 64 KiB to 1 GiB")
+        let in_range = (1 << 16..=1 << 30).contains(&recording.bytes);
+        if in_range && recording.bytes.is_power_of_two() {
+            return None;
+        }
+        Some("bytes of a recording must be a power of two from 64 KiB to 1 GiB")
     }
 }
 

@@ -1,4 +1,4 @@
-//! Why bpf(2) was refused, as far as /proc and /sys tell.
+//! The reasons why bpf(2) may be refused, read from /proc and /sys.
 
 use std::fmt;
 use std::fs;
@@ -9,7 +9,7 @@ const SYS_ADMIN: u32 = 21;
 const PERFMON: u32 = 38;
 const BPF: u32 = 39;
 
-/// What stands in the way of bpf(2).
+/// The reasons why bpf(2) may be refused, as far as /proc and /sys show.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BpfRefusal {
@@ -29,40 +29,105 @@ pub struct BpfRefusal {
 }
 
 impl BpfRefusal {
-    /// Looks around in the file system at `root` (`/`).
+    /// Collects what may have refused the call, from the file system at `root` (`/`).
     pub(crate) fn explain(root: &Path, errno: Option<i32>) -> Self {
-        let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
-        let status = read("proc/self/status");
-        let field = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.map(str::trim)
-        };
-        let effective = field("CapEff:").and_then(|hex| u64::from_str_radix(hex, 16).ok());
-        let has = |number: u32| effective.is_some_and(|set| set >> number & 1 == 1);
-        let lacks = |number: u32| effective.is_some() && !has(number) && !has(SYS_ADMIN);
-        let names = [(BPF, "CAP_BPF"), (PERFMON, "CAP_PERFMON")];
-        let lockdown = read("sys/kernel/security/lockdown");
-        let identity: Vec<u64> = (read("proc/self/uid_map").split_whitespace())
-            .filter_map(|number| number.parse().ok())
-            .collect();
+        let status = read_text(root, "proc/self/status");
+        let seccomp = status_field(&status, "Seccomp:");
+        let lockdown = read_text(root, "sys/kernel/security/lockdown");
+        let release = read_text(root, "proc/sys/kernel/osrelease");
+        let limits = read_text(root, "proc/self/limits");
         Self {
-            missing: names
-                .iter()
-                .filter(|(number, _)| lacks(*number))
-                .map(|(_, name)| *name)
-                .collect(),
-            in_user_namespace: !identity.is_empty() && identity != [0, 0, u64::from(u32::MAX)],
+            missing: missing_capabilities(&status),
+            in_user_namespace: is_user_namespace(&read_text(root, "proc/self/uid_map")),
             lockdown: lockdown.contains("[confidentiality]").then(|| "confidentiality".to_owned()),
-            seccomp: field("Seccomp:").is_some_and(|mode| mode != "0"),
-            memlock_bytes: memlock_bytes(
-                &read("proc/sys/kernel/osrelease"),
-                &read("proc/self/limits"),
-            ),
+            seccomp: seccomp.is_some_and(|mode| mode != "0"),
+            memlock_bytes: memlock_bytes(&release, &limits),
             not_in_kernel: errno == Some(libc::ENOSYS),
         }
     }
+
+    /// Returns what the user can do, a phrase for each reason.
+    fn advice(&self) -> Vec<String> {
+        let mut advice = Vec::new();
+        if !self.missing.is_empty() {
+            advice.push(format!(
+                "{} missing: run as root, or `setcap cap_bpf,cap_perfmon+ep PROGRAM` once",
+                self.missing.join(" and ")
+            ));
+        }
+        if self.in_user_namespace {
+            advice.push(
+                "capabilities of a user namespace (rootless container) do not count".to_owned(),
+            );
+        }
+        if let Some(mode) = &self.lockdown {
+            advice.push(format!("kernel lockdown is in {mode} mode, which forbids tracing"));
+        }
+        if self.seccomp {
+            advice.push(
+                "a seccomp filter may forbid bpf(2): allow it in the container's profile"
+                    .to_owned(),
+            );
+        }
+        if let Some(bytes) = self.memlock_bytes {
+            advice.push(format!(
+                "before Linux 5.11 maps count as locked memory, limited to {bytes} bytes: \
+                 `ulimit -l unlimited`"
+            ));
+        }
+        if self.not_in_kernel {
+            advice.push(
+                "the kernel was built without CONFIG_BPF_SYSCALL, or a filter hides it".to_owned(),
+            );
+        }
+        if advice.is_empty() {
+            advice.push("a security module may forbid it".to_owned());
+        }
+        advice
+    }
 }
 
+impl fmt::Display for BpfRefusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.advice().join("; "))
+    }
+}
+
+/// Returns the content of a file, or nothing if it cannot be read.
+fn read_text(root: &Path, path: &str) -> String {
+    fs::read_to_string(root.join(path)).unwrap_or_default()
+}
+
+/// Returns the value of a line of /proc/self/status.
+fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(value.trim())
+}
+
+/// Returns the names of the capabilities that the caller lacks; CAP_SYS_ADMIN includes both.
+fn missing_capabilities(status: &str) -> Vec<&'static str> {
+    let effective = status_field(status, "CapEff:");
+    let Some(Ok(set)) = effective.map(|hex| u64::from_str_radix(hex, 16)) else {
+        return Vec::new();
+    };
+    let mut missing = Vec::new();
+    for (number, name) in [(BPF, "CAP_BPF"), (PERFMON, "CAP_PERFMON")] {
+        if set >> number & 1 == 0 && set >> SYS_ADMIN & 1 == 0 {
+            missing.push(name);
+        }
+    }
+    missing
+}
+
+/// Returns whether user ids are mapped, as they are in a user namespace. The initial namespace maps
+/// 0 to 0 and so on for all 2^32 - 1 ids.
+fn is_user_namespace(uid_map: &str) -> bool {
+    let words = uid_map.split_whitespace();
+    let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    !numbers.is_empty() && numbers != [0, 0, u64::from(u32::MAX)]
+}
+
+/// Returns the limit of locked memory, if it is limited and this kernel counts maps by it.
 fn memlock_bytes(release: &str, limits: &str) -> Option<u64> {
     let mut numbers = release.split(['.', '-']).map(|number| number.trim().parse::<u32>());
     let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
@@ -70,47 +135,6 @@ fn memlock_bytes(release: &str, limits: &str) -> Option<u64> {
     // `unlimited` is no number.
     let bytes = limit.split_whitespace().next()?.parse().ok()?;
     (version < (5, 11)).then_some(bytes)
-}
-
-impl fmt::Display for BpfRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = Vec::new();
-        if !self.missing.is_empty() {
-            said.push(format!(
-                "{} missing: run as root, or `setcap cap_bpf,cap_perfmon+ep PROGRAM` once",
-                self.missing.join(" and ")
-            ));
-        }
-        if self.in_user_namespace {
-            said.push(
-                "capabilities of a user namespace (rootless container) do not count".to_owned(),
-            );
-        }
-        if let Some(mode) = &self.lockdown {
-            said.push(format!("kernel lockdown is in {mode} mode, which forbids tracing"));
-        }
-        if self.seccomp {
-            said.push(
-                "a seccomp filter may forbid bpf(2): allow it in the container's profile"
-                    .to_owned(),
-            );
-        }
-        if let Some(bytes) = self.memlock_bytes {
-            said.push(format!(
-                "before Linux 5.11 maps count as locked memory, limited to {bytes} bytes: \
-                 `ulimit -l unlimited`"
-            ));
-        }
-        if self.not_in_kernel {
-            said.push(
-                "the kernel was built without CONFIG_BPF_SYSCALL, or a filter hides it".to_owned(),
-            );
-        }
-        if said.is_empty() {
-            said.push("a security module may forbid it".to_owned());
-        }
-        f.write_str(&said.join("; "))
-    }
 }
 
 #[cfg(test)]

@@ -1,22 +1,43 @@
-//! The recording: every switch, as it happened, from the kernel's ring buffer
+//! The recording: every event as it happened, read from the kernel's ring buffer
 //! (Documentation/bpf/ringbuf.rst).
+//!
+//! Two pages with positions, then the data, are mapped; positions only grow. The data are mapped
+//! twice in a row, so that a record that goes over the end can be read in one piece:
+//!
+//! ```text
+//! consumer page   producer page   data               the same data
+//! 80              200             [....RRRR....]     [....RRRR....]
+//! ```
+//!
+//! Here the records from 80 to 199 wait to be read. A record is a word with its length, one that is
+//! not used, and a [`RawEvent`]. While the kernel writes a record, bit 31 of its length is set;
+//! the reader stops there.
 
 use crate::error::Error;
 use crate::layout::{RawEvent, kind};
-use crate::sys::{self, Mapping};
+use crate::sys::{self, SharedMapping};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
-/// What happened.
+/// A thread of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventThread {
+    /// The thread's id in the initial pid namespace.
+    pub tid: u32,
+    /// The priority as the kernel has it: 120 is nice 0, below 100 is real-time.
+    pub priority: u32,
+}
+
+/// An event's kind, with what is known of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventKind {
     /// A CPU was given to another thread.
     Switch {
-        /// Who left it, and its priority (the kernel's: 120 is nice 0).
-        prev: (u32, u32),
-        /// Who got it.
-        next: (u32, u32),
+        /// The thread that left the CPU.
+        prev: EventThread,
+        /// The thread that got it.
+        next: EventThread,
         /// State of `prev` (include/linux/sched.h): 0 if it could have run on, 1 asleep, 2 D, 0x80
         /// ended.
         prev_state: u32,
@@ -25,39 +46,40 @@ pub enum EventKind {
     },
     /// A thread was woken, or made to run for the first time.
     Wakeup {
-        /// Who ran on the CPU that woke it.
+        /// The id of the thread that ran on the CPU that woke it.
         waker: u32,
-        /// Who was woken, and its priority.
-        wakee: (u32, u32),
-        /// Where it is to run.
+        /// The thread that was woken.
+        wakee: EventThread,
+        /// The CPU on which it is to run.
         target_cpu: u32,
         /// Whether it is new.
         new: bool,
     },
     /// A thread was moved to another CPU.
     Migrate {
-        /// Who, and its priority.
-        thread: (u32, u32),
-        /// To where.
+        /// The thread that was moved.
+        thread: EventThread,
+        /// The CPU that it was moved to.
         target_cpu: u32,
     },
 }
 
-/// An event.
+/// An event of a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEvent {
     /// `CLOCK_MONOTONIC` in nanoseconds. Events of one CPU are in order, those of several nearly.
     pub time_ns: u64,
-    /// Where it happened.
+    /// The CPU on which it happened.
     pub cpu: u32,
-    /// What.
+    /// The kind of the event, with its threads.
     pub kind: EventKind,
 }
 
 impl TraceEvent {
-    /// `None` for a kind that is not known.
+    /// Decodes an event. `None` for a kind that is not known.
     fn from_raw(raw: RawEvent) -> Option<Self> {
-        let (first, second) = ((raw.first_tid, raw.first_prio), (raw.second_tid, raw.second_prio));
+        let first = EventThread { tid: raw.first_tid, priority: raw.first_prio };
+        let second = EventThread { tid: raw.second_tid, priority: raw.second_prio };
         let kind = match raw.kind_and_cpu & 0xffff {
             kind::SWITCH => EventKind::Switch {
                 prev: first,
@@ -66,7 +88,7 @@ impl TraceEvent {
                 preempted: raw.state >> 31 == 1,
             },
             number @ (kind::WAKEUP | kind::NEW) => EventKind::Wakeup {
-                waker: first.0,
+                waker: first.tid,
                 wakee: second,
                 target_cpu: raw.state,
                 new: number == kind::NEW,
@@ -78,33 +100,41 @@ impl TraceEvent {
     }
 }
 
-/// Bits of a record's length.
+/// Bits of a record's length (`BPF_RINGBUF_BUSY_BIT`, `BPF_RINGBUF_DISCARD_BIT`).
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 const HEADER_BYTES: u64 = 8;
 
-/// Takes events out of the ring buffer. What does not fit in while nobody takes any out is lost,
-/// and counted ([`LostCounts::events`](crate::LostCounts::events)).
+/// Takes events out of the ring buffer. An event that does not fit in is lost, and counted
+/// ([`LostCounts::events`](crate::LostCounts::events)).
 #[derive(Debug)]
 pub struct EventReader {
     _map: OwnedFd,
-    /// The page with how far we are, which we write.
-    consumer: Mapping,
-    /// The page with how far the kernel is; then the data, twice in a row.
-    producer: Mapping,
+    /// The page with the position up to which events were read; the reader writes it.
+    consumer: SharedMapping,
+    /// The page with the position up to which the kernel has written; then the data, twice.
+    producer: SharedMapping,
     mask: u64,
+}
+
+/// A record of the ring buffer.
+struct RingRecord {
+    /// Bytes behind its header.
+    bytes: u32,
+    /// `None`: it was discarded, or has another size.
+    event: Option<RawEvent>,
 }
 
 impl EventReader {
     pub(crate) fn new(map: OwnedFd, bytes: usize) -> Result<Self, Error> {
         let page = sys::page_bytes();
-        let consumer = Mapping::new(map.as_raw_fd(), page, 0, true)?;
-        let producer = Mapping::new(map.as_raw_fd(), page + 2 * bytes, page, false)?;
+        let consumer = SharedMapping::new(map.as_raw_fd(), page, 0, true)?;
+        let producer = SharedMapping::new(map.as_raw_fd(), page + 2 * bytes, page, false)?;
         Ok(Self { _map: map, consumer, producer, mask: bytes as u64 - 1 })
     }
 
-    /// Hands over the events that are there when it is called, and says how many. Call it often
-    /// enough: a million switches a second fill 40 MB.
+    /// Hands over the events that are there when it is called, and returns their number. Call it
+    /// often enough: a million switches a second fill 40 MB.
     pub fn drain(&mut self, mut take: impl FnMut(TraceEvent)) -> usize {
         // SAFETY: the first word of each page is the position, which the kernel reads and writes as
         // such.
@@ -114,27 +144,27 @@ impl EventReader {
                 &*self.producer.start().cast::<AtomicU64>(),
             )
         };
-        let (mut at, mut taken) = (consumed.load(Relaxed), 0);
-        // Those that are there now: more may come as fast as they are taken.
+        let (mut position, mut taken) = (consumed.load(Relaxed), 0);
+        // Read once: more events may come as fast as they are taken.
         let end = produced.load(Acquire);
-        while at < end {
-            let Some((length, raw)) = self.record(at) else { break };
-            if let Some(event) = raw.and_then(TraceEvent::from_raw) {
+        while position < end {
+            let Some(record) = self.record(position) else { break };
+            if let Some(event) = record.event.and_then(TraceEvent::from_raw) {
                 take(event);
                 taken += 1;
             }
-            at += (HEADER_BYTES + u64::from(length)).next_multiple_of(8);
-            consumed.store(at, Release);
+            position += (HEADER_BYTES + u64::from(record.bytes)).next_multiple_of(8);
+            consumed.store(position, Release);
         }
         taken
     }
 
-    /// The record at this position, its length first; `None` if it is still being written.
-    fn record(&self, at: u64) -> Option<(u32, Option<RawEvent>)> {
-        let data = sys::page_bytes() + (at & self.mask) as usize;
+    /// Reads the record at this position. `None` if it is still being written.
+    fn record(&self, position: u64) -> Option<RingRecord> {
+        let offset = sys::page_bytes() + (position & self.mask) as usize;
         // SAFETY: the position lies in the data, which is followed by itself; records are aligned
         // to 8.
-        let start = unsafe { self.producer.start().add(data) };
+        let start = unsafe { self.producer.start().add(offset) };
         // SAFETY: a record begins with its length, which the kernel writes last.
         let length = unsafe { &*start.cast::<AtomicU32>() }.load(Acquire);
         if length & BUSY != 0 {
@@ -143,9 +173,9 @@ impl EventReader {
         let bytes = length & !(BUSY | DISCARDED);
         let is_event = length & DISCARDED == 0 && bytes as usize == size_of::<RawEvent>();
         // SAFETY: complete, of this size, and not changed before it is consumed.
-        let raw =
+        let event =
             is_event.then(|| unsafe { start.add(HEADER_BYTES as usize).cast::<RawEvent>().read() });
-        Some((bytes, raw))
+        Some(RingRecord { bytes, event })
     }
 }
 
@@ -164,11 +194,17 @@ mod tests {
             first_prio: 120,
             second_prio: 98,
         };
-        let kind =
-            EventKind::Switch { prev: (10, 120), next: (11, 98), prev_state: 2, preempted: true };
+        let kind = EventKind::Switch {
+            prev: EventThread { tid: 10, priority: 120 },
+            next: EventThread { tid: 11, priority: 98 },
+            prev_state: 2,
+            preempted: true,
+        };
         assert_eq!(TraceEvent::from_raw(raw), Some(TraceEvent { time_ns: 5, cpu: 3, kind }));
         let new = TraceEvent::from_raw(RawEvent { kind_and_cpu: kind::NEW, ..raw }).unwrap();
-        assert!(matches!(new.kind, EventKind::Wakeup { new: true, wakee: (11, 98), .. }));
+        let wakee = EventThread { tid: 11, priority: 98 };
+        let expected = EventKind::Wakeup { waker: 10, wakee, target_cpu: raw.state, new: true };
+        assert_eq!(new.kind, expected);
         assert_eq!(TraceEvent::from_raw(RawEvent { kind_and_cpu: 9, ..raw }), None);
     }
 }

@@ -1,13 +1,23 @@
-//! Where the running kernel keeps what the programs read.
+//! The layout of the running kernel, read from its BTF: offsets of fields, arguments of
+//! tracepoints, ids to attach to. They differ from kernel to kernel:
+//!
+//! ```text
+//! task_struct.state      renamed to __state in Linux 5.14
+//! task_struct.cpu        moved to task_struct.thread_info.cpu in 5.16
+//! sched_switch           (preempt, prev, next); prev_state second in 5.18, then last
+//! ```
+//!
+//! A program that clang compiled would carry relocations for them (CO-RE), which a loader resolves.
+//! Here the programs are written after the offsets are known, so there is nothing to relocate.
 
-use crate::btf::{Btf, Kind};
+use crate::btf::{Btf, TypeKind};
 use crate::error::Error;
 use std::fs;
 use std::path::Path;
 
 /// Byte offsets in `struct task_struct`. `None`: this kernel has no such field.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
+pub(crate) struct TaskOffsets {
     pub(crate) pid: i16,
     pub(crate) tgid: i16,
     pub(crate) start_time: i16,
@@ -24,7 +34,7 @@ pub(crate) struct Task {
     pub(crate) parent: i16,
 }
 
-/// Which argument of `sched_switch` is which, in the order of the kernel.
+/// Byte offsets of the arguments of `sched_switch` in a program's context.
 #[derive(Clone, Debug)]
 pub(crate) struct SwitchArguments {
     pub(crate) preempt: i16,
@@ -34,8 +44,8 @@ pub(crate) struct SwitchArguments {
     pub(crate) state: Option<i16>,
 }
 
-/// How a thread in sched_yield(2) is told: a field of its saved registers that has the call's
-/// number.
+/// The sign that a thread is in sched_yield(2): the field of its saved registers that has the number
+/// of the system call.
 #[derive(Clone, Debug)]
 pub(crate) struct YieldSign {
     pub(crate) offset: i16,
@@ -43,19 +53,19 @@ pub(crate) struct YieldSign {
     pub(crate) number: i32,
 }
 
-/// All of it.
+/// Everything that the programs must know of a kernel.
 #[derive(Clone, Debug)]
-pub(crate) struct Kernel {
-    pub(crate) task: Task,
+pub(crate) struct KernelLayout {
+    pub(crate) task: TaskOffsets,
     pub(crate) switch: SwitchArguments,
     /// `None`: yields count as preemptions.
     pub(crate) yields: Option<YieldSign>,
-    /// The ids that programs attach to.
-    pub(crate) ids: Ids,
+    pub(crate) ids: AttachIds,
 }
 
+/// BTF ids of the tracepoints and of the iterator that programs attach to.
 #[derive(Clone, Debug)]
-pub(crate) struct Ids {
+pub(crate) struct AttachIds {
     pub(crate) switch: u32,
     pub(crate) migrate: u32,
     pub(crate) exec: u32,
@@ -65,95 +75,95 @@ pub(crate) struct Ids {
     pub(crate) task_iterator: u32,
 }
 
-impl Kernel {
-    /// That of the file system at `root` (`/`).
+impl KernelLayout {
+    /// Reads the layout of the kernel whose /sys is in the file system at `root` (`/`).
     pub(crate) fn read(root: &Path) -> Result<Self, Error> {
         let path = root.join("sys/kernel/btf/vmlinux");
         let data = fs::read(&path).map_err(|source| Error::NoBtf { path, source })?;
-        Self::of_types(data)
+        Self::from_btf(data)
     }
 
-    pub(crate) fn of_types(data: Vec<u8>) -> Result<Self, Error> {
+    /// Finds the layout in the content of /sys/kernel/btf/vmlinux.
+    pub(crate) fn from_btf(data: Vec<u8>) -> Result<Self, Error> {
         let btf = Btf::parse(data).ok_or_else(|| Error::NotInBtf("readable types".into()))?;
-        Self::of(&btf)
-    }
-
-    fn of(btf: &Btf) -> Result<Self, Error> {
-        let id = |name| tracepoint(btf, name).map(|(id, _)| id);
-        let iterator = btf.find(Kind::Function, "bpf_iter_task");
-        let (switch, arguments) = tracepoint(btf, "sched_switch")?;
-        Ok(Self {
-            task: task(btf)?,
-            switch: switch_arguments(&arguments).ok_or_else(|| {
-                Error::NotInBtf("arguments of sched_switch that are known".into())
-            })?,
-            yields: yield_sign(btf),
-            ids: Ids {
-                switch,
-                migrate: id("sched_migrate_task")?,
-                exec: id("sched_process_exec")?,
-                fork: id("sched_process_fork")?,
-                wakeup: id("sched_wakeup")?,
-                wakeup_new: id("sched_wakeup_new")?,
-                task_iterator: iterator
-                    .ok_or_else(|| Error::NotInBtf("iterator of tasks (Linux 5.8)".into()))?,
-            },
-        })
+        let task_iterator = btf.find(TypeKind::Function, "bpf_iter_task");
+        let (switch_id, is_pointer) = tracepoint(&btf, "sched_switch")?;
+        let task = task_offsets(&btf)?;
+        let switch = switch_arguments(&is_pointer)
+            .ok_or_else(|| Error::NotInBtf("arguments of sched_switch that are known".into()))?;
+        let ids = AttachIds {
+            switch: switch_id,
+            migrate: tracepoint_id(&btf, "sched_migrate_task")?,
+            exec: tracepoint_id(&btf, "sched_process_exec")?,
+            fork: tracepoint_id(&btf, "sched_process_fork")?,
+            wakeup: tracepoint_id(&btf, "sched_wakeup")?,
+            wakeup_new: tracepoint_id(&btf, "sched_wakeup_new")?,
+            task_iterator: task_iterator
+                .ok_or_else(|| Error::NotInBtf("iterator of tasks (Linux 5.8)".into()))?,
+        };
+        Ok(Self { task, switch, yields: yield_sign(&btf), ids })
     }
 }
 
+/// Returns a tracepoint's id, and which of its arguments are pointers.
 fn tracepoint(btf: &Btf, name: &str) -> Result<(u32, Vec<bool>), Error> {
     btf.tracepoint_arguments(name).ok_or_else(|| Error::NotInBtf(format!("tracepoint {name}")))
 }
 
-fn task(btf: &Btf) -> Result<Task, Error> {
-    let either = |paths: &[&str]| {
-        let found = paths.iter().find_map(|path| btf.offset("task_struct", path));
-        found.ok_or_else(|| Error::NotInBtf(format!("task_struct.{}", paths.join(" or "))))
-    };
-    Ok(Task {
-        pid: either(&["pid"])?,
-        tgid: either(&["tgid"])?,
-        start_time: either(&["start_time"])?,
-        sum_exec_runtime: either(&["se.sum_exec_runtime"])?,
-        nvcsw: either(&["nvcsw"])?,
-        nivcsw: either(&["nivcsw"])?,
-        migrations: either(&["se.nr_migrations"])?,
+fn tracepoint_id(btf: &Btf, name: &str) -> Result<u32, Error> {
+    Ok(tracepoint(btf, name)?.0)
+}
+
+/// Returns the offset of the first of these fields of `task_struct` that this kernel has.
+fn task_field(btf: &Btf, paths: &[&str]) -> Result<i16, Error> {
+    let offset = paths.iter().find_map(|path| btf.offset("task_struct", path));
+    offset.ok_or_else(|| Error::NotInBtf(format!("task_struct.{}", paths.join(" or "))))
+}
+
+fn task_offsets(btf: &Btf) -> Result<TaskOffsets, Error> {
+    Ok(TaskOffsets {
+        pid: task_field(btf, &["pid"])?,
+        tgid: task_field(btf, &["tgid"])?,
+        start_time: task_field(btf, &["start_time"])?,
+        sum_exec_runtime: task_field(btf, &["se.sum_exec_runtime"])?,
+        nvcsw: task_field(btf, &["nvcsw"])?,
+        nivcsw: task_field(btf, &["nivcsw"])?,
+        migrations: task_field(btf, &["se.nr_migrations"])?,
         run_delay: btf.offset("task_struct", "sched_info.run_delay"),
         // It moved in 5.16.
-        cpu: either(&["thread_info.cpu", "cpu"])?,
+        cpu: task_field(btf, &["thread_info.cpu", "cpu"])?,
         // It was renamed in 5.14.
-        state: either(&["__state", "state"])?,
-        prio: either(&["prio"])?,
-        comm: either(&["comm"])?,
-        parent: either(&["real_parent"])?,
+        state: task_field(btf, &["__state", "state"])?,
+        prio: task_field(btf, &["prio"])?,
+        comm: task_field(btf, &["comm"])?,
+        parent: task_field(btf, &["real_parent"])?,
     })
 }
 
-/// (bool preempt, struct task_struct *prev, *next, unsigned int prev_state): since 5.18 at the end,
-/// in its first releases second.
+/// Tells the arguments of `sched_switch` apart: (bool preempt, struct task_struct *prev, *next,
+/// unsigned int prev_state). The state came with 5.18, at the end; in its first releases second.
 fn switch_arguments(is_pointer: &[bool]) -> Option<SwitchArguments> {
-    let mut tasks = (0..is_pointer.len()).filter(|at| is_pointer[*at]);
-    let (prev, next) = (tasks.next()?, tasks.next()?);
-    let mut numbers = (0..is_pointer.len()).filter(|at| !is_pointer[*at]);
-    let (preempt, state) = (numbers.next()?, numbers.next());
-    let bytes = |at: usize| 8 * at as i16;
+    let (mut tasks, mut numbers) = (Vec::new(), Vec::new());
+    for (position, is_task) in is_pointer.iter().enumerate() {
+        let offset = 8 * position as i16;
+        if *is_task { tasks.push(offset) } else { numbers.push(offset) }
+    }
     Some(SwitchArguments {
-        preempt: bytes(preempt),
-        prev: bytes(prev),
-        next: bytes(next),
-        state: state.map(bytes),
+        preempt: *numbers.first()?,
+        prev: *tasks.first()?,
+        next: *tasks.get(1)?,
+        state: numbers.get(1).copied(),
     })
 }
 
 fn yield_sign(btf: &Btf) -> Option<YieldSign> {
     // The helper that finds the registers: Linux 5.15.
-    btf.find(Kind::Function, "bpf_task_pt_regs")?;
+    btf.find(TypeKind::Function, "bpf_task_pt_regs")?;
     let number = i32::try_from(libc::SYS_sched_yield).ok()?;
-    let field = |name, is_64_bit| {
-        btf.offset("pt_regs", name).map(|offset| YieldSign { offset, is_64_bit, number })
-    };
-    if cfg!(target_arch = "x86_64") { field("orig_ax", true) } else { field("syscallno", false) }
+    let is_64_bit = cfg!(target_arch = "x86_64");
+    let register = if is_64_bit { "orig_ax" } else { "syscallno" };
+    let offset = btf.offset("pt_regs", register)?;
+    Some(YieldSign { offset, is_64_bit, number })
 }
 
 #[cfg(test)]
@@ -175,11 +185,11 @@ mod tests {
     #[test]
     fn a_kernel_without_types_is_named() {
         let root = tempfile::tempdir().unwrap();
-        let said = Kernel::read(root.path()).unwrap_err().to_string();
+        let said = KernelLayout::read(root.path()).unwrap_err().to_string();
         assert!(said.contains("sys/kernel/btf/vmlinux") && said.contains("CONFIG_DEBUG_INFO_BTF"));
         let place = root.path().join("sys/kernel/btf");
         fs::create_dir_all(&place).unwrap();
         fs::write(place.join("vmlinux"), "no types").unwrap();
-        assert!(matches!(Kernel::read(root.path()), Err(Error::NotInBtf(_))));
+        assert!(matches!(KernelLayout::read(root.path()), Err(Error::NotInBtf(_))));
     }
 }

@@ -1,31 +1,44 @@
-//! What the programs write and user space reads. What is read without privileges is laid out in
-//! `threadclock::table::layout`.
+//! The layout of what the programs write and this crate reads. The part of a record that is read
+//! without privileges is defined in `threadclock::table::layout`.
+//!
+//! The table is one array of elements of 64 bytes, or of 1,024 with activity:
+//!
+//! ```text
+//! element 0     header: magic, version, sizes, counts of what was lost
+//! elements 1..  index: for each thread id the element of its record (4 bytes), or 0
+//! the rest      records: ThreadRecord (64 bytes), then the fields of ThreadActivity
+//! ```
+//!
+//! A reader finds a thread without a search. With 32,768 thread ids and elements of 64 bytes the
+//! index is elements 1 to 2,048; if its word 4,000 is 2,060, then element 2,060 is the record of
+//! thread 4,000.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use threadclock::table::layout::ThreadRecord;
 
-/// Histograms of a thread.
+/// Number of histograms of a thread.
 pub(crate) const HISTOGRAMS: usize = 7;
-/// Buckets of a histogram.
+/// Number of buckets of a histogram.
 pub(crate) const BUCKETS: usize = 32;
-/// The first bucket ends at twice this: 2^7 ns.
+/// The first bucket ends at 2^(this + 1) = 128 ns.
 pub(crate) const FIRST_SHIFT: u32 = 6;
 
-/// What stands behind a [`ThreadRecord`] where switches are aggregated.
+/// A record with activity: a [`ThreadRecord`] and what is aggregated of the thread.
 #[repr(C)]
-pub(crate) struct Activity {
+pub(crate) struct ThreadActivity {
     pub(crate) record: ThreadRecord,
-    /// `CLOCK_MONOTONIC` when it was last switched out; 0: not seen yet.
+    /// `CLOCK_MONOTONIC` when the thread was last switched out; 0: not seen yet.
     pub(crate) out_ns: AtomicU64,
-    /// When it was last switched to; 0: not seen yet.
+    /// `CLOCK_MONOTONIC` when it was switched in; 0: it is off the CPU, or that was not seen.
     pub(crate) in_ns: AtomicU64,
-    /// Why it was last switched out, a [`SwitchCause`](crate::SwitchCause).
+    /// The [`SwitchCause`](crate::SwitchCause) of its last switch.
     pub(crate) cause: AtomicU32,
     /// The process that forked it, or its parent when it was first seen.
     pub(crate) parent: AtomicU32,
     /// Switches out of sched_yield(2), since it was first seen.
     pub(crate) yields: AtomicU64,
-    /// Whom it was last switched to, and how often in a row: not in the map of pairs yet.
+    /// The thread that it was last switched to, and how often in a row: not in the map of pairs
+    /// yet.
     pub(crate) pair_next: AtomicU64,
     pub(crate) pair_voluntary: AtomicU32,
     pub(crate) pair_involuntary: AtomicU32,
@@ -33,18 +46,19 @@ pub(crate) struct Activity {
     pub(crate) histograms: [[AtomicU32; BUCKETS]; HISTOGRAMS],
 }
 
-/// Bytes of an element of the table, without and with activity.
+/// Bytes of an element of the table without activity.
 pub(crate) const RECORD_BYTES: u32 = size_of::<ThreadRecord>() as u32;
-pub(crate) const ACTIVITY_BYTES: u32 = size_of::<Activity>() as u32;
+/// Bytes of an element of the table with activity.
+pub(crate) const ACTIVITY_BYTES: u32 = size_of::<ThreadActivity>() as u32;
 const _: () = assert!(ACTIVITY_BYTES.is_power_of_two());
 
-/// `TASK_DEAD` and others of include/linux/sched.h.
+/// Bits of a task's state (include/linux/sched.h).
 pub(crate) const TASK_DEAD: i32 = 0x80;
 pub(crate) const TASK_INTERRUPTIBLE: i32 = 1;
 pub(crate) const TASK_UNINTERRUPTIBLE: i32 = 2;
 pub(crate) const TASK_NOLOAD: i32 = 0x400;
 
-/// The kinds of recorded events.
+/// Kinds of recorded events.
 pub(crate) mod kind {
     pub(crate) const SWITCH: u32 = 0;
     pub(crate) const WAKEUP: u32 = 1;
@@ -52,14 +66,15 @@ pub(crate) mod kind {
     pub(crate) const MIGRATE: u32 = 3;
 }
 
-/// An event in the ring buffer.
+/// An event as the programs write it to the ring buffer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RawEvent {
     pub(crate) time_ns: u64,
     /// Kind in the lower half, CPU in the upper.
     pub(crate) kind_and_cpu: u32,
-    /// Switch: state, and in bit 31 whether preempted. Wake-up, migration: the new CPU.
+    /// In a switch the state of the thread that left, and in bit 31 whether it was preempted; in a
+    /// wake-up or migration the new CPU.
     pub(crate) state: u32,
     pub(crate) first_tid: u32,
     pub(crate) second_tid: u32,

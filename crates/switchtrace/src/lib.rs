@@ -1,5 +1,5 @@
-//! Every context switch of a running Linux system, by eBPF: the CPU time of any thread for the
-//! price of a time stamp, who was switched out why and for whom, how long each waited.
+//! Traces every context switch of a running Linux system by eBPF: the CPU time of any thread for the
+//! price of a time stamp, why each thread was switched out and for which other, how long each waited.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), switchtrace::Error> {
@@ -11,8 +11,17 @@
 //! ```
 //!
 //! The programs are written at run time for the kernel that runs, from its own types (BTF): nothing
-//! but Rust is needed to build this, and nothing but the kernel to run it. How it works, the layout
-//! of the table and figures: `docs/switchtrace.md`.
+//! but Rust is needed to build this, and nothing but the kernel to run it. The modules, in the order
+//! in which [`Tracer::open`] uses them:
+//!
+//! ```text
+//! btf       reads the kernel's types          asm       writes eBPF instructions
+//! kernel    offsets of fields, ids            program   the programs, one for each tracepoint
+//! layout    the table that they write         sys       bpf(2): maps, loading, attaching
+//! tracer    puts all of it together           threads, pairs, events   read what was written
+//! ```
+//!
+//! Method, layout of the table and figures: `docs/switchtrace.md`.
 // The workspace denies unsafe code; here it is in `sys`, where memory that the kernel writes is
 // read, and in the C interface.
 #![allow(unsafe_code)]
@@ -38,7 +47,7 @@ mod tracer;
 
 pub use cause::SwitchCause;
 pub use error::Error;
-pub use events::{EventKind, EventReader, TraceEvent};
+pub use events::{EventKind, EventReader, EventThread, TraceEvent};
 pub use histogram::DurationHistogram;
 pub use options::{Options, RecordingOptions};
 pub use pairs::SwitchPair;
@@ -47,20 +56,21 @@ pub use threadclock::table::{ThreadTime, ThreadTimeError, ThreadTimeReader};
 pub use threads::{ThreadKey, ThreadSnapshot};
 pub use tracer::{LostCounts, Tracer, TracerCost};
 
-/// An attached program that does nothing, for benchmarks: what any probe of `sched_switch` costs.
+/// Attaches a program that does nothing, for benchmarks: its cost is that of any probe of
+/// `sched_switch`.
 #[doc(hidden)]
 pub fn empty_probe() -> Result<impl Sized, Error> {
     tracer::empty_probe()
 }
 
-/// Whether programs could be written for a kernel with these types: for `fuzz/`.
+/// Returns whether programs could be written for a kernel with these types: for `fuzz/`.
 #[cfg(fuzzing)]
 #[doc(hidden)]
 pub fn reads_types(data: Vec<u8>) -> bool {
-    kernel::Kernel::of_types(data).is_ok()
+    kernel::KernelLayout::from_btf(data).is_ok()
 }
 
-/// The examples of the README are tested.
+/// Makes tests of the README's examples.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct SwitchtraceReadme;

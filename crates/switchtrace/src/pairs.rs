@@ -1,7 +1,17 @@
-//! Who was switched to whom, and how often.
+//! Pairs of threads that were switched from one to the other. The programs count in two places:
+//!
+//! ```text
+//! thread 10 -> 11, 11, 11, 12            in 10's record       in the map of pairs
+//! first switch to 11                     11: 1                -
+//! third switch to 11                     11: 3                -
+//! first switch to 12                     12: 1                (10, 11): 3
+//! ```
+//!
+//! A thread that is switched to the same one again and again, as in a ring, changes only its own
+//! record; the map is written when the partner changes. A reader adds up both.
 
 use crate::sys;
-use crate::threads::{ThreadKey, activities, name_of};
+use crate::threads::{ThreadKey, activities, key_of_record};
 use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,57 +20,65 @@ use threadclock::table::ThreadTable;
 /// Switches from one thread to another since tracing began. `prev` is never an idle thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchPair {
-    /// Who left the CPU.
+    /// The thread that left the CPU.
     pub prev: ThreadKey,
-    /// Who got it; `tid` 0 if nobody did.
+    /// The thread that got it; `tid` 0 if none did.
     pub next: ThreadKey,
-    /// How often because `prev` slept.
+    /// Switches because `prev` slept.
     pub voluntary: u64,
-    /// How often while `prev` could have run on: `next` preempted it, or it yielded.
+    /// Switches while `prev` could have run on: `next` preempted it, or it yielded.
     pub involuntary: u64,
 }
 
-/// The pairs in the map, and those that threads have not brought there yet. A thread may bring one
-/// there meanwhile: its switches, up to as many as it had in a row, are then missed or counted
-/// twice.
-pub(crate) fn all(map: &OwnedFd, table: &ThreadTable) -> Vec<SwitchPair> {
-    let mut pairs: HashMap<(ThreadKey, ThreadKey), [u64; 2]> = HashMap::new();
-    let mut add = |pair, counts: [u64; 2]| {
+/// Sums of voluntary and involuntary switches, by pair.
+#[derive(Default)]
+struct PairSums(HashMap<(ThreadKey, ThreadKey), [u64; 2]>);
+
+impl PairSums {
+    fn add(&mut self, prev: ThreadKey, next: ThreadKey, counts: [u64; 2]) {
         if counts != [0, 0] {
-            let sum = pairs.entry(pair).or_default();
-            *sum = [sum[0] + counts[0], sum[1] + counts[1]];
+            let sums = self.0.entry((prev, next)).or_default();
+            *sums = [sums[0] + counts[0], sums[1] + counts[1]];
         }
-    };
-    for activity in activities(table) {
-        let next = ThreadKey::from_bits(activity.pair_next.load(Relaxed));
-        let counts = [&activity.pair_voluntary, &activity.pair_involuntary];
-        add((name_of(&activity.record), next), counts.map(|n| n.load(Relaxed).into()));
     }
-    let mut at: Option<[u8; 16]> = None;
-    while let Some(key) = sys::next_key(map, at.as_ref()) {
-        if let Some(value) = sys::look_up::<16, 16>(map, &key) {
-            let [prev, next] = halves(key).map(ThreadKey::from_bits);
-            add((prev, next), halves(value));
+
+    fn into_pairs(self) -> Vec<SwitchPair> {
+        let mut pairs = Vec::new();
+        for ((prev, next), [voluntary, involuntary]) in self.0 {
+            pairs.push(SwitchPair { prev, next, voluntary, involuntary });
         }
-        at = Some(key);
+        pairs
     }
-    let all = pairs.into_iter();
-    all.map(|((prev, next), [voluntary, involuntary])| SwitchPair {
-        prev,
-        next,
-        voluntary,
-        involuntary,
-    })
-    .collect()
 }
 
-/// Takes these out of the map.
+/// Returns the pairs in the map, and those that are still in the threads' records. A thread may move
+/// one to the map meanwhile: its switches, up to as many as it had in a row, are then missed or
+/// counted twice.
+pub(crate) fn read_pairs(map: &OwnedFd, table: &ThreadTable) -> Vec<SwitchPair> {
+    let mut sums = PairSums::default();
+    for activity in activities(table) {
+        let next = ThreadKey::from_bits(activity.pair_next.load(Relaxed));
+        let voluntary = activity.pair_voluntary.load(Relaxed).into();
+        let involuntary = activity.pair_involuntary.load(Relaxed).into();
+        sums.add(key_of_record(&activity.record), next, [voluntary, involuntary]);
+    }
+    let mut last_key: Option<[u8; 16]> = None;
+    while let Some(key) = sys::next_key(map, last_key.as_ref()) {
+        if let Some(value) = sys::look_up::<16, 16>(map, &key) {
+            let [prev, next] = halves(key).map(ThreadKey::from_bits);
+            sums.add(prev, next, halves(value));
+        }
+        last_key = Some(key);
+    }
+    sums.into_pairs()
+}
+
+/// Deletes pairs from the map.
 pub(crate) fn forget(map: &OwnedFd, pairs: impl Iterator<Item = (ThreadKey, ThreadKey)>) {
     for (prev, next) in pairs {
-        let [prev, next] = [prev, next].map(|name| name.bits().to_le_bytes());
         let mut key = [0; 16];
-        key[..8].copy_from_slice(&prev);
-        key[8..].copy_from_slice(&next);
+        key[..8].copy_from_slice(&prev.bits().to_le_bytes());
+        key[8..].copy_from_slice(&next.bits().to_le_bytes());
         sys::delete(map, &key);
     }
 }

@@ -1,17 +1,18 @@
-//! What was aggregated of each thread.
+//! Snapshots of all threads with their activity. A record is copied between two reads of its first
+//! word, which a switch changes: if both are the same and not busy, no switch came between.
 
 use crate::cause::{SwitchCause, histogram};
 use crate::histogram::DurationHistogram;
-use crate::layout::Activity;
+use crate::layout::ThreadActivity;
 use std::hint;
-use std::sync::atomic::{AtomicU32, Ordering::*, fence};
+use std::sync::atomic::{Ordering::*, fence};
 use threadclock::table::ThreadTable;
 use threadclock::table::layout::{BUSY, ENDED, ON, TIME, ThreadRecord};
 
-/// Which thread: no two have the same, however often an id is given anew.
+/// A thread's identity: no two threads have the same, even if they had the same id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadKey {
-    /// Its id in the initial pid namespace. 0: an idle thread.
+    /// The thread's id in the initial pid namespace. 0: an idle thread.
     pub tid: u32,
     /// When it was created, in 1,024 ns of `CLOCK_MONOTONIC`, modulo 2^32.
     pub born: u32,
@@ -27,13 +28,13 @@ impl ThreadKey {
     }
 }
 
-/// A thread's life until now. Counts are the kernel's, over all its life, as of its last switch;
-/// the difference of two snapshots is what happened between them.
+/// A thread's times and counts up to now. Counts are the kernel's, over the thread's life, as of its
+/// last switch; the difference of two snapshots is what happened between them.
 #[derive(Clone, Debug)]
 pub struct ThreadSnapshot {
-    /// Which.
+    /// The thread.
     pub key: ThreadKey,
-    /// Its process.
+    /// The id of its process.
     pub tgid: u32,
     /// The process that forked it; of one that is older than the tracer, its parent then. 0: it has
     /// none.
@@ -50,13 +51,13 @@ pub struct ThreadSnapshot {
     /// Nanoseconds in the run queue without running. `None`: the kernel does not count them, or it
     /// never waited.
     pub waited_ns: Option<u64>,
-    /// Switches because it slept.
+    /// Number of switches because it slept.
     pub voluntary: u64,
-    /// Switches while it could have run on, yields among them.
+    /// Number of switches while it could have run on, yields included.
     pub involuntary: u64,
-    /// Of those, by sched_yield(2), since it was first seen.
+    /// Number of involuntary switches by sched_yield(2), since it was first seen.
     pub yields: u64,
-    /// Moves to another CPU.
+    /// Number of moves to another CPU.
     pub migrations: u32,
     /// Time on a CPU between two switches, since it was first seen.
     pub bursts: DurationHistogram,
@@ -67,26 +68,30 @@ pub struct ThreadSnapshot {
     pub off: [DurationHistogram; SwitchCause::ALL.len()],
 }
 
-/// All threads of a table with activity.
-pub(crate) fn all(table: &ThreadTable) -> Vec<ThreadSnapshot> {
+/// Limits how often a record is read again that a switch changes meanwhile.
+const MAX_READS: u32 = 10_000;
+
+/// Returns all threads of a table with activity.
+pub(crate) fn read_threads(table: &ThreadTable) -> Vec<ThreadSnapshot> {
     activities(table).filter_map(snapshot).collect()
 }
 
-/// Their records, those never used among them.
-pub(crate) fn activities(table: &ThreadTable) -> impl Iterator<Item = &Activity> {
-    let has_activity = table.header().record_bytes as usize == size_of::<Activity>();
+/// Returns the records of a table with activity, including those never used; none without.
+pub(crate) fn activities(table: &ThreadTable) -> impl Iterator<Item = &ThreadActivity> {
+    let has_activity = table.header().record_bytes as usize == size_of::<ThreadActivity>();
     let records = if has_activity { table.header().records as usize } else { 0 };
+    let elements = (0..records).filter_map(|number| table.element(number));
     // SAFETY: an element has that many bytes, and its start is aligned; all fields are atomic.
-    (0..records).filter_map(|number| table.element(number).map(|at| unsafe { &*at.cast() }))
+    elements.map(|element| unsafe { &*element.cast() })
 }
 
-/// `None` if nobody has it, or it is never at rest.
-fn snapshot(activity: &Activity) -> Option<ThreadSnapshot> {
+/// Copies a record. `None` if it has no thread, or switches change it each time.
+fn snapshot(activity: &ThreadActivity) -> Option<ThreadSnapshot> {
     // Most records were never used.
     if activity.record.tid.load(Relaxed) == 0 {
         return None;
     }
-    for _ in 0..10_000 {
+    for _ in 0..MAX_READS {
         let word = activity.record.word.load(Acquire);
         if word & BUSY == 0 {
             let thread = copy(activity, word);
@@ -100,20 +105,20 @@ fn snapshot(activity: &Activity) -> Option<ThreadSnapshot> {
     None
 }
 
-fn copy(activity: &Activity, word: u64) -> ThreadSnapshot {
+fn copy(activity: &ThreadActivity, word: u64) -> ThreadSnapshot {
     let ThreadRecord { tgid, voluntary, involuntary, waited_ns, migrations, flags, .. } =
         &activity.record;
     let running = word & ON != 0;
-    // What runs: its time when it was switched in.
-    let since = activity.in_ns.load(Relaxed);
-    let cpu_ns = if running { word.wrapping_add(since) & TIME } else { word };
-    let histogram = |number: usize| DurationHistogram::from(counts(&activity.histograms[number]));
+    // On a CPU the word is the CPU time less the clock: the clock of the switch in gives the CPU
+    // time as of then.
+    let switched_in_ns = activity.in_ns.load(Relaxed);
+    let cpu_ns = if running { word.wrapping_add(switched_in_ns) & TIME } else { word };
     let waited_ns = waited_ns.load(Relaxed);
     ThreadSnapshot {
-        key: name_of(&activity.record),
+        key: key_of_record(&activity.record),
         tgid: tgid.load(Relaxed),
         parent: activity.parent.load(Relaxed),
-        comm: text(activity.comm.each_ref().map(|half| half.load(Relaxed))),
+        comm: comm_text([activity.comm[0].load(Relaxed), activity.comm[1].load(Relaxed)]),
         ended: flags.load(Relaxed) & ENDED != 0,
         running,
         cpu_ns,
@@ -122,33 +127,44 @@ fn copy(activity: &Activity, word: u64) -> ThreadSnapshot {
         involuntary: involuntary.load(Relaxed),
         yields: activity.yields.load(Relaxed),
         migrations: migrations.load(Relaxed),
-        bursts: histogram(histogram::BURST),
-        waits: histogram(histogram::WAIT),
-        off: std::array::from_fn(|cause| histogram(histogram::OFF + cause)),
+        bursts: read_histogram(activity, histogram::BURST),
+        waits: read_histogram(activity, histogram::WAIT),
+        off: std::array::from_fn(|cause| read_histogram(activity, histogram::OFF + cause)),
     }
 }
 
-/// The name that the programs give it in the map of pairs.
-pub(crate) fn name_of(record: &ThreadRecord) -> ThreadKey {
+fn read_histogram(activity: &ThreadActivity, number: usize) -> DurationHistogram {
+    let counts = &activity.histograms[number];
+    DurationHistogram::from(std::array::from_fn(|bucket| counts[bucket].load(Relaxed)))
+}
+
+/// Returns the key that the programs give this thread in the map of pairs.
+pub(crate) fn key_of_record(record: &ThreadRecord) -> ThreadKey {
     let born = (record.start_ns.load(Relaxed) >> 10) as u32;
     ThreadKey { tid: record.tid.load(Relaxed), born }
 }
 
-fn counts<const N: usize>(of: &[AtomicU32; N]) -> [u32; N] {
-    of.each_ref().map(|count| count.load(Relaxed))
+/// Decodes the 16 bytes of a task's `comm`.
+fn comm_text(halves: [u64; 2]) -> String {
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&halves[0].to_ne_bytes());
+    bytes[8..].copy_from_slice(&halves[1].to_ne_bytes());
+    let name = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    one_line(&String::from_utf8_lossy(name))
 }
 
-fn text(halves: [u64; 2]) -> String {
-    let bytes: Vec<u8> = halves.into_iter().flat_map(u64::to_ne_bytes).collect();
-    let bytes = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
-    one_line(&String::from_utf8_lossy(bytes))
-}
-
-/// A name may be any bytes (PR_SET_NAME of prctl(2)), also ends of lines, which would make two lines
-/// of one wherever it is printed: these become blanks, other control characters nothing.
+/// Makes white space blanks and drops control characters: a name may be any bytes (PR_SET_NAME of
+/// prctl(2)), also ends of lines, which would make two lines of one wherever it is printed.
 fn one_line(name: &str) -> String {
-    let visible = |c: char| if c.is_whitespace() { ' ' } else { c };
-    name.chars().map(visible).filter(|c| !c.is_control()).collect()
+    let mut line = String::new();
+    for character in name.chars() {
+        if character.is_whitespace() {
+            line.push(' ');
+        } else if !character.is_control() {
+            line.push(character);
+        }
+    }
+    line
 }
 
 #[cfg(test)]
@@ -160,9 +176,9 @@ mod tests {
         let name = ThreadKey { tid: 42, born: 7 };
         assert_eq!((ThreadKey::from_bits(7 << 32 | 42), name.bits()), (name, 7 << 32 | 42));
         let half = |text: &[u8; 8]| u64::from_ne_bytes(*text);
-        assert_eq!(text([half(b"postgres"), half(b":work\0xy")]), "postgres:work");
-        assert_eq!(text([0, 0]), "");
-        assert_eq!(text([u64::MAX, 0]).chars().count(), 8);
-        assert_eq!(text([half(b"a\nb\tc\x1bd\r"), half(b"e\0\0\0\0\0\0\0")]), "a b cd e");
+        assert_eq!(comm_text([half(b"postgres"), half(b":work\0xy")]), "postgres:work");
+        assert_eq!(comm_text([0, 0]), "");
+        assert_eq!(comm_text([u64::MAX, 0]).chars().count(), 8);
+        assert_eq!(comm_text([half(b"a\nb\tc\x1bd\r"), half(b"e\0\0\0\0\0\0\0")]), "a b cd e");
     }
 }

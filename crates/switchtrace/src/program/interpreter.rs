@@ -18,12 +18,12 @@ const TABLE: u64 = 3 << 32;
 const PAIRS: u64 = 4 << 32;
 pub(super) const TASKS: u64 = 5 << 32;
 const TASK_BYTES: u64 = 256;
-/// Where a task's saved registers are.
+/// The offset of the saved registers in a task.
 const REGISTERS_AT: u64 = 128;
 const STACK_BYTES: u64 = 512;
 
 #[derive(Default)]
-pub(super) struct World {
+pub(super) struct TestKernel {
     pub(super) now_ns: u64,
     pub(super) record_bytes: usize,
     pub(super) table: Vec<u8>,
@@ -38,7 +38,7 @@ pub(super) struct World {
     pub(super) stack: Vec<u8>,
 }
 
-impl World {
+impl TestKernel {
     /// The address of task number `number`.
     pub(super) fn task(&mut self, number: usize) -> u64 {
         let bytes = (number + 1) * TASK_BYTES as usize;

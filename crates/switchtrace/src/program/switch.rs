@@ -1,66 +1,70 @@
-//! `sched_switch`: r6 is the thread that leaves (prev), r7 the one that comes (next), r9 the time.
+//! The program of `sched_switch`. r6 is the thread that leaves (prev), r7 the one that comes (next),
+//! r8 the record of one of them (or 0), r9 the time.
 
-use super::find::{Unknown, find};
-use super::others::{RecordedEvent, emit};
-use super::{Setting, activity, record, stack};
-use crate::asm::{Asm, Double, FP, Helper, If, Insn, R0, R1, R2, R6, R7, R8, R9, Word};
+use super::event::{RecordedEvent, record_event};
+use super::find::{MissingRecord, find};
+use super::{ProgramTarget, activity, record, stack};
+use crate::asm::{Asm, Double, FP, Insn, JumpIf, KernelHelper, R0, R1, R2, R6, R7, R8, R9, Word};
 use std::io;
 
-pub(crate) fn switch(setting: &Setting) -> io::Result<Vec<Insn>> {
+pub(crate) fn switch(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
     let mut asm = Asm::default();
-    let [clock, gone] = [(); 2].map(|()| asm.label());
-    arguments(&mut asm, setting);
-    find(&mut asm, setting, R6, Unknown::GetsRecord);
-    asm.jump_if_imm(If::Equal, R8, 0, clock);
+    let [read_clock, left] = asm.labels();
+    load_arguments(&mut asm, target);
+    find(&mut asm, target, R6, MissingRecord::Take);
+    asm.jump_if_imm(JumpIf::Equal, R8, 0, read_clock);
     record::mark_busy(&mut asm);
-    asm.place(clock);
-    asm.call(Helper::KtimeGetNs);
+    asm.place(read_clock);
+    asm.call(KernelHelper::KtimeGetNs);
     asm.mov(R9, R0);
-    asm.jump_if_imm(If::Equal, R8, 0, gone);
-    leave(&mut asm, setting);
-    asm.place(gone);
-    if let Some(events) = setting.maps.events {
-        emit(&mut asm, setting, events, &RecordedEvent::Switch);
+    asm.jump_if_imm(JumpIf::Equal, R8, 0, left);
+    leave(&mut asm, target);
+    asm.place(left);
+    if let Some(events) = target.maps.events {
+        record_event(&mut asm, target, events, RecordedEvent::Switch);
     }
-    enter(&mut asm, setting);
+    enter(&mut asm, target);
     asm.exit();
     asm.finish()
 }
 
-fn arguments(asm: &mut Asm, setting: &Setting) {
-    let at = &setting.kernel.switch;
-    asm.load(Double, R6, R1, at.prev);
-    asm.load(Double, R7, R1, at.next);
-    asm.copy(Double, (FP, stack::PREEMPT), (R1, at.preempt), R2);
-    match at.state {
+/// Loads the arguments of the tracepoint, to which r1 points at first.
+fn load_arguments(asm: &mut Asm, target: &ProgramTarget) {
+    let arguments = &target.kernel.switch;
+    asm.load(Double, R6, R1, arguments.prev);
+    asm.load(Double, R7, R1, arguments.next);
+    asm.copy(Double, (FP, stack::PREEMPT), (R1, arguments.preempt), R2);
+    match arguments.state {
         Some(state) => asm.load(Double, R2, R1, state),
-        None => asm.load(Word, R2, R6, setting.kernel.task.state),
+        None => asm.load(Word, R2, R6, target.kernel.task.state),
     }
     asm.store(Double, FP, stack::STATE, R2);
 }
 
-fn leave(asm: &mut Asm, setting: &Setting) {
-    if setting.maps.pairs.is_some() {
-        activity::switched_out(asm, setting);
+/// Updates the record in r8 of the thread in r6, which leaves.
+fn leave(asm: &mut Asm, target: &ProgramTarget) {
+    if target.maps.pairs.is_some() {
+        activity::switched_out(asm, target);
     }
-    record::copy_counts(asm, setting, R6);
-    record::copy_waited(asm, setting, R6);
-    record::time_at_end(asm, setting, R6);
-    record::mark_end(asm);
+    record::copy_counts(asm, target, R6);
+    record::copy_waited(asm, target, R6);
+    record::time_at_end(asm, target, R6);
+    record::mark_ended(asm);
     record::publish_off(asm);
-    if let Some(pairs) = setting.maps.pairs {
-        activity::count_pair(asm, setting, pairs);
+    if let Some(pairs) = target.maps.pairs {
+        activity::count_pair(asm, target, pairs);
     }
-    record::free_if_ended(asm, setting);
+    record::free_if_ended(asm, target);
 }
 
-fn enter(asm: &mut Asm, setting: &Setting) {
-    let none = asm.label();
-    find(asm, setting, R7, Unknown::GetsRecord);
-    asm.jump_if_imm(If::Equal, R8, 0, none);
-    if setting.maps.pairs.is_some() {
+/// Updates the record of the thread in r7, which comes.
+fn enter(asm: &mut Asm, target: &ProgramTarget) {
+    let done = asm.label();
+    find(asm, target, R7, MissingRecord::Take);
+    asm.jump_if_imm(JumpIf::Equal, R8, 0, done);
+    if target.maps.pairs.is_some() {
         activity::switched_in(asm);
     }
-    record::publish_on(asm, setting, R7);
-    asm.place(none);
+    record::publish_on(asm, target, R7);
+    asm.place(done);
 }

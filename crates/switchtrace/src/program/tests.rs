@@ -1,11 +1,11 @@
 //! The programs, run by the interpreter against a model of what the kernel does.
 
-use super::interpreter::{EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, World};
-use super::{Maps, Setting, exec, fork, migrate, seed, switch, wakeup};
+use super::interpreter::{EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, TestKernel};
+use super::{MapDescriptors, ProgramTarget, exec, fork, migrate, seed, switch, wakeup};
 use crate::asm::Insn;
 use crate::cause::{SwitchCause, histogram};
-use crate::kernel::{Ids, Kernel, SwitchArguments, Task, YieldSign};
-use crate::layout::{ACTIVITY_BYTES, Activity, BUCKETS, RECORD_BYTES, RawEvent};
+use crate::kernel::{AttachIds, KernelLayout, SwitchArguments, TaskOffsets, YieldSign};
+use crate::layout::{ACTIVITY_BYTES, BUCKETS, RECORD_BYTES, RawEvent, ThreadActivity};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -21,9 +21,9 @@ const IDLE: u64 = 0x402;
 const STOPPED: u64 = 4;
 const DEAD: u64 = 0x80;
 
-/// A task as the tests have it.
+/// A task of the tests.
 #[derive(Clone, Copy, Default)]
-struct Fields {
+struct TestTask {
     pid: u32,
     tgid: u32,
     start: u64,
@@ -40,18 +40,18 @@ struct Fields {
     parent: usize,
 }
 
-struct Bench {
-    world: World,
-    setting: Setting,
-    tasks: Vec<Fields>,
+struct ProgramBench {
+    world: TestKernel,
+    target: ProgramTarget,
+    tasks: Vec<TestTask>,
     switch: Vec<Insn>,
-    /// Who runs since when: the kernel's own figure, if the test does not set that.
+    /// The task that runs, and since when, for the kernel's own sum if the test does not set that.
     running: (usize, u64),
     sets_sums: bool,
 }
 
-fn setting(activity: bool, recording: bool) -> Setting {
-    let task = Task {
+fn test_target(activity: bool, recording: bool) -> ProgramTarget {
+    let task = TaskOffsets {
         pid: 0,
         tgid: 4,
         start_time: 8,
@@ -66,45 +66,52 @@ fn setting(activity: bool, recording: bool) -> Setting {
         comm: 72,
         parent: 80,
     };
-    let ids =
-        Ids { switch: 0, migrate: 0, exec: 0, fork: 0, wakeup: 0, wakeup_new: 0, task_iterator: 0 };
-    let kernel = Kernel {
+    let ids = AttachIds {
+        switch: 0,
+        migrate: 0,
+        exec: 0,
+        fork: 0,
+        wakeup: 0,
+        wakeup_new: 0,
+        task_iterator: 0,
+    };
+    let kernel = KernelLayout {
         task,
         switch: SwitchArguments { preempt: 0, prev: 8, next: 16, state: Some(24) },
         yields: Some(YieldSign { offset: 8, is_64_bit: true, number: YIELD }),
         ids,
     };
-    let maps = Maps {
+    let maps = MapDescriptors {
         table: TABLE_MAP,
         free: FREE_MAP,
         pairs: activity.then_some(PAIR_MAP),
         events: recording.then_some(EVENT_MAP),
     };
     let record_bytes = if activity { ACTIVITY_BYTES } else { RECORD_BYTES };
-    Setting { kernel, maps, tids: TIDS, record_bytes, index_at: 1 }
+    ProgramTarget { kernel, maps, tids: TIDS, record_bytes, index_at: 1 }
 }
 
-impl Bench {
+impl ProgramBench {
     fn new(activity: bool) -> Self {
-        Self::with(setting(activity, false))
+        Self::with(test_target(activity, false))
     }
 
-    fn with(setting: Setting) -> Self {
-        let size = setting.record_bytes as usize;
+    fn with(target: ProgramTarget) -> Self {
+        let size = target.record_bytes as usize;
         let records_at = 1 + (TIDS as usize * 4).div_ceil(size);
-        let world = World {
+        let world = TestKernel {
             now_ns: 1_000_000,
             record_bytes: size,
             table: vec![0; (records_at + RECORDS as usize) * size],
             free: (0..RECORDS).map(|number| records_at as u32 + number).collect(),
             pair_room: 1_000,
             event_room: 1_000,
-            ..World::default()
+            ..TestKernel::default()
         };
-        let switch = switch(&setting).unwrap();
+        let switch = switch(&target).unwrap();
         Self {
             world,
-            setting,
+            target,
             tasks: Vec::new(),
             switch,
             running: (usize::MAX, 0),
@@ -116,27 +123,27 @@ impl Bench {
     fn task(&mut self, pid: u32) -> usize {
         self.world.now_ns += 10_000;
         let start = if pid == 0 { 0 } else { self.world.now_ns };
-        self.tasks.push(Fields { pid, tgid: pid, start, ..Fields::default() });
+        self.tasks.push(TestTask { pid, tgid: pid, start, ..TestTask::default() });
         self.tasks.len() - 1
     }
 
     fn address(&mut self, number: usize) -> u64 {
         let at = self.world.task(number);
-        let of = self.tasks[number];
+        let task = self.tasks[number];
         let words = [
-            (0, 4, u64::from(of.pid)),
-            (4, 4, u64::from(of.tgid)),
-            (8, 8, of.start),
-            (16, 8, of.sum),
-            (24, 8, of.voluntary),
-            (32, 8, of.involuntary),
-            (40, 8, of.migrations),
-            (48, 8, of.delay),
-            (56, 4, u64::from(of.cpu)),
+            (0, 4, u64::from(task.pid)),
+            (4, 4, u64::from(task.tgid)),
+            (8, 8, task.start),
+            (16, 8, task.sum),
+            (24, 8, task.voluntary),
+            (32, 8, task.involuntary),
+            (40, 8, task.migrations),
+            (48, 8, task.delay),
+            (56, 4, u64::from(task.cpu)),
             (64, 4, 120),
-            (72, 8, if of.comm == 0 { u64::from_le_bytes(*b"worker\0\0") } else { of.comm }),
-            (80, 8, self.world.task(of.parent)),
-            (136, 8, of.call),
+            (72, 8, if task.comm == 0 { u64::from_le_bytes(*b"worker\0\0") } else { task.comm }),
+            (80, 8, self.world.task(task.parent)),
+            (136, 8, task.call),
         ];
         words
             .into_iter()
@@ -148,20 +155,20 @@ impl Bench {
         &mut self,
         (prev, next): (usize, usize),
         (preempt, state): (bool, u64),
-        look: &mut dyn FnMut(&mut World),
+        look: &mut dyn FnMut(&mut TestKernel),
     ) {
         // As __schedule(): the count first, then the tracepoint.
-        let of = &mut self.tasks[prev];
+        let task = &mut self.tasks[prev];
         let is_voluntary = !preempt && state != RUNNABLE;
         if is_voluntary {
-            of.voluntary += 1
+            task.voluntary += 1
         } else {
-            of.involuntary += 1
+            task.involuntary += 1
         }
         let now = self.world.now_ns;
         let (running, since) = std::mem::replace(&mut self.running, (next, now));
         if running == prev && !self.sets_sums {
-            of.sum += now - since;
+            task.sum += now - since;
         }
         let context = [preempt.into(), self.address(prev), self.address(next), state];
         self.world.run(&self.switch.clone(), &context, look);
@@ -214,7 +221,7 @@ impl Bench {
     }
 
     fn counts(&self, pid: u32, number: usize) -> [u32; BUCKETS] {
-        let at = |bucket| offset_of!(Activity, histograms) + number * 128 + bucket * 4;
+        let at = |bucket| offset_of!(ThreadActivity, histograms) + number * 128 + bucket * 4;
         std::array::from_fn(|bucket| self.u32(pid, at(bucket)))
     }
 
@@ -245,9 +252,11 @@ impl Bench {
             add((tid(0), tid(8)), [count(0), count(8)]);
         }
         for pid in (1..TIDS).filter(|pid| self.at(*pid).is_some()) {
-            let next = self.u32(pid, offset_of!(Activity, pair_next));
-            let counts =
-                [offset_of!(Activity, pair_voluntary), offset_of!(Activity, pair_involuntary)];
+            let next = self.u32(pid, offset_of!(ThreadActivity, pair_next));
+            let counts = [
+                offset_of!(ThreadActivity, pair_voluntary),
+                offset_of!(ThreadActivity, pair_involuntary),
+            ];
             add((pid, next), counts.map(|offset| self.u32(pid, offset).into()));
         }
         sums
@@ -257,7 +266,7 @@ impl Bench {
 #[test]
 fn a_thread_has_the_time_between_its_switches() {
     for activity in [false, true] {
-        let mut bench = Bench::new(activity);
+        let mut bench = ProgramBench::new(activity);
         let (idle, a, b) = (bench.task(0), bench.task(10), bench.task(11));
         bench.switch(idle, a, RUNNABLE);
         let begun = bench.cpu_ns(10);
@@ -282,7 +291,7 @@ fn a_thread_has_the_time_between_its_switches() {
 /// The first time a thread is seen leaving a CPU, the kernel's own figure counts.
 #[test]
 fn a_thread_that_ran_before_has_the_kernels_time() {
-    let mut bench = Bench::new(false);
+    let mut bench = ProgramBench::new(false);
     let (a, b) = (bench.task(10), bench.task(11));
     bench.tasks[a].sum = 123_456;
     bench.tasks[b].sum = 1_000;
@@ -297,7 +306,7 @@ fn a_thread_that_ran_before_has_the_kernels_time() {
 #[test]
 fn a_reading_is_right_at_every_instruction() {
     for activity in [false, true] {
-        let mut bench = Bench::new(activity);
+        let mut bench = ProgramBench::new(activity);
         let (idle, a, b) = (bench.task(0), bench.task(10), bench.task(11));
         bench.switch(idle, a, RUNNABLE);
         bench.pass(10_000);
@@ -332,7 +341,7 @@ fn a_reading_is_right_at_every_instruction() {
 
 #[test]
 fn an_id_given_anew_is_another_thread() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, old) = (bench.task(0), bench.task(10));
     bench.switch(idle, old, RUNNABLE);
     bench.pass(50_000);
@@ -349,7 +358,7 @@ fn an_id_given_anew_is_another_thread() {
 /// The id of a thread that ends is free before its last switch (release_task() in kernel/exit.c).
 #[test]
 fn the_end_of_an_older_thread_does_not_touch_the_younger_one_of_its_id() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, old) = (bench.task(0), bench.task(10));
     bench.switch(idle, old, RUNNABLE);
     bench.pass(50_000);
@@ -364,7 +373,7 @@ fn the_end_of_an_older_thread_does_not_touch_the_younger_one_of_its_id() {
 
 #[test]
 fn ends_give_records_back_and_the_oldest_is_taken_first() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let idle = bench.task(0);
     // More threads than records, one after the other.
     for pid in 1..=40 {
@@ -388,7 +397,7 @@ fn ends_give_records_back_and_the_oldest_is_taken_first() {
 /// The index still leads to a record that has long been a younger thread's, of another id.
 #[test]
 fn a_thread_whose_id_led_to_anothers_record_gets_its_own() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, old) = (bench.task(0), bench.task(10));
     bench.switch(idle, old, RUNNABLE);
     bench.switch(old, idle, DEAD);
@@ -406,17 +415,17 @@ fn a_thread_whose_id_led_to_anothers_record_gets_its_own() {
 
 #[test]
 fn a_thread_has_its_parents_process() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, parent, child) = (bench.task(0), bench.task(10), bench.task(11));
     bench.tasks[child].parent = parent;
     bench.address(parent);
     bench.switch(idle, child, RUNNABLE);
-    assert_eq!(bench.u32(11, offset_of!(Activity, parent)), 10);
+    assert_eq!(bench.u32(11, offset_of!(ThreadActivity, parent)), 10);
 }
 
 #[test]
 fn threads_without_a_record_are_counted_and_disturb_nobody() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let idle = bench.task(0);
     let tasks: Vec<usize> = (1..=RECORDS + 2).map(|pid| bench.task(pid)).collect();
     for task in tasks {
@@ -435,14 +444,14 @@ fn threads_without_a_record_are_counted_and_disturb_nobody() {
 
 #[test]
 fn seeded_threads_have_their_time_until_they_are_seen() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, sleeper, runner) = (bench.task(0), bench.task(10), bench.task(11));
     for task in [sleeper, runner] {
         bench.tasks[task].sum = 5_000_000;
         let context = [0, bench.address(task)];
-        bench.run(seed(&bench.setting), &context);
+        bench.run(seed(&bench.target), &context);
     }
-    bench.run(seed(&bench.setting), &[0, 0]);
+    bench.run(seed(&bench.target), &[0, 0]);
     assert_eq!((bench.flags(10), bench.cpu_ns(10)), (SEEDED, 5_000_000));
     // It ran once more before switches were traced.
     bench.tasks[sleeper].sum = 6_000_000;
@@ -463,7 +472,7 @@ fn seeded_threads_have_their_time_until_they_are_seen() {
 /// A switch for which the kernel ran no program: the kernel's time counts, and it is said.
 #[test]
 fn missed_switches_are_counted_and_leave_no_error() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     bench.sets_sums = true;
     let (idle, a, b) = (bench.task(0), bench.task(10), bench.task(11));
     bench.switch(idle, a, RUNNABLE);
@@ -484,7 +493,7 @@ fn missed_switches_are_counted_and_leave_no_error() {
 /// The kernel takes out what the host has stolen.
 #[test]
 fn a_thread_is_never_far_from_the_kernels_time() {
-    let mut bench = Bench::new(false);
+    let mut bench = ProgramBench::new(false);
     bench.sets_sums = true;
     let (idle, a) = (bench.task(0), bench.task(10));
     for (ours, kernels, expected) in
@@ -501,14 +510,14 @@ fn a_thread_is_never_far_from_the_kernels_time() {
 
 #[test]
 fn a_migration_counts_once_and_only_to_another_cpu() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, a) = (bench.task(0), bench.task(10));
     bench.switch(idle, a, RUNNABLE);
     bench.switch(a, idle, SLEEP);
-    let counted = |bench: &Bench| bench.u32(10, offset_of!(ThreadRecord, migrations));
+    let counted = |bench: &ProgramBench| bench.u32(10, offset_of!(ThreadRecord, migrations));
     for (cpu, expected) in [(0, 0), (1, 1), (1, 1), (0, 2)] {
         let context = [bench.address(a), cpu];
-        bench.run(migrate(&bench.setting), &context);
+        bench.run(migrate(&bench.target), &context);
         // As set_task_cpu(): the tracepoint first, then the count, if it moves.
         if bench.tasks[a].cpu != cpu as u32 {
             bench.tasks[a].migrations += 1;
@@ -521,14 +530,14 @@ fn a_migration_counts_once_and_only_to_another_cpu() {
     }
     let unknown = bench.task(12);
     let context = [bench.address(unknown), 1];
-    bench.run(migrate(&bench.setting), &context);
+    bench.run(migrate(&bench.target), &context);
     assert_eq!(bench.at(12), None);
 }
 
 /// Thread 11 of process 10 calls execve(2): it is 10 then, and the first thread has ended.
 #[test]
 fn a_thread_that_takes_its_first_ones_id_over() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     bench.sets_sums = true;
     let (idle, first, other) = (bench.task(0), bench.task(10), bench.task(11));
     bench.switch(idle, first, RUNNABLE);
@@ -539,20 +548,20 @@ fn a_thread_that_takes_its_first_ones_id_over() {
     (bench.tasks[other].pid, bench.tasks[other].start) = (10, bench.tasks[first].start);
     bench.tasks[other].sum = 30_000;
     let context = [bench.address(other), 11];
-    bench.run(exec(&bench.setting), &context);
+    bench.run(exec(&bench.target), &context);
     assert_eq!((bench.flags(11), bench.word(11) & ON), (ENDED, 0));
     bench.switch(other, idle, SLEEP);
     assert_eq!((bench.flags(10), bench.cpu_ns(10)), (0, 30_000));
-    bench.run(exec(&bench.setting), &[context[0], 10]);
+    bench.run(exec(&bench.target), &[context[0], 10]);
     assert_eq!(bench.flags(10), 0);
 }
 
 /// Most programs name their threads once they run.
 #[test]
 fn a_thread_is_called_as_when_it_last_left_a_cpu() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, a) = (bench.task(0), bench.task(10));
-    let name = |bench: &Bench| bench.u64(10, offset_of!(Activity, comm)).to_le_bytes();
+    let name = |bench: &ProgramBench| bench.u64(10, offset_of!(ThreadActivity, comm)).to_le_bytes();
     bench.switch(idle, a, RUNNABLE);
     assert_eq!(&name(&bench), b"worker\0\0");
     bench.tasks[a].comm = u64::from_le_bytes(*b"renamed\0");
@@ -562,13 +571,13 @@ fn a_thread_is_called_as_when_it_last_left_a_cpu() {
 
 #[test]
 fn causes() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, a) = (bench.task(0), bench.task(10));
-    let cause = |bench: &mut Bench, preempt, state, call| {
+    let cause = |bench: &mut ProgramBench, preempt, state, call| {
         bench.switch(idle, a, RUNNABLE);
         bench.tasks[a].call = call;
         bench.switch_looking((a, idle), (preempt, state), &mut |_| {});
-        bench.u32(10, offset_of!(Activity, cause))
+        bench.u32(10, offset_of!(ThreadActivity, cause))
     };
     for (preempt, state, call, expected) in [
         (true, RUNNABLE, 24, SwitchCause::Preempted),
@@ -583,18 +592,18 @@ fn causes() {
     ] {
         assert_eq!(cause(&mut bench, preempt, state, call), expected as u32, "{state:#x}");
     }
-    assert_eq!(bench.u64(10, offset_of!(Activity, yields)), 1);
+    assert_eq!(bench.u64(10, offset_of!(ThreadActivity, yields)), 1);
     // It was to sleep and a signal was there: the kernel has counted it as voluntary.
     bench.switch(idle, a, RUNNABLE);
     bench.tasks[a].voluntary += 1;
     bench.tasks[a].involuntary -= 1;
     bench.switch(a, idle, RUNNABLE);
-    assert_eq!(bench.u32(10, offset_of!(Activity, cause)), SwitchCause::Sleep as u32);
+    assert_eq!(bench.u32(10, offset_of!(ThreadActivity, cause)), SwitchCause::Sleep as u32);
 }
 
 #[test]
 fn waits_are_what_the_kernel_adds() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let (idle, a) = (bench.task(0), bench.task(10));
     for delay in [0, 1_000, 1_000_000] {
         bench.switch(idle, a, RUNNABLE);
@@ -608,7 +617,7 @@ fn waits_are_what_the_kernel_adds() {
 
 #[test]
 fn pairs_that_have_no_room_are_counted() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     bench.world.pair_room = 1;
     let tasks: Vec<usize> = (10..13).map(|pid| bench.task(pid)).collect();
     for next in [1, 1, 1, 2, 1, 2] {
@@ -622,14 +631,14 @@ fn pairs_that_have_no_room_are_counted() {
 /// Process 10 forks 11, which forks 12 and ends before 12 runs: then init is the parent of 12.
 #[test]
 fn a_child_belongs_to_the_process_that_forked_it() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let [idle, init, a, b, c, thread] = [0, 1, 10, 11, 12, 13].map(|pid| bench.task(pid));
     bench.tasks[thread].tgid = 12;
-    let forks = |bench: &mut Bench, parent: usize, child: usize, reaper: usize| {
+    let forks = |bench: &mut ProgramBench, parent: usize, child: usize, reaper: usize| {
         bench.tasks[child].parent = reaper;
         bench.address(reaper);
         let context = [bench.address(parent), bench.address(child)];
-        bench.run(fork(&bench.setting), &context);
+        bench.run(fork(&bench.target), &context);
     };
     bench.switch(idle, a, RUNNABLE);
     forks(&mut bench, a, b, a);
@@ -639,7 +648,7 @@ fn a_child_belongs_to_the_process_that_forked_it() {
     bench.tasks[c].parent = init;
     bench.switch(b, c, DEAD);
     assert_eq!(bench.flags(11), ENDED);
-    let parent = |bench: &Bench, pid| bench.u32(pid, offset_of!(Activity, parent));
+    let parent = |bench: &ProgramBench, pid| bench.u32(pid, offset_of!(ThreadActivity, parent));
     assert_eq!((parent(&bench, 11), parent(&bench, 12)), (10, 11));
     // As CLONE_PARENT has it the child is its parent's sibling; it was still forked by 12.
     let sibling = bench.task(14);
@@ -658,12 +667,12 @@ fn a_child_belongs_to_the_process_that_forked_it() {
 
 #[test]
 fn a_child_without_a_record_is_counted() {
-    let mut bench = Bench::new(true);
+    let mut bench = ProgramBench::new(true);
     let parent = bench.task(10);
     for pid in 11..=11 + RECORDS {
         let child = bench.task(pid);
         let context = [bench.address(parent), bench.address(child)];
-        bench.run(fork(&bench.setting), &context);
+        bench.run(fork(&bench.target), &context);
     }
     assert_eq!(bench.lost(offset_of!(TableHeader, threads_lost)), 1);
     assert_eq!(bench.at(11 + RECORDS), None);
@@ -671,13 +680,13 @@ fn a_child_without_a_record_is_counted() {
 
 #[test]
 fn events_are_recorded_and_lost_ones_counted() {
-    let mut bench = Bench::with(setting(true, true));
+    let mut bench = ProgramBench::with(test_target(true, true));
     bench.world.event_room = 3;
     let (a, b) = (bench.task(10), bench.task(11));
     bench.switch_looking((a, b), (true, SLEEP), &mut |_| {});
     let context = [bench.address(b)];
-    bench.run(wakeup(&bench.setting, false), &context);
-    bench.run(migrate(&bench.setting), &[context[0], 1]);
+    bench.run(wakeup(&bench.target, false), &context);
+    bench.run(migrate(&bench.target), &[context[0], 1]);
     bench.switch(b, a, SLEEP);
     bench.switch(a, b, SLEEP);
     assert_eq!(bench.lost(offset_of!(TableHeader, events_lost)), 2);
@@ -710,7 +719,7 @@ proptest! {
     /// Times, counts, histograms and pairs against a plain account of the same life.
     #[test]
     fn any_life_is_accounted_for(steps in steps()) {
-        let mut bench = Bench::new(true);
+        let mut bench = ProgramBench::new(true);
         let tasks: Vec<usize> = (0..5).map(|pid| bench.task(pid)).collect();
         let mut current = 0;
         let (mut pairs, mut bursts) = (HashMap::<(u32, u32), [u64; 2]>::new(), [0u32; 5]);
@@ -740,11 +749,11 @@ proptest! {
                 prop_assert_eq!(bursts[pid as usize], 0);
                 continue;
             }
-            let of = bench.tasks[tasks[pid as usize]];
+            let task = bench.tasks[tasks[pid as usize]];
             prop_assert_eq!(bench.total(pid, histogram::BURST), bursts[pid as usize]);
             if current != pid as usize {
-                prop_assert_eq!(bench.u64(pid, offset_of!(ThreadRecord, voluntary)), of.voluntary);
-                prop_assert_eq!(bench.u64(pid, offset_of!(ThreadRecord, involuntary)), of.involuntary);
+                prop_assert_eq!(bench.u64(pid, offset_of!(ThreadRecord, voluntary)), task.voluntary);
+                prop_assert_eq!(bench.u64(pid, offset_of!(ThreadRecord, involuntary)), task.involuntary);
             }
             prop_assert!(bench.cpu_ns(pid) >= least_ns[pid as usize]);
         }
@@ -754,7 +763,7 @@ proptest! {
     #[test]
     fn buckets(bits in 0u32..50, low: u64) {
         let ns = 1u64 << bits | low & ((1 << bits) - 1);
-        let mut bench = Bench::new(true);
+        let mut bench = ProgramBench::new(true);
         let (idle, a) = (bench.task(0), bench.task(10));
         bench.switch(idle, a, RUNNABLE);
         bench.tasks[a].delay = ns;
@@ -768,12 +777,12 @@ proptest! {
     /// Wherever the fields are, they are found there: the same life with others between them.
     #[test]
     fn offsets_come_from_the_kernel(shift in 0i16..15) {
-        let mut setting = setting(true, false);
-        let task = &mut setting.kernel.task;
+        let mut target = test_target(true, false);
+        let task = &mut target.kernel.task;
         for offset in [&mut task.sum_exec_runtime, &mut task.nvcsw, &mut task.nivcsw] {
             *offset += 8 * shift;
         }
-        let bytes = format!("{:?}", switch(&setting).unwrap());
+        let bytes = format!("{:?}", switch(&target).unwrap());
         let sums = format!("offset: {}, immediate: 0", 16 + 8 * shift);
         prop_assert!(bytes.contains(&sums));
     }

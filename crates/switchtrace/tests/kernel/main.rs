@@ -25,8 +25,8 @@ use switchtrace::{
 };
 use testing::{Need, PATIENCE, wait_for};
 
-/// By how much a time may be ahead of the kernel's at a switch (`MOST_AHEAD_NS`).
-const MOST_AHEAD_NS: u64 = 20_000;
+/// Limits how far a time may be ahead of the kernel's at a switch (`program::record::MAX_AHEAD_NS`).
+const MAX_AHEAD_NS: u64 = 20_000;
 const PINNED: &str = "SWITCHTRACE_TEST_PINNED";
 const HOLD: &str = "SWITCHTRACE_TEST_HOLD";
 
@@ -207,7 +207,7 @@ fn assert_agrees(time: &ThreadTime, is: &Kernels) {
     assert_eq!((time.voluntary, time.involuntary), (is.voluntary, is.involuntary));
     assert_eq!(time.migrations as u64, is.migrations.unwrap_or(time.migrations as u64));
     assert_eq!((time.waited_ns, time.kernel_ns), (is.waited_ns, is.cpu_ns));
-    assert!((is.cpu_ns..=is.cpu_ns + MOST_AHEAD_NS).contains(&time.cpu_ns), "{time:?} {is:?}");
+    assert!((is.cpu_ns..=is.cpu_ns + MAX_AHEAD_NS).contains(&time.cpu_ns), "{time:?} {is:?}");
     assert!(!time.running && !time.ended);
 }
 
@@ -250,7 +250,7 @@ fn counts_and_times_are_the_kernels() {
         );
         assert!(last.yields <= last.involuntary);
     }
-    let most_ns = crowd.tids.len() as u64 * MOST_AHEAD_NS;
+    let most_ns = crowd.tids.len() as u64 * MAX_AHEAD_NS;
     assert!(ours_ns.abs_diff(kernels_ns) <= most_ns, "{ours_ns} {kernels_ns}");
     assert!(now.values().any(|thread| thread.yields > 0));
     assert_eq!((lost.threads, lost.pairs), (0, 0));
@@ -375,7 +375,7 @@ fn a_thousand_threads_a_second() {
             continue;
         }
         assert!(time.ended && !time.running, "{tid}: {time:?}");
-        assert!(time.cpu_ns >= *at_least_ns && time.cpu_ns <= time.kernel_ns + MOST_AHEAD_NS);
+        assert!(time.cpu_ns >= *at_least_ns && time.cpu_ns <= time.kernel_ns + MAX_AHEAD_NS);
         // The last thread of this id, and nothing of those before.
         assert!(life.contains(&time.start_ns), "{time:?} {life:?}");
         assert!(time.voluntary + time.involuntary < 100, "{time:?}");
@@ -412,7 +412,7 @@ fn an_id_given_anew_on_purpose() {
             let young = times.read(old).unwrap();
             assert!(young.start_ns > first.start_ns && !young.ended);
             assert_eq!((young.voluntary, young.involuntary), (is.voluntary, is.involuntary));
-            assert!((is.cpu_ns..=is.cpu_ns + MOST_AHEAD_NS).contains(&young.cpu_ns));
+            assert!((is.cpu_ns..=is.cpu_ns + MAX_AHEAD_NS).contains(&young.cpu_ns));
             crowd.start.wait();
             crowd.leave();
             return;
@@ -434,8 +434,8 @@ fn a_recording_has_every_switch_of_a_thread() {
     crowd.work(2, &AtomicBool::new(false));
     let after = at_rest(&crowd.tids);
     tracer.event_reader().unwrap().drain(|event| match event.kind {
-        EventKind::Switch { prev, .. } => counts.entry(prev.0).or_default().0 += 1,
-        EventKind::Wakeup { wakee, .. } => counts.entry(wakee.0).or_default().1 += 1,
+        EventKind::Switch { prev, .. } => counts.entry(prev.tid).or_default().0 += 1,
+        EventKind::Wakeup { wakee, .. } => counts.entry(wakee.tid).or_default().1 += 1,
         _ => {}
     });
     assert_eq!(tracer.lost().events, 0);

@@ -222,7 +222,7 @@ fn counts_are_the_kernels() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let sum = |column: usize| table.values().map(|sums| sums[column]).sum::<u64>();
     // Each reading of each is as far ahead as it may be at a switch, at most.
-    let most_ns = threads.len() as u64 * MOST_AHEAD_NS;
+    let most_ns = threads.len() as u64 * MAX_AHEAD_NS;
     assert!(sum(4).abs_diff(sum(5)) <= most_ns, "{} {}", sum(4), sum(5));
     assert_eq!((tracer.lost().threads, tracer.lost().pairs), (0, 0));
 }

@@ -126,15 +126,15 @@ impl Encoder {
         let (bundle, has_gap) = self.bundles.entry(event.cpu).or_default();
         let (kind, actor, own) = match event.kind {
             EventKind::Switch { prev, next, prev_state, preempted } => {
-                let ran = self.running.insert(event.cpu, next.0);
-                *has_gap |= ran.is_some_and(|ran| ran != prev.0);
-                let left = message().number(2, prev.0).number(3, prev.1);
+                let ran = self.running.insert(event.cpu, next.tid);
+                *has_gap |= ran.is_some_and(|ran| ran != prev.tid);
+                let left = message().number(2, prev.tid).number(3, prev.priority);
                 let left = left.number(4, state(prev_state, preempted));
-                (field::SWITCH, prev.0, left.number(6, next.0).number(7, next.1))
+                (field::SWITCH, prev.tid, left.number(6, next.tid).number(7, next.priority))
             }
             EventKind::Wakeup { waker, wakee, target_cpu, .. } => {
-                let woken = message().number(2, wakee.0).number(3, wakee.1).number(4, 1_u64);
-                (field::WAKING, waker, woken.number(5, target_cpu))
+                let woken = message().number(2, wakee.tid).number(3, wakee.priority);
+                (field::WAKING, waker, woken.number(4, 1_u64).number(5, target_cpu))
             }
             // The switches tell where a thread runs.
             _ => return,
@@ -191,13 +191,14 @@ fn state(state: u32, preempted: bool) -> u64 {
 mod tests {
     use super::*;
     use crate::observe::live::tests::{name, thread};
+    use switchtrace::EventThread;
 
     const CLOCKS: Clocks = Clocks { monotonic: 1_000, boottime: 1_500, realtime: 9_000 };
 
     fn switch(time_ns: u64, prev: u32, next: u32) -> TraceEvent {
         let kind = EventKind::Switch {
-            prev: (prev, 120),
-            next: (next, 98),
+            prev: EventThread { tid: prev, priority: 120 },
+            next: EventThread { tid: next, priority: 98 },
             prev_state: 1,
             preempted: false,
         };

@@ -1,18 +1,18 @@
-//! What differs between processors: the time stamp, the thread pointer, the rseq signature.
+//! The parts that differ between processors: the time stamp, the thread pointer, the rseq signature.
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use core::arch::asm;
 
 pub(crate) use processor::*;
 
-/// Whether this processor has a counter that user space can read.
+/// True if this processor has a counter that user space can read.
 pub(crate) const HAS_COUNTER: bool = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
 
-/// Whether [`read_counter`] reads one. On AArch64 the event counters need another register per
+/// True if [`read_counter`] reads a hardware counter. On AArch64 the event counters need another register per
 /// counter.
 pub(crate) const HAS_READ_COUNTER: bool = cfg!(target_arch = "x86_64");
 
-/// Not offered.
+/// Returns 0: hardware counters are read on x86-64 only.
 ///
 /// # Safety
 /// None needed: it reads nothing.
@@ -21,14 +21,14 @@ pub(crate) unsafe fn read_counter(_index: u32) -> u64 {
     0
 }
 
-/// The text for this processor.
+/// Chooses the assembly text for this processor.
 #[cfg(target_arch = "x86_64")]
 macro_rules! either {
     ($x86_64:literal, $aarch64:literal) => {
         $x86_64
     };
 }
-/// The same.
+/// Chooses the assembly text for this processor.
 #[cfg(target_arch = "aarch64")]
 macro_rules! either {
     ($x86_64:literal, $aarch64:literal) => {
@@ -36,7 +36,7 @@ macro_rules! either {
     };
 }
 
-/// The address that thread-local offsets count from.
+/// Returns the address from which thread-local offsets count.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub(crate) fn thread_pointer() -> usize {
     let pointer: usize;
@@ -49,7 +49,8 @@ pub(crate) fn thread_pointer() -> usize {
     pointer
 }
 
-/// Where a static C library has `__rseq_offset` and `__rseq_size`; null where it has none.
+/// Returns the addresses of `__rseq_offset` and `__rseq_size` in a static C library; null where it
+/// has none.
 #[cfg(all(target_feature = "crt-static", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
     let (offset, size): (*const isize, *const u32);
@@ -65,13 +66,13 @@ pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
     (offset, size)
 }
 
-/// Unused: rseq is refused before it is asked for.
+/// Unused: rseq is refused before the pointer is needed.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(crate) fn thread_pointer() -> usize {
     0
 }
 
-/// As `thread_pointer`.
+/// Unused, like `thread_pointer`.
 #[cfg(all(
     target_feature = "crt-static",
     not(any(target_arch = "x86_64", target_arch = "aarch64"))
@@ -84,12 +85,12 @@ pub(crate) fn rseq_symbols() -> (*const isize, *const u32) {
 #[cfg(target_arch = "x86_64")]
 mod processor {
     use super::asm;
-    use core::arch::x86_64::__cpuid;
+    use core::arch::x86_64::{__cpuid, CpuidResult};
 
     /// `RSEQ_SIG` of glibc and librseq: the kernel wants it in the four bytes before `abort_ip`.
     pub(crate) const RSEQ_SIG: u32 = 0x5305_3053;
 
-    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after
+    /// Returns the time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after
     /// it.
     #[inline(always)]
     pub(crate) fn stamp() -> u64 {
@@ -101,7 +102,7 @@ mod processor {
         high << 32 | low
     }
 
-    /// The time stamp, neither before the loads and instructions ahead of it are done nor after
+    /// Returns the time stamp, taken neither before the loads and instructions ahead of it are done nor after
     /// those behind it have begun (LFENCE: SDM vol. 2B "RDTSC"; AMD makes it so by DE_CFG[1], which
     /// Linux sets).
     #[inline(always)]
@@ -115,12 +116,16 @@ mod processor {
         high << 32 | low
     }
 
-    /// Whether the counter's rate never changes (CPUID 8000_0007h EDX bit 8, "invariant TSC").
+    /// Returns whether the counter's rate never changes (CPUID 8000_0007h EDX bit 8, "invariant TSC").
     pub(crate) fn counter_is_invariant() -> bool {
-        // SAFETY: every x86-64 has CPUID. Rust 1.94 and later know that.
-        #[allow(unused_unsafe)]
-        let leaf = |leaf| unsafe { __cpuid(leaf) };
-        leaf(0x8000_0000).eax >= 0x8000_0007 && leaf(0x8000_0007).edx & 1 << 8 != 0
+        cpuid(0x8000_0000).eax >= 0x8000_0007 && cpuid(0x8000_0007).edx & 1 << 8 != 0
+    }
+
+    // Rust 1.94 and later know that CPUID is safe.
+    #[allow(unused_unsafe)]
+    fn cpuid(leaf: u32) -> CpuidResult {
+        // SAFETY: every x86-64 has CPUID.
+        unsafe { __cpuid(leaf) }
     }
 
     /// Reads hardware counter `index`.
@@ -146,7 +151,7 @@ mod processor {
     /// `RSEQ_SIG` of glibc and librseq (a BRK instruction): the four bytes before `abort_ip`.
     pub(crate) const RSEQ_SIG: u32 = 0xd428_bc00;
 
-    /// The time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after
+    /// Returns the time stamp. Not `nomem`: the asm is the compiler barrier that keeps later loads after
     /// it.
     #[inline(always)]
     pub(crate) fn stamp() -> u64 {
@@ -156,7 +161,7 @@ mod processor {
         value
     }
 
-    /// The time stamp, neither before the loads and instructions ahead of it are done nor after
+    /// Returns the time stamp, taken neither before the loads and instructions ahead of it are done nor after
     /// those behind it have begun (DSB waits for the loads, ISB for the rest; Arm ARM B2.3, D12.2).
     #[inline(always)]
     pub(crate) fn stamp_ordered() -> u64 {
@@ -168,7 +173,7 @@ mod processor {
         value
     }
 
-    /// The architecture fixes the system counter's rate.
+    /// Returns true: the architecture fixes the system counter's rate.
     pub(crate) fn counter_is_invariant() -> bool {
         true
     }
@@ -177,22 +182,22 @@ mod processor {
 /// Any other processor: no counter, so every tier but the kernel clock is refused.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod processor {
-    /// Never registered here.
+    /// Unused: no rseq area is registered here.
     pub(crate) const RSEQ_SIG: u32 = 0;
 
-    /// No counter: always 0, which every fast path reads as "not synchronised".
+    /// Returns 0, as there is no counter; every fast path takes that as "not synchronised".
     #[inline(always)]
     pub(crate) fn stamp() -> u64 {
         0
     }
 
-    /// As `stamp`.
+    /// Returns 0, like `stamp`.
     #[inline(always)]
     pub(crate) fn stamp_ordered() -> u64 {
         0
     }
 
-    /// There is none.
+    /// Returns false: there is no counter.
     pub(crate) fn counter_is_invariant() -> bool {
         false
     }

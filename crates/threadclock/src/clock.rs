@@ -1,8 +1,8 @@
-//! The clock as its users see it.
+//! The clock and the stopwatch that users see.
 
-use crate::slot::{self, ResyncCounts, Slot, kind};
-use crate::thread::{self, Thread};
-use crate::types::{CpuTime, Tier, WhyNot};
+use crate::slot::{self, ClockSlot, ResyncCounts, kind};
+use crate::thread::{self, ThreadState};
+use crate::types::{CpuTime, Tier, TierRefusal};
 use crate::{arch, calibrate, sys};
 use core::fmt;
 use core::sync::atomic::Ordering::Relaxed;
@@ -21,28 +21,36 @@ use core::sync::atomic::Ordering::Relaxed;
 /// it gives the child's time.
 pub struct ThreadClock {
     /// A pointer, so that the clock is neither Send nor Sync.
-    slot: *const Slot,
+    slot: *const ClockSlot,
     /// An error if no memory could be mapped.
-    thread: Result<&'static Thread, WhyNot>,
+    thread: Result<&'static ThreadState, TierRefusal>,
+    /// Whether the caller asked for this tier.
     asked: bool,
 }
 
 impl ThreadClock {
-    /// The best clock that is available here; at worst the kernel's. The first in a process takes
-    /// some 300 us (it lets itself be switched out, to see that it notices), the first in a thread
-    /// some 10.
+    /// Returns the best clock that is available here; at worst the kernel's. The first in a process
+    /// takes some 300 us (it lets itself be switched out, to test that it notices), the first in a
+    /// thread some 10.
     pub fn for_this_thread() -> Self {
-        let thread = Thread::current();
-        Self::on(thread, thread.map_or_else(|_| thread::bare(), Thread::best), false)
+        let thread = ThreadState::current();
+        Self::with_slot(thread, thread.map_or_else(|_| thread::bare(), ThreadState::best), false)
     }
 
-    /// A clock of this tier, or why it is not available.
-    pub fn with_tier(tier: Tier) -> Result<Self, WhyNot> {
-        let thread = Thread::current()?;
-        Ok(Self::on(Ok(thread), thread.slot(tier)?, true))
+    /// Returns a clock of this tier.
+    ///
+    /// # Errors
+    /// [`TierRefusal`] if the tier is not available here.
+    pub fn with_tier(tier: Tier) -> Result<Self, TierRefusal> {
+        let thread = ThreadState::current()?;
+        Ok(Self::with_slot(Ok(thread), thread.slot(tier)?, true))
     }
 
-    fn on(thread: Result<&'static Thread, WhyNot>, slot: &Slot, asked: bool) -> Self {
+    fn with_slot(
+        thread: Result<&'static ThreadState, TierRefusal>,
+        slot: &ClockSlot,
+        asked: bool,
+    ) -> Self {
         if let Ok(thread) = thread {
             thread.hold();
         }
@@ -50,37 +58,38 @@ impl ThreadClock {
     }
 
     #[inline(always)]
-    fn slot(&self) -> &Slot {
+    fn slot(&self) -> &ClockSlot {
         // SAFETY: lies in the thread's pages, which `hold` keeps, or is the static one.
         unsafe { &*self.slot }
     }
 
-    /// The thread's CPU time. Out of order by as much as the processor's time stamp is: some tens
-    /// of instructions around the call may be counted or not.
+    /// Returns the thread's CPU time. It is out of order by as much as the processor's time stamp
+    /// is: some tens of instructions around the call may be counted or not.
     #[inline(always)]
     pub fn now(&self) -> CpuTime {
-        self.now_by(arch::stamp)
+        self.now_with(arch::stamp)
     }
 
-    /// The thread's CPU time after everything before the call is done and before anything after it
+    /// Returns the thread's CPU time after everything before the call is done and before anything after it
     /// has begun.
     #[inline(always)]
     pub fn now_ordered(&self) -> CpuTime {
-        self.now_by(arch::stamp_ordered)
+        self.now_with(arch::stamp_ordered)
     }
 
-    /// With the stamp from `take_stamp`: tests put things between the parts of a read.
+    /// Returns the CPU time at the stamp of `take_stamp`: tests do things between the parts of a
+    /// read.
     #[inline(always)]
-    fn now_by(&self, take_stamp: impl FnOnce() -> u64) -> CpuTime {
+    fn now_with(&self, take_stamp: impl FnOnce() -> u64) -> CpuTime {
         match self.slot().read(take_stamp) {
             Ok(time) => time,
-            Err(stamp) => self.ask(stamp),
+            Err(stamp) => self.read_slowly(stamp),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask(&self, stamp: u64) -> CpuTime {
+    fn read_slowly(&self, stamp: u64) -> CpuTime {
         slow_read(self.thread.ok(), self.slot(), stamp)
     }
 
@@ -90,35 +99,35 @@ impl ThreadClock {
     /// fall into short intervals, at their end.
     #[inline(always)]
     pub fn stopwatch(&self) -> Stopwatch<'_> {
-        self.stopwatch_by(arch::stamp)
+        self.stopwatch_with(arch::stamp)
     }
 
-    /// The same in order, as [`now_ordered`](Self::now_ordered): for intervals of a few
+    /// Starts a stopwatch in order, as [`now_ordered`](Self::now_ordered): for intervals of a few
     /// nanoseconds.
     #[inline(always)]
     pub fn stopwatch_ordered(&self) -> Stopwatch<'_> {
-        self.stopwatch_by(arch::stamp_ordered)
+        self.stopwatch_with(arch::stamp_ordered)
     }
 
     #[inline(always)]
-    fn stopwatch_by(&self, take_stamp: fn() -> u64) -> Stopwatch<'_> {
+    fn stopwatch_with(&self, take_stamp: fn() -> u64) -> Stopwatch<'_> {
         let (started, stamp) = match self.slot().read_within::<1>(take_stamp) {
-            Ok(read) => read,
+            Ok(reading) => reading,
             Err(stamp) => self.renew(stamp, take_stamp),
         };
         Stopwatch { clock: self, started, stamp }
     }
 
-    /// Asks the kernel; then reads anew, so that the asking is over.
+    /// Asks the kernel, then reads once more, so that the asking is not part of the interval.
     #[cold]
     #[inline(never)]
     fn renew(&self, stamp: u64, take_stamp: fn() -> u64) -> (CpuTime, u64) {
         slow_read(self.thread.ok(), self.slot(), stamp);
         let again = self.slot().read_within::<0>(take_stamp);
-        again.unwrap_or_else(|stamp| (self.ask(stamp), stamp))
+        again.unwrap_or_else(|stamp| (self.read_slowly(stamp), stamp))
     }
 
-    /// How this clock reads the time.
+    /// Returns the tier by which this clock reads the time.
     pub fn tier(&self) -> Tier {
         match self.slot().kind.load(Relaxed) {
             kind::STORE => Tier::Rseq,
@@ -132,41 +141,46 @@ impl ThreadClock {
         }
     }
 
-    /// The tiers better than this clock's, and why each was not taken.
-    pub fn not_taken(&self) -> impl Iterator<Item = (Tier, WhyNot)> {
-        let own = self.tier();
-        let (thread, not_asked) = (self.thread, self.asked.then_some(WhyNot::NotAsked));
-        Tier::ALL.into_iter().filter(move |&tier| tier < own).filter_map(move |tier| {
-            let refused = thread.map_or_else(Some, |thread| thread.refused(tier));
-            Some((tier, refused.or(not_asked)?))
+    /// Returns the tiers better than this clock's, each with the reason why it was not taken.
+    pub fn not_taken(&self) -> impl Iterator<Item = (Tier, TierRefusal)> {
+        let clock_tier = self.tier();
+        let (thread, not_asked) = (self.thread, self.asked.then_some(TierRefusal::NotAsked));
+        let better_tiers = Tier::ALL.into_iter().filter(move |tier| *tier < clock_tier);
+        better_tiers.filter_map(move |tier| {
+            let refusal = match thread {
+                Ok(thread) => thread.refused(tier),
+                Err(no_memory) => Some(no_memory),
+            };
+            Some((tier, refusal.or(not_asked)?))
         })
     }
 
-    /// What one [`now`](Self::now) costs here and now: the least of some batches of reads, without
-    /// re-syncs, which take one kernel clock reading per [`error_bound_ns`](Self::error_bound_ns)
-    /// and per switch on top.
+    /// Measures the cost of one [`now`](Self::now): the least of 16 batches of 64 reads. Re-syncs
+    /// come on top: one reading of the kernel's clock per [`error_bound_ns`](Self::error_bound_ns)
+    /// and per switch.
     pub fn read_cost(&self) -> CpuTime {
         const BATCHES: usize = 16;
-        const READS: u64 = 64;
-        let batch = |_| {
-            let (first_ns, first) = (sys::monotonic_raw_ns(), arch::stamp_ordered());
-            for _ in 0..READS {
-                core::hint::black_box(self.now());
-            }
-            let cycles = arch::stamp_ordered().wrapping_sub(first);
-            let ns = sys::monotonic_raw_ns().wrapping_sub(first_ns);
-            CpuTime { ns: ns.div_ceil(READS), cycles: cycles.div_ceil(READS) }
-        };
-        (0..BATCHES).map(batch).min().unwrap_or_default()
+        (0..BATCHES).map(|_| self.batch_cost()).min().unwrap_or_default()
     }
 
-    /// How far a reading can be from `CLOCK_THREAD_CPUTIME_ID` read around it, in ns. 0 on the
-    /// kernel tier, which reads that.
+    fn batch_cost(&self) -> CpuTime {
+        const READS: u64 = 64;
+        let (first_ns, first) = (sys::monotonic_raw_ns(), arch::stamp_ordered());
+        for _ in 0..READS {
+            core::hint::black_box(self.now());
+        }
+        let cycles = arch::stamp_ordered().wrapping_sub(first);
+        let ns = sys::monotonic_raw_ns().wrapping_sub(first_ns);
+        CpuTime { ns: ns.div_ceil(READS), cycles: cycles.div_ceil(READS) }
+    }
+
+    /// Returns the upper bound, in ns, of the difference between a reading and
+    /// `CLOCK_THREAD_CPUTIME_ID` read around it. 0 on the kernel tier, which reads that clock.
     ///
-    /// It is the error of pairing the two (2.2 us at most, in quiet 0.3) plus the time for which a
-    /// pair is used. Only time that the hypervisor stole, or that the kernel books as interrupt
-    /// time, brings a reading beyond the first part: the counter goes on in it and the thread's
-    /// clock does not.
+    /// It is the error of pairing the two (at most 2.2 us, on a quiet machine 0.3) plus the time for
+    /// which a pair is used. Only time that the hypervisor stole, or that the kernel books as
+    /// interrupt time, brings a reading beyond the first part: the counter goes on meanwhile and the
+    /// thread's clock does not.
     pub fn error_bound_ns(&self) -> u64 {
         match self.tier() {
             Tier::Kernel => 0,
@@ -174,20 +188,20 @@ impl ThreadClock {
         }
     }
 
-    /// Sets the bound for this thread and tier, between 5 us and 4 s, and gives what it became. A
-    /// smaller one asks the kernel more often: once per bound of running time, if read that often.
-    /// The child of a fork has the default again.
+    /// Sets the bound for this thread and tier, between 5 us and 4 s, and returns the bound that it
+    /// became. A smaller one asks the kernel more often: once per bound of running time, if read that
+    /// often. The child of a fork has the default again.
     pub fn set_error_bound_ns(&self, bound_ns: u64) -> u64 {
         if self.tier() == Tier::Kernel {
             return 0;
         }
-        let bound_ns = bound_ns.clamp(slot::SMALLEST_BOUND_NS, slot::LARGEST_BOUND_NS);
+        let bound_ns = bound_ns.clamp(slot::MIN_BOUND_NS, slot::MAX_BOUND_NS);
         self.slot().bound_ns.store(bound_ns, Relaxed);
         self.slot().forget();
         bound_ns
     }
 
-    /// How often this thread and tier had to ask the kernel, by cause.
+    /// Returns how often this thread and tier had to ask the kernel, by cause.
     pub fn resyncs(&self) -> ResyncCounts {
         self.slot().resyncs()
     }
@@ -210,8 +224,8 @@ impl Drop for ThreadClock {
     }
 }
 
-/// What a read does when its base will not do.
-fn slow_read(thread: Option<&Thread>, slot: &Slot, stamp: u64) -> CpuTime {
+/// Reads when the base is not valid; sets the slot up first if a fork has zeroed it.
+fn slow_read(thread: Option<&ThreadState>, slot: &ClockSlot, stamp: u64) -> CpuTime {
     if slot.kind.load(Relaxed) == kind::WIPED {
         if let Some(thread) = thread {
             thread.revive(slot);
@@ -220,10 +234,11 @@ fn slow_read(thread: Option<&Thread>, slot: &Slot, stamp: u64) -> CpuTime {
     slot.resync(stamp)
 }
 
-/// The calling thread's time by its best clock, without a handle: one look-up slower.
+/// Returns the calling thread's CPU time by its best clock. Without a handle it is slower by one
+/// look-up.
 #[inline]
 pub fn now() -> CpuTime {
-    let Ok(thread) = Thread::current() else {
+    let Ok(thread) = ThreadState::current() else {
         return thread::bare().resync(0);
     };
     match thread.best().read(arch::stamp) {
@@ -232,7 +247,7 @@ pub fn now() -> CpuTime {
     }
 }
 
-/// CPU time since it was started. Each end is a reading with the clock's error.
+/// Measures CPU time since it was started. Each end is a reading with the clock's error.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch<'a> {
     clock: &'a ThreadClock,
@@ -240,52 +255,54 @@ pub struct Stopwatch<'a> {
     stamp: u64,
 }
 
-/// What passed since a stopwatch was started.
+/// The time since a stopwatch was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed {
     /// The thread's CPU time.
     pub cpu: CpuTime,
     /// Nanoseconds that a wall clock would add to that: the thread waited, or something else ran in
-    /// its place. Signed, as both clocks have errors. 0 if the kernel had not to be asked for
-    /// `cpu`, and on the kernel tier, which has no counter to trust.
+    /// its place. Signed, as both clocks have errors. 0 if `cpu` was known without asking the
+    /// kernel, and on the kernel tier, which has no counter to trust.
     pub off_cpu_ns: i64,
     /// Whether the thread was switched out, moved or took a signal.
     pub switched: bool,
 }
 
 impl Stopwatch<'_> {
-    /// The thread's CPU time since the start.
+    /// Returns the thread's CPU time since the start.
     #[inline]
     pub fn elapsed(&self) -> CpuTime {
         self.clock.now() - self.started
     }
 
-    /// The same in order, and what a wall clock would add.
+    /// Returns the CPU time since the start, read in order, and what a wall clock would add.
     #[inline(always)]
     pub fn elapsed_by_both(&self) -> Elapsed {
         match self.clock.slot().read_within::<0>(arch::stamp_ordered) {
             Ok((now, stamp)) => {
                 let cpu = now - self.started;
-                match stamp.wrapping_sub(self.stamp) == cpu.cycles {
-                    true => Elapsed { cpu, off_cpu_ns: 0, switched: false },
-                    // Somebody else has asked the kernel meanwhile: a signal handler.
-                    false => self.beside(cpu, stamp, true),
+                if stamp.wrapping_sub(self.stamp) == cpu.cycles {
+                    Elapsed { cpu, off_cpu_ns: 0, switched: false }
+                } else {
+                    // A signal handler has re-synced meanwhile.
+                    self.with_wall_clock(cpu, stamp, true)
                 }
             }
-            Err(stamp) => self.ask_both(stamp),
+            Err(stamp) => self.resync_both(stamp),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn ask_both(&self, stamp: u64) -> Elapsed {
-        let seen = self.clock.resyncs().switched;
-        let cpu = self.clock.ask(stamp) - self.started;
-        self.beside(cpu, stamp, self.clock.resyncs().switched != seen)
+    fn resync_both(&self, stamp: u64) -> Elapsed {
+        let switches_before = self.clock.resyncs().switched;
+        let cpu = self.clock.read_slowly(stamp) - self.started;
+        self.with_wall_clock(cpu, stamp, self.clock.resyncs().switched != switches_before)
     }
 
+    /// Adds the time that a wall clock shows beyond the CPU time.
     #[cold]
-    fn beside(&self, cpu: CpuTime, stamp: u64, switched: bool) -> Elapsed {
+    fn with_wall_clock(&self, cpu: CpuTime, stamp: u64, switched: bool) -> Elapsed {
         let wall_ns = calibrate::ns_of(stamp.wrapping_sub(self.stamp));
         let is_trusted = self.clock.tier() != Tier::Kernel;
         let off_cpu_ns = if is_trusted { wall_ns.wrapping_sub(cpu.ns) as i64 } else { 0 };
@@ -314,7 +331,7 @@ mod tests {
     fn a_switch_between_call_and_stamp_is_seen() {
         on_fast_tiers(|clock| {
             let seen = clock.resyncs().switched;
-            clock.now_by(|| {
+            clock.now_with(|| {
                 sleep(OFF_CPU);
                 arch::stamp()
             });
@@ -326,7 +343,7 @@ mod tests {
     fn a_switch_between_stamp_and_check_is_seen() {
         on_fast_tiers(|clock| {
             let seen = clock.resyncs().switched;
-            clock.now_by(|| {
+            clock.now_with(|| {
                 let stamp = arch::stamp();
                 sleep(OFF_CPU);
                 stamp
@@ -335,7 +352,8 @@ mod tests {
         });
     }
 
-    /// As a signal handler would: switched out, then read, so that the witness is armed anew.
+    /// Does as a signal handler would: it is switched out, then reads, so that the witness is armed
+    /// anew.
     #[test]
     fn a_base_taken_within_a_read_refuses_the_older_stamp() {
         on_fast_tiers(|clock| {
@@ -343,7 +361,7 @@ mod tests {
             // So that the old base's stamp with the new base's time would be 5 ms off.
             let until_ns = sys::thread_cpu_ns() + 5_000_000;
             while sys::thread_cpu_ns() < until_ns {}
-            let outer = clock.now_by(|| {
+            let outer = clock.now_with(|| {
                 let stamp = arch::stamp();
                 sleep(OFF_CPU);
                 inner = clock.now();

@@ -1,4 +1,4 @@
-//! The C interface: include/threadclock.h says what each does.
+//! The C interface; include/threadclock.h is its documentation.
 
 use crate::clock::{self, ThreadClock};
 use crate::sys;
@@ -8,14 +8,14 @@ use core::ffi::CStr;
 use core::ptr;
 use libc::{c_char, c_int, pid_t};
 
-/// Hands over what was read, or its errno.
-fn answer<T>(read: Result<T, c_int>, out: *mut T) -> c_int {
-    let errno = match read {
+/// Writes the result to `out` and returns 0, or sets errno and returns -1.
+fn answer<T>(result: Result<T, c_int>, out: *mut T) -> c_int {
+    let errno = match result {
         _ if out.is_null() => libc::EINVAL,
         Err(errno) => errno,
-        Ok(read) => {
+        Ok(value) => {
             // SAFETY: not null, and the header asks for a valid pointer.
-            unsafe { out.write(read) };
+            unsafe { out.write(value) };
             return 0;
         }
     };
@@ -23,7 +23,7 @@ fn answer<T>(read: Result<T, c_int>, out: *mut T) -> c_int {
     -1
 }
 
-/// [`getpinfo`](crate::getpinfo()) for C.
+/// Reads one thread, as [`getpinfo`](crate::getpinfo()).
 ///
 /// # Safety
 /// `out` is null or points to a `struct threadclock_time`.
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn getpinfo(id: pid_t, out: *mut CpuTime) -> c_int {
     answer(crate::getpinfo::getpinfo(id).map_err(TimeReadError::errno), out)
 }
 
-/// [`getpinfo_process`](crate::getpinfo_process()) for C.
+/// Reads a whole process, as [`getpinfo_process`](crate::getpinfo_process()).
 ///
 /// # Safety
 /// `out` is null or points to a `struct threadclock_time`.
@@ -41,25 +41,25 @@ pub unsafe extern "C" fn getpinfo_process(pid: pid_t, out: *mut CpuTime) -> c_in
     answer(crate::getpinfo::getpinfo_process(pid).map_err(TimeReadError::errno), out)
 }
 
-/// The calling thread's CPU time in nanoseconds.
+/// Returns the calling thread's CPU time in nanoseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn threadclock_now_ns() -> u64 {
     clock::now().ns
 }
 
-/// The name of the calling thread's tier, a static string.
+/// Returns the name of the calling thread's tier, a static string.
 #[unsafe(no_mangle)]
 pub extern "C" fn threadclock_tier() -> *const c_char {
     ThreadClock::for_this_thread().tier().c_name().as_ptr()
 }
 
-/// The calling thread's published bound in nanoseconds.
+/// Returns the calling thread's published bound in nanoseconds.
 #[unsafe(no_mangle)]
 pub extern "C" fn threadclock_error_bound_ns() -> u64 {
     ThreadClock::for_this_thread().error_bound_ns()
 }
 
-/// Opens a pinned table.
+/// Opens a pinned table. Null, with errno, if that fails.
 ///
 /// # Safety
 /// `path` is null or a string that ends in NUL.
@@ -71,8 +71,8 @@ pub unsafe extern "C" fn threadclock_others_open(path: *const c_char) -> *mut Th
         return null;
     }
     // SAFETY: a string, as the caller promises.
-    let others = match ThreadTimeReader::open(unsafe { CStr::from_ptr(path) }) {
-        Ok(others) => others,
+    let reader = match ThreadTimeReader::open(unsafe { CStr::from_ptr(path) }) {
+        Ok(reader) => reader,
         Err(error) => {
             sys::set_errno(error.errno());
             return null;
@@ -82,13 +82,13 @@ pub unsafe extern "C" fn threadclock_others_open(path: *const c_char) -> *mut Th
     unsafe {
         let place = libc::malloc(size_of::<ThreadTimeReader>()).cast::<ThreadTimeReader>();
         if !place.is_null() {
-            place.write(others);
+            place.write(reader);
         }
         place
     }
 }
 
-/// The CPU time of a thread.
+/// Reads the CPU time of a thread in nanoseconds. 0, or -1 with errno.
 ///
 /// # Safety
 /// `others` is null or came from [`threadclock_others_open`]; `ns` is null or points to a `uint64_t`.
@@ -99,14 +99,14 @@ pub unsafe extern "C" fn threadclock_others_ns(
     ns: *mut u64,
 ) -> c_int {
     // SAFETY: as the caller promises.
-    let read = match (unsafe { others.as_ref() }, u32::try_from(id)) {
+    let cpu_ns = match (unsafe { others.as_ref() }, u32::try_from(id)) {
         (Some(others), Ok(tid)) => others.cpu_ns(tid).map_err(ThreadTimeError::errno),
         _ => Err(libc::EINVAL),
     };
-    answer(read, ns)
+    answer(cpu_ns, ns)
 }
 
-/// Frees it.
+/// Frees a reader. Null is ignored.
 ///
 /// # Safety
 /// `others` is null or came from [`threadclock_others_open`], and is not used again.

@@ -1,4 +1,5 @@
-//! The CPU time of any thread or process, after the system call of Hines et al. (2000), section 3.
+//! Reads the CPU time of any thread or process, after the system call of Hines et al. (2000),
+//! section 3, by the calls of an unpatched kernel.
 
 use crate::types::{CpuTime, TimeReadError};
 use crate::{calibrate, clock, sys};
@@ -8,36 +9,39 @@ use libc::{clockid_t, pid_t};
 /// `CPUCLOCK_SCHED` and `CPUCLOCK_PERTHREAD_MASK` of include/linux/posix-timers_types.h.
 const CLOCK_SCHED: clockid_t = 2;
 const CLOCK_PER_THREAD: clockid_t = 4;
-/// A clock's id holds its task's in 29 bits. Greater ones, which no task has (PID_MAX_LIMIT is
-/// 2^22), would name other clocks: i32::MAX becomes CLOCK_MONOTONIC_COARSE.
-const LARGEST_ID: pid_t = (1 << 28) - 1;
+/// Limits the ids that are tried: a clock's id holds its task's in 29 bits. Greater ones, which no
+/// task has (PID_MAX_LIMIT is 2^22), would name other clocks: i32::MAX becomes
+/// CLOCK_MONOTONIC_COARSE.
+const MAX_ID: pid_t = (1 << 28) - 1;
 
-/// The CPU time of one thread: `id` 0 is the caller, read by its best tier.
+/// Reads the CPU time of one thread: `id` 0 is the caller, read by its best tier.
 ///
 /// A thread of the caller's process is read by its own clock, which is up to date. The figure for a
 /// thread of another process is /proc/ID/schedstat's, which the kernel brings up to date at
 /// switches and ticks only: while that thread runs it may be a tick (1 to 10 ms) behind.
-/// A process's id means its first thread: see [`getpinfo_process`] for the whole.
+/// The id of a process means its first thread: see [`getpinfo_process`] for the whole.
 ///
 /// # Errors
 /// Negative ids, ids of no task, tasks that the kernel hides.
 pub fn getpinfo(id: pid_t) -> Result<CpuTime, TimeReadError> {
-    check(id)?;
+    check_id(id)?;
     if id == 0 {
         return Ok(clock::now());
     }
-    // A thread of this process, by the clock that the kernel keeps for siblings only.
-    let sibling = sys::clock_ns((!id << 3) | CLOCK_PER_THREAD | CLOCK_SCHED);
-    sibling.or_else(|_| schedstat(id)).map(with_cycles)
+    // The kernel gives this clock for threads of the caller's process only.
+    match sys::clock_ns((!id << 3) | CLOCK_PER_THREAD | CLOCK_SCHED) {
+        Ok(ns) => Ok(with_cycles(ns)),
+        Err(_) => Ok(with_cycles(read_schedstat(id)?)),
+    }
 }
 
-/// The CPU time of all threads of a process, those that have ended included: `pid` 0 is the
+/// Reads the CPU time of all threads of a process, including those that have ended: `pid` 0 is the
 /// caller's. Up to date for any process (clock_getcpuclockid(3)).
 ///
 /// # Errors
-/// As [`getpinfo`]. `EINVAL`, if `pid` is a thread that is not its process's first.
+/// Negative ids, ids of no task, tasks that the kernel hides; [`TimeReadError::InvalidId`] if `pid` is a thread that is not its process's first.
 pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, TimeReadError> {
-    check(pid)?;
+    check_id(pid)?;
     let clock = match pid {
         0 => libc::CLOCK_PROCESS_CPUTIME_ID,
         _ => (!pid << 3) | CLOCK_SCHED,
@@ -49,34 +53,35 @@ pub fn getpinfo_process(pid: pid_t) -> Result<CpuTime, TimeReadError> {
             Err(libc::ESRCH) => Err(TimeReadError::NoSuchTask(pid)),
             _ => Err(TimeReadError::InvalidId(pid)),
         },
-        Err(errno) => Err(failed("clock_gettime", pid, errno)),
+        Err(errno) => Err(read_error("clock_gettime", pid, errno)),
     }
 }
 
-/// Whether a task may have this id.
-fn check(id: pid_t) -> Result<(), TimeReadError> {
+/// Checks that a task may have this id.
+fn check_id(id: pid_t) -> Result<(), TimeReadError> {
     match id {
         ..0 => Err(TimeReadError::InvalidId(id)),
-        0..=LARGEST_ID => Ok(()),
+        0..=MAX_ID => Ok(()),
         _ => Err(TimeReadError::NoSuchTask(id)),
     }
 }
 
-fn schedstat(id: pid_t) -> Result<u64, TimeReadError> {
+/// Reads the nanoseconds on the CPU from /proc/ID/schedstat.
+fn read_schedstat(id: pid_t) -> Result<u64, TimeReadError> {
     let (mut path, mut buffer) = ([0; 32], [0; 96]);
     match sys::read_start(schedstat_path(id, &mut path), &mut buffer) {
         Ok(line) => first_number(line).ok_or(TimeReadError::Unreadable(id)),
-        // hidepid hides what is there; ESRCH comes from a task that died between open and read.
+        // hidepid hides tasks that exist; ESRCH comes from a task that died between open and read.
         Err(libc::ENOENT | libc::ESRCH) => Err(match exists(id) {
             Err(libc::ESRCH) => TimeReadError::NoSuchTask(id),
             Ok(()) | Err(libc::EPERM) => TimeReadError::NotPermitted(id),
-            Err(errno) => failed("kill", id, errno),
+            Err(errno) => read_error("kill", id, errno),
         }),
-        Err(errno) => Err(failed("read of schedstat", id, errno)),
+        Err(errno) => Err(read_error("read of schedstat", id, errno)),
     }
 }
 
-fn failed(call: &'static str, id: pid_t, errno: i32) -> TimeReadError {
+fn read_error(call: &'static str, id: pid_t, errno: i32) -> TimeReadError {
     match errno {
         libc::ESRCH => TimeReadError::NoSuchTask(id),
         libc::EPERM | libc::EACCES => TimeReadError::NotPermitted(id),
@@ -84,18 +89,19 @@ fn failed(call: &'static str, id: pid_t, errno: i32) -> TimeReadError {
     }
 }
 
-/// Whether a task has this id.
+/// Checks that a task has this id; errno if not.
 fn exists(id: pid_t) -> Result<(), i32> {
     // SAFETY: signal 0 is sent to nobody.
     if unsafe { libc::kill(id, 0) } == 0 { Ok(()) } else { Err(sys::errno()) }
 }
 
+/// Adds the ticks of the counter to a time in nanoseconds.
 fn with_cycles(ns: u64) -> CpuTime {
     calibrate::finish();
     CpuTime { ns, cycles: calibrate::ticks_of(ns) }
 }
 
-/// `/proc/ID/schedstat`, without an allocation.
+/// Writes `/proc/ID/schedstat` to a buffer, without an allocation.
 fn schedstat_path(id: pid_t, buffer: &mut [u8; 32]) -> &CStr {
     let (start, room) = (buffer.as_mut_ptr().cast(), buffer.len());
     // SAFETY: writes at most `room` bytes, the last a NUL; the format takes one int.
@@ -103,7 +109,7 @@ fn schedstat_path(id: pid_t, buffer: &mut [u8; 32]) -> &CStr {
     CStr::from_bytes_until_nul(buffer).unwrap_or_default()
 }
 
-/// The first of schedstat's numbers: nanoseconds on the CPU.
+/// Returns the first of schedstat's numbers: nanoseconds on the CPU.
 fn first_number(line: &[u8]) -> Option<u64> {
     let end = line.iter().position(|byte| !byte.is_ascii_digit()).unwrap_or(line.len());
     core::str::from_utf8(&line[..end]).ok()?.parse().ok()

@@ -1,4 +1,4 @@
-//! The CPU time of the calling thread, for the price of one time-stamp read.
+//! Reads the CPU time of the calling thread for the price of one time stamp.
 //!
 //! ```
 //! let clock = threadclock::ThreadClock::for_this_thread();
@@ -8,10 +8,19 @@
 //! ```
 //!
 //! The figure is that of `clock_gettime(CLOCK_THREAD_CPUTIME_ID)`, to within
-//! [`ThreadClock::error_bound_ns`], at about a fiftieth of its cost. The method, the tiers, their
-//! limits and measured figures: `docs/threadclock.md`. Linux only.
+//! [`ThreadClock::error_bound_ns`], at about a fiftieth of its cost. Linux only. The modules:
+//!
+//! ```text
+//! slot        the state of a clock and the fast read      witness     signs of a switch, tested
+//! thread      the pages of a thread that hold its slots   calibrate   the rate of the counter
+//! clock       ThreadClock, Stopwatch                      arch        time stamps by processor
+//! getpinfo    any thread or process, by system calls      pinfo       the patched kernel's call
+//! table       any thread, from a table of switchtrace     perf, sys, ffi   perf events, calls, C
+//! ```
+//!
+//! The method, the tiers, their limits and measured figures: `docs/threadclock.md`.
 #![no_std]
-// The workspace denies unsafe code; this crate is one of the two places that are for it: it reads
+// The workspace denies unsafe code; this crate is one of the few places that are for it: it reads
 // processor registers, the thread's rseq area, and pages that the kernel shares.
 #![allow(unsafe_code)]
 #![deny(unsafe_op_in_unsafe_fn)]
@@ -48,23 +57,23 @@ pub use getpinfo::{getpinfo, getpinfo_process};
 pub use perf::CoreClock;
 pub use slot::ResyncCounts;
 pub use table::ThreadTimeReader;
-pub use types::{CoreCycles, CpuTime, Tier, TimeReadError, WhyNot};
+pub use types::{CoreCycles, CpuTime, Tier, TierRefusal, TimeReadError};
 
-/// The bare time stamp of this processor (TSC, CNTVCT_EL0); `None` where user space has none.
+/// Returns the bare time stamp of this processor (TSC, CNTVCT_EL0); `None` where user space has none.
 ///
-/// It goes on while the thread does not run. Out of order, as [`ThreadClock::now`].
+/// The counter goes on while the thread does not run. Out of order, as [`ThreadClock::now`].
 #[inline(always)]
 pub fn time_stamp() -> Option<u64> {
     arch::HAS_COUNTER.then(arch::stamp)
 }
 
-/// As [`time_stamp`], in order, as [`ThreadClock::now_ordered`].
+/// Returns the bare time stamp in order, as [`ThreadClock::now_ordered`].
 #[inline(always)]
 pub fn time_stamp_ordered() -> Option<u64> {
     arch::HAS_COUNTER.then(arch::stamp_ordered)
 }
 
-/// The examples of the README are tested.
+/// Makes tests of the README's examples.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
-struct Readme;
+struct ThreadclockReadme;

@@ -1,14 +1,14 @@
-//! perf events of the calling thread: a page whose `lock` word moves at each switch, and the
-//! hardware cycle counter. perf_event_open(2), include/uapi/linux/perf_event.h.
+//! Perf events of the calling thread: a page whose `lock` word moves at each switch, and the hardware
+//! cycle counter (perf_event_open(2), include/uapi/linux/perf_event.h).
 
-use crate::types::{CoreCycles, TimeReadError, WhyNot};
+use crate::types::{CoreCycles, TierRefusal, TimeReadError};
 use crate::{arch, sys};
 use core::sync::atomic::{AtomicI64, AtomicU16, AtomicU32, AtomicU64, Ordering::*, compiler_fence};
 
 const TYPE_HARDWARE: u32 = 0;
 const TYPE_SOFTWARE: u32 = 1;
 const HW_CPU_CYCLES: u64 = 0;
-/// Counts nothing: it is only there to be scheduled in and out with the thread.
+/// Counts nothing: it only serves to be scheduled in and out with the thread.
 const SW_DUMMY: u64 = 9;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
@@ -16,7 +16,7 @@ const FLAG_FD_CLOEXEC: u64 = 8;
 
 /// The first 64 bytes of `struct perf_event_attr` (PERF_ATTR_SIZE_VER0), which every kernel takes.
 #[repr(C)]
-struct Attributes {
+struct EventAttributes {
     kind: u32,
     size: u32,
     config: u64,
@@ -29,7 +29,7 @@ struct Attributes {
 
 /// The start of `struct perf_event_mmap_page`.
 #[repr(C)]
-pub(crate) struct Page {
+pub(crate) struct EventPage {
     versions: [u32; 2],
     /// Moves by two whenever the kernel updates the page: at each switch to the thread.
     lock: AtomicU32,
@@ -43,29 +43,31 @@ pub(crate) struct Page {
 /// Bit 2 of the capabilities: user space may use RDPMC.
 const CAP_USER_RDPMC: u64 = 1 << 2;
 
-impl Page {
-    /// `lock` in the lower and `index` in the upper half (or the other way round): as the dummy
-    /// event has no index, the whole changes exactly when `lock` does.
+impl EventPage {
+    /// Returns the address of a word with `lock` and `index` in its halves: as the dummy event has
+    /// no index, the word changes exactly when `lock` does.
     pub(crate) fn generation(page: *const Self) -> *const AtomicU64 {
         // SAFETY: stays inside the mapped page; `lock` lies at offset 8, aligned for 8 bytes.
         unsafe { (&raw const (*page).lock).cast() }
     }
 }
 
-/// The page of a dummy event on the calling thread. Its descriptor is closed: the mapping keeps it.
-pub(crate) fn switch_page() -> Result<*const Page, WhyNot> {
-    let (page, file) = open(TYPE_SOFTWARE, SW_DUMMY).map_err(WhyNot::PerfRefused)?;
+/// Maps the page of a dummy event on the calling thread. Its descriptor is closed: the mapping keeps
+/// the event.
+pub(crate) fn switch_page() -> Result<*const EventPage, TierRefusal> {
+    let (page, file) = open(TYPE_SOFTWARE, SW_DUMMY).map_err(TierRefusal::PerfRefused)?;
     sys::close(file);
     Ok(page)
 }
 
-fn open(kind: u32, config: u64) -> Result<(*const Page, i32), i32> {
-    let attributes = Attributes {
+/// Opens an event on the calling thread. Returns its page and descriptor, or errno.
+fn open(kind: u32, config: u64) -> Result<(*const EventPage, i32), i32> {
+    let attributes = EventAttributes {
         kind,
-        size: size_of::<Attributes>() as u32,
+        size: size_of::<EventAttributes>() as u32,
         config,
         samples: [0; 3],
-        // What an unprivileged user may ask for at perf_event_paranoid = 2.
+        // An unprivileged user may ask for this at perf_event_paranoid = 2.
         flags: EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR,
         rest: [0; 2],
     };
@@ -82,47 +84,47 @@ fn open(kind: u32, config: u64) -> Result<(*const Page, i32), i32> {
     Ok((page.cast(), file))
 }
 
-/// Core cycles that the calling thread has run in user mode since this was made. Nothing converts
-/// them to time: they stand still while the core does, and tick as fast as it does.
+/// Counts the core cycles that the calling thread has run in user mode since this was made. Nothing
+/// converts them to time: they stand still while the core does, and tick as fast as it does.
 ///
 /// Virtual machines often have no such counter, and `kernel.perf_user_access` or
 /// `/sys/bus/event_source/devices/cpu/rdpmc` may forbid it.
 #[derive(Debug)]
 pub struct CoreClock {
     /// A pointer, so that the clock is neither Send nor Sync.
-    page: *const Page,
+    page: *const EventPage,
     file: i32,
-    /// 1, and 0 in the child of a fork, where `page` is not mapped.
-    here: *const AtomicU64,
+    /// A word that is 1, and 0 in the child of a fork, where `page` is not mapped.
+    is_mapped: *const AtomicU64,
 }
 
 impl CoreClock {
     /// Opens the counter for the calling thread.
-    pub fn for_this_thread() -> Result<Self, WhyNot> {
+    pub fn for_this_thread() -> Result<Self, TierRefusal> {
         if !arch::HAS_READ_COUNTER {
-            return Err(WhyNot::CountersUnreadable);
+            return Err(TierRefusal::CountersUnreadable);
         }
         // User mode only.
         let (page, file) = open(TYPE_HARDWARE, HW_CPU_CYCLES).map_err(|errno| match errno {
-            libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV => WhyNot::CountersUnreadable,
-            _ => WhyNot::PerfRefused(errno),
+            libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV => TierRefusal::CountersUnreadable,
+            _ => TierRefusal::PerfRefused(errno),
         })?;
-        let here = sys::map_pages(1).inspect_err(|_| {
+        let is_mapped = sys::map_pages(1).inspect_err(|_| {
             sys::close(file);
             // SAFETY: nothing points there yet.
             unsafe { sys::unmap(page.cast_mut().cast(), 1) };
         })?;
-        let clock = Self { page, file, here: here.cast() };
-        clock.here().store(1, Relaxed);
+        let clock = Self { page, file, is_mapped: is_mapped.cast() };
+        clock.is_mapped().store(1, Relaxed);
         match clock.page().capabilities.load(Relaxed) & CAP_USER_RDPMC {
-            0 => Err(WhyNot::CountersUnreadable),
+            0 => Err(TierRefusal::CountersUnreadable),
             _ => Ok(clock),
         }
     }
 
-    /// The cycles until now. Follows the protocol that perf_event.h gives for its page.
+    /// Returns the cycles up to now. Follows the protocol that perf_event.h gives for its page.
     pub fn now(&self) -> Result<CoreCycles, TimeReadError> {
-        if self.here().load(Relaxed) == 0 {
+        if self.is_mapped().load(Relaxed) == 0 {
             return Err(TimeReadError::Forked);
         }
         let page = self.page();
@@ -133,7 +135,7 @@ impl CoreClock {
             let offset = page.offset.load(Relaxed);
             let width = u32::from(page.counter_width.load(Relaxed)).clamp(1, 64);
             if index == 0 {
-                return self.ask();
+                return self.read_file();
             }
             // SAFETY: the capability was checked, and the index is the kernel's plus one.
             let raw = unsafe { arch::read_counter(index - 1) };
@@ -145,12 +147,12 @@ impl CoreClock {
         }
     }
 
-    /// The kernel's count, while the event is not on a counter.
-    fn ask(&self) -> Result<CoreCycles, TimeReadError> {
+    /// Reads the kernel's count, which is current while the event is not on a counter.
+    fn read_file(&self) -> Result<CoreCycles, TimeReadError> {
         let mut count = 0u64;
         // SAFETY: the kernel writes eight bytes to `count`.
-        let got = unsafe { libc::read(self.file, (&raw mut count).cast(), size_of::<u64>()) };
-        match got {
+        let bytes = unsafe { libc::read(self.file, (&raw mut count).cast(), size_of::<u64>()) };
+        match bytes {
             8 => Ok(CoreCycles(count)),
             _ => {
                 Err(TimeReadError::Os { call: "read of a perf event", id: 0, errno: sys::errno() })
@@ -158,28 +160,28 @@ impl CoreClock {
         }
     }
 
-    fn page(&self) -> &Page {
-        // SAFETY: mapped while the clock lives, and only used where `here` says so.
+    fn page(&self) -> &EventPage {
+        // SAFETY: mapped while the clock lives, and only used where `is_mapped` says so.
         unsafe { &*self.page }
     }
 
-    fn here(&self) -> &AtomicU64 {
+    fn is_mapped(&self) -> &AtomicU64 {
         // SAFETY: mapped while the clock lives, in a fork's child too.
-        unsafe { &*self.here }
+        unsafe { &*self.is_mapped }
     }
 }
 
 impl Drop for CoreClock {
     fn drop(&mut self) {
         sys::close(self.file);
-        let forked = self.here().load(Relaxed) == 0;
+        let forked = self.is_mapped().load(Relaxed) == 0;
         // SAFETY: nothing borrows from a clock being dropped. In the child of a fork something
         // else may lie where the page was.
         unsafe {
             if !forked {
                 sys::unmap(self.page.cast_mut().cast(), 1);
             }
-            sys::unmap(self.here.cast_mut().cast(), 1);
+            sys::unmap(self.is_mapped.cast_mut().cast(), 1);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! `getpinfo` as a system call: the kernel of Hines et al. (2000), section 3, as kernel/patches
-//! makes it of a current one. Elsewhere there is no such call.
+//! `getpinfo` as a system call, after Hines et al. (2000), section 3: kernel/patches adds it to a
+//! current kernel. Other kernels have no such call.
 
-use crate::types::{TimeReadError, Verdict, WhyNot};
+use crate::types::{CachedVerdict, TierRefusal, TimeReadError};
 use crate::{arch, sys};
 use libc::{c_long, pid_t};
 
-/// The number of the call, ours and not upstream's (arch/x86/entry/syscalls/syscall_64.tbl and
-/// scripts/syscall.tbl of the patch). The only place that has it.
+/// The number of the call, which is ours and not upstream's (arch/x86/entry/syscalls/syscall_64.tbl and
+/// scripts/syscall.tbl of the patch). Defined only here.
 pub const NUMBER: c_long = 600;
 /// `PINFO_PROCESS` of include/uapi/linux/pinfo.h.
 pub const PROCESS: u32 = 1;
@@ -15,108 +15,120 @@ pub const PROCESS: u32 = 1;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Pinfo {
-    /// Bytes of this that the kernel filled.
+    /// Bytes of this struct that the kernel filled.
     pub size: u32,
-    /// Threads that were on a CPU at that moment: 0 or 1 for a thread.
+    /// Number of threads that were on a CPU at that moment: 0 or 1 for a thread.
     pub on_cpu: u32,
-    /// Ticks of the CPUs' counters (TSC, CNTVCT_EL0) on a CPU until now. Steal and interrupts,
-    /// which happen on the CPU, are among them.
+    /// Ticks of the CPUs' counters (TSC, CNTVCT_EL0) on a CPU up to now. They include steal and
+    /// interrupts, which happen on the CPU.
     pub cycles: u64,
-    /// Times that the scheduler switched to it.
+    /// Number of times that the scheduler switched to it.
     pub swapins: u64,
 }
 
-/// A thread of the caller's process; 0 is the caller itself. Exact for the caller.
+/// Reads a thread of the caller's process; 0 is the caller itself. Exact for the caller.
 ///
 /// # Errors
-/// Where the kernel has no such call [`TimeReadError::Os`] with `ENOSYS`. Negative ids, ids of no thread.
-/// [`TimeReadError::NotPermitted`] for a thread of another process: see [`process`].
+/// [`TimeReadError::Os`] with `ENOSYS` if the kernel has no such call; negative ids, ids of no
+/// thread; [`TimeReadError::NotPermitted`] for a thread of another process: see [`process`].
 #[inline]
 pub fn thread(id: pid_t) -> Result<Pinfo, TimeReadError> {
-    checked(id, 0)
+    read_checked(id, 0)
 }
 
-/// All threads of a process, those that have ended included; 0 is the caller's. Any process.
+/// Reads all threads of any process, including those that have ended; 0 is the caller's.
 ///
 /// # Errors
-/// As [`thread`]. [`TimeReadError::InvalidId`] for a thread that is not its process's first.
+/// [`TimeReadError::Os`] like [`thread`]; [`TimeReadError::InvalidId`] for a thread that is not its process's first.
 #[inline]
 pub fn process(pid: pid_t) -> Result<Pinfo, TimeReadError> {
-    checked(pid, PROCESS)
+    read_checked(pid, PROCESS)
 }
 
-/// Whether this kernel has the call, and why not. Found out once a process.
+/// Checks that this kernel has the call. The result is kept for the process.
 ///
-/// Another kernel may have given the number to something else. So it is first called in a way that
-/// no call accepts (and this one refuses as invalid), and then believed only if its answers agree
-/// with themselves and with the time stamp.
-pub fn available() -> Result<(), WhyNot> {
-    static VERDICT: Verdict = Verdict::unknown();
-    VERDICT.get_or(|| probe(call))
+/// Another kernel may have given the number to another call. It is therefore first called with
+/// arguments that no call accepts (and this one refuses as invalid), and then trusted only if its
+/// answers agree with themselves and with the time stamp.
+pub fn available() -> Result<(), TierRefusal> {
+    static VERDICT: CachedVerdict = CachedVerdict::unknown();
+    VERDICT.get_or(|| check_call(call))
 }
 
 #[inline]
-fn checked(id: pid_t, flags: u32) -> Result<Pinfo, TimeReadError> {
-    let failed = |errno| match errno {
+fn read_checked(id: pid_t, flags: u32) -> Result<Pinfo, TimeReadError> {
+    if let Err(why) = available() {
+        return Err(read_error(id, why.errno().unwrap_or(libc::ENOSYS)));
+    }
+    call(id, flags, size_of::<Pinfo>()).map_err(|errno| read_error(id, errno))
+}
+
+fn read_error(id: pid_t, errno: i32) -> TimeReadError {
+    match errno {
         libc::EINVAL => TimeReadError::InvalidId(id),
         libc::ESRCH => TimeReadError::NoSuchTask(id),
         libc::EPERM => TimeReadError::NotPermitted(id),
         _ => TimeReadError::Os { call: "getpinfo", id, errno },
-    };
-    available().map_err(|why| failed(why.errno().unwrap_or(libc::ENOSYS)))?;
-    call(id, flags, size_of::<Pinfo>()).map_err(failed)
+    }
 }
 
-/// The caller's own count, for the tier, which exists only where [`available`] says so. `None` if a
-/// filter has come since.
+/// Reads the caller's own count, for the tier, which is taken only if [`available`] succeeds. `None`
+/// if a filter of system calls has come since.
 #[inline]
 pub(crate) fn own() -> Option<Pinfo> {
     call(0, 0, size_of::<Pinfo>()).ok()
 }
 
-/// The system call. `size` is its argument for the size of the struct.
+/// Makes the system call. `size` is its argument for the size of the struct.
 #[inline]
 fn call(id: pid_t, flags: u32, size: usize) -> Result<Pinfo, i32> {
     let mut info = Pinfo::default();
-    // A longer one than ours would be written past its end.
+    // The kernel would write a longer struct than ours past its end.
     let size = size.min(size_of::<Pinfo>());
-    // No address with no bytes: another call may use it in its own way.
+    // Without bytes it gets no address: another call may use the argument in another way.
     let out = if size == 0 { core::ptr::null_mut() } else { &raw mut info };
     // SAFETY: the kernel, whatever call has this number there, is given a struct of `size` bytes.
     let status = unsafe { libc::syscall(NUMBER, id, flags, out, size) };
     if status == 0 { Ok(info) } else { Err(sys::errno()) }
 }
 
-fn probe(call: impl Fn(pid_t, u32, usize) -> Result<Pinfo, i32>) -> Result<(), WhyNot> {
+/// Checks by its answers that `call` is the call of the patch.
+fn check_call(call: impl Fn(pid_t, u32, usize) -> Result<Pinfo, i32>) -> Result<(), TierRefusal> {
     if !arch::HAS_COUNTER {
-        return Err(WhyNot::NoCounter);
+        return Err(TierRefusal::NoCounter);
     }
     match call(-1, u32::MAX, 0) {
         Err(libc::EINVAL) => {}
-        Err(libc::ENOSYS) => return Err(WhyNot::NoSystemCall),
-        Err(errno @ (libc::EPERM | libc::EACCES)) => return Err(WhyNot::SystemCallRefused(errno)),
-        _ => return Err(WhyNot::OtherSystemCall),
+        Err(libc::ENOSYS) => return Err(TierRefusal::NoSystemCall),
+        Err(errno @ (libc::EPERM | libc::EACCES)) => {
+            return Err(TierRefusal::SystemCallRefused(errno));
+        }
+        _ => return Err(TierRefusal::OtherSystemCall),
     }
     let size = size_of::<Pinfo>();
-    let sound = |info: &Pinfo| info.size as usize == size && info.on_cpu == 1 && info.swapins > 0;
-    let refuses = call(0, 0, size - 1) == Err(libc::EINVAL);
+    let refuses_short = call(0, 0, size - 1) == Err(libc::EINVAL);
     let before = arch::stamp_ordered();
     let (first, second) = (call(0, 0, size), call(0, 0, size));
     let elapsed = arch::stamp_ordered().wrapping_sub(before);
     let whole = call(0, PROCESS, size);
     match (first, second, whole) {
         (Ok(first), Ok(second), Ok(whole))
-            if refuses
-                && sound(&first)
-                && sound(&second)
+            if refuses_short
+                && is_running_caller(&first)
+                && is_running_caller(&second)
                 && (1..=elapsed).contains(&second.cycles.wrapping_sub(first.cycles))
                 && second.swapins >= first.swapins
                 && whole.cycles >= second.cycles =>
         {
             Ok(())
         }
-        _ => Err(WhyNot::OtherSystemCall),
+        _ => Err(TierRefusal::OtherSystemCall),
     }
+}
+
+/// Returns whether an answer can be that of the calling thread, which runs.
+fn is_running_caller(info: &Pinfo) -> bool {
+    info.size as usize == size_of::<Pinfo>() && info.on_cpu == 1 && info.swapins > 0
 }
 
 #[cfg(test)]
@@ -126,7 +138,7 @@ mod tests {
 
     const SIZE: usize = size_of::<Pinfo>();
 
-    /// A kernel whose counter is the time stamp, as `distort` tells of it.
+    /// Returns the call of a kernel whose counter is the time stamp; `distort` changes its answers.
     fn kernel(
         distort: impl Fn(Pinfo) -> Pinfo,
     ) -> impl Fn(pid_t, u32, usize) -> Result<Pinfo, i32> {
@@ -142,16 +154,16 @@ mod tests {
     #[test]
     fn the_call_of_the_patch_is_believed() {
         if arch::HAS_COUNTER {
-            assert_eq!(probe(kernel(|info| info)), Ok(()));
+            assert_eq!(check_call(kernel(|info| info)), Ok(()));
         }
     }
 
     #[test]
     fn no_call_and_a_filter_are_told_apart() {
         if arch::HAS_COUNTER {
-            assert_eq!(probe(|_, _, _| Err(libc::ENOSYS)), Err(WhyNot::NoSystemCall));
-            let refused = WhyNot::SystemCallRefused(libc::EPERM);
-            assert_eq!(probe(|_, _, _| Err(libc::EPERM)), Err(refused));
+            assert_eq!(check_call(|_, _, _| Err(libc::ENOSYS)), Err(TierRefusal::NoSystemCall));
+            let refused = TierRefusal::SystemCallRefused(libc::EPERM);
+            assert_eq!(check_call(|_, _, _| Err(libc::EPERM)), Err(refused));
         }
     }
 
@@ -169,19 +181,19 @@ mod tests {
         };
         let wrong = |found| {
             if arch::HAS_COUNTER {
-                assert_eq!(found, Err(WhyNot::OtherSystemCall));
+                assert_eq!(found, Err(TierRefusal::OtherSystemCall));
             }
         };
-        wrong(probe(|_, _, _| Ok(Pinfo::default())));
-        wrong(probe(|_, _, _| Err(libc::EFAULT)));
-        wrong(probe(|_, _, _| Err(libc::EINVAL)));
-        wrong(probe(kernel(|info| Pinfo { size: 32, ..info })));
-        wrong(probe(kernel(|info| Pinfo { on_cpu: 0, ..info })));
-        wrong(probe(kernel(|info| Pinfo { swapins: 0, ..info })));
+        wrong(check_call(|_, _, _| Ok(Pinfo::default())));
+        wrong(check_call(|_, _, _| Err(libc::EFAULT)));
+        wrong(check_call(|_, _, _| Err(libc::EINVAL)));
+        wrong(check_call(kernel(|info| Pinfo { size: 32, ..info })));
+        wrong(check_call(kernel(|info| Pinfo { on_cpu: 0, ..info })));
+        wrong(check_call(kernel(|info| Pinfo { swapins: 0, ..info })));
         // Stands still, runs away, goes back.
-        wrong(probe(steps(0)));
-        wrong(probe(steps(1 << 60)));
-        wrong(probe(steps(u64::MAX)));
+        wrong(check_call(steps(0)));
+        wrong(check_call(steps(1 << 60)));
+        wrong(check_call(steps(u64::MAX)));
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! The types of the interface: CPU time and core cycles, the ways to tell the time and why a better
-//! one was not taken, and errors.
+//! The types of the interface: CPU time and core cycles, tiers and why one was refused, errors.
 
 use core::ffi::CStr;
 use core::fmt;
@@ -66,7 +65,7 @@ impl Tier {
     pub const ALL: [Self; 5] =
         [Self::Rseq, Self::PerfPage, Self::CoreCycles, Self::SystemCall, Self::Kernel];
 
-    /// The name that `threadclock_tier()` gives, without its terminating NUL.
+    /// Returns the tier's name, as `threadclock_tier()` gives it to C callers.
     pub fn name(self) -> &'static str {
         self.c_name().to_str().unwrap_or_default()
     }
@@ -88,10 +87,10 @@ impl fmt::Display for Tier {
     }
 }
 
-/// Why a tier was not taken.
+/// The reason why a tier was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum WhyNot {
+pub enum TierRefusal {
     /// The caller asked for a lower one
     /// ([`ThreadClock::with_tier`](crate::ThreadClock::with_tier)).
     NotAsked,
@@ -118,20 +117,20 @@ pub enum WhyNot {
     NotTried,
     /// There is no cycle counter, or it cannot be read from user space.
     CountersUnreadable,
-    /// It could be had, but its unit is not time: use [`CoreClock`](crate::CoreClock).
+    /// The tier is available, but its unit is not time: use [`CoreClock`](crate::CoreClock).
     OtherUnit,
     /// The kernel has no `getpinfo` (`ENOSYS`).
     NoSystemCall,
     /// `getpinfo` was refused, by a filter of system calls (errno).
     SystemCallRefused(i32),
-    /// What has the number of `getpinfo` here is another call.
+    /// The number of `getpinfo` belongs to another call here.
     OtherSystemCall,
     /// The page for this thread's state could not be mapped (errno).
     NoMemory(i32),
 }
 
-impl WhyNot {
-    /// The errno that came with the refusal, where one did.
+impl TierRefusal {
+    /// Returns the errno that came with the refusal, if one did.
     pub fn errno(self) -> Option<i32> {
         match self {
             Self::RseqRefused(errno)
@@ -144,7 +143,7 @@ impl WhyNot {
     }
 }
 
-impl fmt::Display for WhyNot {
+impl fmt::Display for TierRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
             Self::NotAsked => "not asked for",
@@ -168,9 +167,9 @@ impl fmt::Display for WhyNot {
     }
 }
 
-impl core::error::Error for WhyNot {}
+impl core::error::Error for TierRefusal {}
 
-/// A failed [`getpinfo`](crate::getpinfo()).
+/// The error of a failed [`getpinfo`](crate::getpinfo()).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TimeReadError {
@@ -178,15 +177,15 @@ pub enum TimeReadError {
     InvalidId(pid_t),
     /// No task has this id (ESRCH).
     NoSuchTask(pid_t),
-    /// The task is there and the kernel does not give its time (EPERM).
+    /// The task exists, but the kernel does not give its time (EPERM).
     NotPermitted(pid_t),
-    /// Something else failed.
+    /// A call failed for another reason.
     Os {
-        /// The call.
+        /// The name of the call.
         call: &'static str,
-        /// What was asked for.
+        /// The id of the task.
         id: pid_t,
-        /// Its errno.
+        /// The errno of the call.
         errno: i32,
     },
     /// `/proc/ID/schedstat` did not hold a number.
@@ -196,7 +195,7 @@ pub enum TimeReadError {
 }
 
 impl TimeReadError {
-    /// The errno that C callers see.
+    /// Returns the errno that C callers get.
     pub fn errno(self) -> i32 {
         match self {
             Self::InvalidId(_) => libc::EINVAL,
@@ -224,44 +223,56 @@ impl fmt::Display for TimeReadError {
 
 impl core::error::Error for TimeReadError {}
 
-/// What was found out once a process, and is kept: 0 is "not asked yet", 1 "good", others index the
-/// reasons below, plus two.
-pub(crate) struct Verdict(AtomicU8);
+/// The result of a check that is made once a process: 0 is "not made yet", 1 "good", others are the
+/// position in [`CACHED_REASONS`] plus two.
+pub(crate) struct CachedVerdict(AtomicU8);
 
-const REASONS: [WhyNot; 9] = [
-    WhyNot::NoCounter,
-    WhyNot::CounterNotInvariant,
-    WhyNot::ClockSourceDistrusted,
-    WhyNot::NotCalibrated,
-    WhyNot::KernelClockTooSlow,
-    WhyNot::SwitchInSyscallUnseen,
-    WhyNot::NotTried,
-    WhyNot::NoSystemCall,
-    WhyNot::OtherSystemCall,
+/// The reasons that hold for the whole process.
+const CACHED_REASONS: [TierRefusal; 9] = [
+    TierRefusal::NoCounter,
+    TierRefusal::CounterNotInvariant,
+    TierRefusal::ClockSourceDistrusted,
+    TierRefusal::NotCalibrated,
+    TierRefusal::KernelClockTooSlow,
+    TierRefusal::SwitchInSyscallUnseen,
+    TierRefusal::NotTried,
+    TierRefusal::NoSystemCall,
+    TierRefusal::OtherSystemCall,
 ];
 
-impl Verdict {
+impl CachedVerdict {
     pub(crate) const fn unknown() -> Self {
         Self(AtomicU8::new(0))
     }
 
-    /// Threads that come at once each find out for themselves; they find the same. A reason that is
-    /// not among those above is not kept: a filter's refusal, which another thread need not have.
+    /// Returns the result, from `check` if it is not known yet. Threads that come at once each make
+    /// the check, with one result. A reason that need not hold for other threads, as a filter's
+    /// refusal, is not kept.
     pub(crate) fn get_or(
         &self,
-        find_out: impl FnOnce() -> Result<(), WhyNot>,
-    ) -> Result<(), WhyNot> {
+        check: impl FnOnce() -> Result<(), TierRefusal>,
+    ) -> Result<(), TierRefusal> {
         match self.0.load(Relaxed) {
             0 => {
-                let found = find_out();
-                let code = found.err().and_then(|why| REASONS.iter().position(|&r| r == why));
-                if found.is_ok() || code.is_some() {
-                    self.0.store(code.map_or(1, |code| code as u8 + 2), Relaxed);
+                let result = check();
+                if let Some(code) = cached_code(result) {
+                    self.0.store(code, Relaxed);
                 }
-                found
+                result
             }
             1 => Ok(()),
-            code => Err(REASONS[usize::from(code) - 2]),
+            code => Err(CACHED_REASONS[usize::from(code) - 2]),
+        }
+    }
+}
+
+/// Returns the code by which a result is kept; `None` for a reason that is not kept.
+fn cached_code(result: Result<(), TierRefusal>) -> Option<u8> {
+    match result {
+        Ok(()) => Some(1),
+        Err(why) => {
+            let position = CACHED_REASONS.iter().position(|reason| *reason == why)?;
+            Some(position as u8 + 2)
         }
     }
 }
@@ -272,8 +283,11 @@ mod tests {
 
     #[test]
     fn verdicts_are_found_once() {
-        let verdict = Verdict::unknown();
-        assert_eq!(verdict.get_or(|| Err(WhyNot::NotCalibrated)), Err(WhyNot::NotCalibrated));
-        assert_eq!(verdict.get_or(|| Ok(())), Err(WhyNot::NotCalibrated));
+        let verdict = CachedVerdict::unknown();
+        assert_eq!(
+            verdict.get_or(|| Err(TierRefusal::NotCalibrated)),
+            Err(TierRefusal::NotCalibrated)
+        );
+        assert_eq!(verdict.get_or(|| Ok(())), Err(TierRefusal::NotCalibrated));
     }
 }

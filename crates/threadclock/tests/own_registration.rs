@@ -5,7 +5,7 @@
 mod common;
 use std::process::Command;
 use testing::Need;
-use threadclock::{ThreadClock, Tier, WhyNot};
+use threadclock::{ThreadClock, Tier, TierRefusal};
 
 const TUNABLE: &str = "GLIBC_TUNABLES";
 const NO_RSEQ: &str = "glibc.pthread.rseq=0";
@@ -43,11 +43,11 @@ fn counter_serves() -> bool {
     // In a thread of its own, so that this one has not tried anything yet.
     let tried = std::thread::spawn(|| ThreadClock::with_tier(Tier::PerfPage).err()).join().unwrap();
     let Some(
-        why @ (WhyNot::NoCounter
-        | WhyNot::CounterNotInvariant
-        | WhyNot::ClockSourceDistrusted
-        | WhyNot::NotCalibrated
-        | WhyNot::KernelClockTooSlow),
+        why @ (TierRefusal::NoCounter
+        | TierRefusal::CounterNotInvariant
+        | TierRefusal::ClockSourceDistrusted
+        | TierRefusal::NotCalibrated
+        | TierRefusal::KernelClockTooSlow),
     ) = tried
     else {
         return true;
@@ -77,7 +77,7 @@ fn somebody_elses_refuses_ours() {
         return testing::skip(Need::Rseq, "no rseq here");
     }
     let refused = ThreadClock::with_tier(Tier::Rseq).unwrap_err();
-    assert!(matches!(refused, WhyNot::RseqRefused(errno) if errno != 0), "{refused:?}");
+    assert!(matches!(refused, TierRefusal::RseqRefused(errno) if errno != 0), "{refused:?}");
     let clock = ThreadClock::for_this_thread();
     assert!(clock.tier() > Tier::Rseq);
     assert_eq!(clock.not_taken().next(), Some((Tier::Rseq, refused)));
@@ -101,7 +101,7 @@ fn at_worst_the_kernel_is_asked() {
     assert_eq!(clock.tier(), worst);
     let reasons: Vec<_> = clock.not_taken().collect();
     assert_eq!(reasons.len(), Tier::ALL.iter().position(|&tier| tier == worst).unwrap());
-    assert_eq!(reasons[1], (Tier::PerfPage, WhyNot::PerfRefused(libc::EMFILE)));
+    assert_eq!(reasons[1], (Tier::PerfPage, TierRefusal::PerfRefused(libc::EMFILE)));
     let mut checker = common::Checker::new(&clock);
     checker.reads(1_000);
 }

@@ -1,5 +1,5 @@
-//! The table as a read-only mapping. What it says of itself is checked once, so that a damaged or
-//! hostile one gives wrong figures and nothing worse.
+//! The table as a read-only mapping. Its header is checked once, so that a damaged or hostile table
+//! gives wrong figures and nothing worse.
 
 use super::layout::{MAGIC, TableHeader, ThreadRecord, VERSION};
 use super::types::ThreadTimeError;
@@ -20,8 +20,9 @@ pub struct ThreadTable {
     bytes: usize,
     record_bytes: usize,
     tids: u32,
-    /// Byte offsets.
+    /// Byte offset of the index.
     index_at: usize,
+    /// Byte offset of the first record.
     records_at: usize,
     records: usize,
 }
@@ -43,7 +44,7 @@ struct MapInfo {
     flags: u32,
 }
 
-/// `union bpf_attr` of the two calls that are made here.
+/// Attributes of `BPF_OBJ_GET`.
 #[repr(C)]
 #[derive(Default)]
 struct ObjectGet {
@@ -51,6 +52,8 @@ struct ObjectGet {
     descriptor: u32,
     flags: u32,
 }
+
+/// Attributes of `BPF_OBJ_GET_INFO_BY_FD`.
 #[repr(C)]
 struct InfoGet {
     descriptor: u32,
@@ -59,7 +62,7 @@ struct InfoGet {
 }
 
 impl ThreadTable {
-    /// The table that was pinned at `path` in a BPF file system. Needs no privilege
+    /// Opens the table that was pinned at `path` in a BPF file system. Needs no privilege
     /// but access to the file (Linux 5.18; before, `kernel.unprivileged_bpf_disabled` must be 0).
     ///
     /// # Errors
@@ -69,35 +72,39 @@ impl ThreadTable {
         let get = ObjectGet { path: path.as_ptr() as u64, ..Default::default() };
         // SAFETY: `path` ends in NUL and outlives the call.
         let descriptor =
-            unsafe { bpf(OBJ_GET, &get) }.map_err(|errno| failed("BPF_OBJ_GET", errno))?;
+            unsafe { bpf(OBJ_GET, &get) }.map_err(|errno| os_error("BPF_OBJ_GET", errno))?;
         let table = Self::map(descriptor);
         sys::close(descriptor);
         table
     }
 
-    /// The table of this descriptor of a BPF map, which may be closed afterwards.
+    /// Maps the table of this descriptor of a BPF map, which may be closed afterwards.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// [`ThreadTimeError::Os`], or [`ThreadTimeError::NoTable`] if the map is something else.
     pub fn map(descriptor: c_int) -> Result<Self, ThreadTimeError> {
         let mut info = MapInfo::default();
         let get = InfoGet {
-            descriptor: descriptor.try_into().map_err(|_| failed("map", libc::EBADF))?,
+            descriptor: descriptor.try_into().map_err(|_| os_error("map", libc::EBADF))?,
             bytes: size_of::<MapInfo>() as u32,
             info: (&raw mut info) as u64,
         };
         // SAFETY: the kernel writes at most `bytes` to `info`, which outlives the call.
         unsafe { bpf(OBJ_GET_INFO, &get) }
-            .map_err(|errno| failed("BPF_OBJ_GET_INFO_BY_FD", errno))?;
+            .map_err(|errno| os_error("BPF_OBJ_GET_INFO_BY_FD", errno))?;
         if info.kind != ARRAY {
             return Err(ThreadTimeError::NoTable);
         }
         let record_bytes = info.value_bytes as usize;
-        Self::of_file(descriptor, record_bytes.saturating_mul(info.entries as usize), record_bytes)
+        Self::from_file(
+            descriptor,
+            record_bytes.saturating_mul(info.entries as usize),
+            record_bytes,
+        )
     }
 
-    /// The table in the first `bytes` of a file.
-    pub(super) fn of_file(
+    /// Maps the table in the first `bytes` of a file.
+    pub(super) fn from_file(
         descriptor: c_int,
         bytes: usize,
         record_bytes: usize,
@@ -105,19 +112,21 @@ impl ThreadTable {
         if bytes < size_of::<TableHeader>() {
             return Err(ThreadTimeError::NoTable);
         }
-        let start = sys::map_file(descriptor, bytes).map_err(|errno| failed("mmap", errno))?;
+        let start = sys::map_file(descriptor, bytes).map_err(|errno| os_error("mmap", errno))?;
         let start = start.cast();
         let mut table =
             Self { start, bytes, record_bytes, tids: 0, index_at: 0, records_at: 0, records: 0 };
-        table.believe_header()?;
+        table.check_header()?;
         Ok(table)
     }
 
-    fn believe_header(&mut self) -> Result<(), ThreadTimeError> {
+    /// Takes over the header's offsets if they lie in the mapping and do not overlap.
+    fn check_header(&mut self) -> Result<(), ThreadTimeError> {
         let header = self.header();
-        let known = header.magic == MAGIC && header.version == VERSION;
-        let (size, at) = (self.record_bytes, |element: u32| element as usize * self.record_bytes);
-        let (index_at, records_at) = (at(header.index_at), at(header.records_at));
+        let is_known = header.magic == MAGIC && header.version == VERSION;
+        let size = self.record_bytes;
+        let index_at = header.index_at as usize * size;
+        let records_at = header.records_at as usize * size;
         let (tids, records) = (header.tids, header.records as usize);
         let fits = size.is_power_of_two()
             && size >= size_of::<ThreadRecord>()
@@ -125,7 +134,7 @@ impl ThreadTable {
             && index_at >= size
             && index_at + tids as usize * size_of::<u32>() <= records_at
             && records_at + records * size <= self.bytes;
-        if !known || !fits {
+        if !is_known || !fits {
             return Err(ThreadTimeError::NoTable);
         }
         (self.tids, self.index_at) = (tids, index_at);
@@ -133,14 +142,15 @@ impl ThreadTable {
         Ok(())
     }
 
-    /// What the table says of itself.
+    /// Returns the header.
     pub fn header(&self) -> &TableHeader {
         // SAFETY: the mapping is at least that long, page-aligned, and its plain fields never
         // change.
         unsafe { &*self.start.cast() }
     }
 
-    /// The record of this thread id; its own `tid` may meanwhile be another.
+    /// Returns the record of this thread id. It may have been given to another thread meanwhile,
+    /// which its field `tid` shows.
     #[inline]
     pub fn record(&self, tid: u32) -> Option<&ThreadRecord> {
         if tid >= self.tids {
@@ -149,16 +159,16 @@ impl ThreadTable {
         let entry = self.index_at + tid as usize * size_of::<u32>();
         // SAFETY: `tid` is in the index, which lies in the mapping; aligned, as elements are.
         let element = unsafe { &*self.start.add(entry).cast::<AtomicU32>() }.load(Acquire);
-        let at = (element as usize).wrapping_mul(self.record_bytes);
-        let place = at.wrapping_sub(self.records_at);
-        if place >= self.records * self.record_bytes {
+        let offset = (element as usize).wrapping_mul(self.record_bytes);
+        if offset.wrapping_sub(self.records_at) >= self.records * self.record_bytes {
             return None;
         }
         // SAFETY: an element among the records, which lie in the mapping.
-        Some(unsafe { &*self.start.add(at).cast() })
+        Some(unsafe { &*self.start.add(offset).cast() })
     }
 
-    /// Element number `number` of the records: its address, for who knows what follows the record.
+    /// Returns the address of record number `number`, for readers that know what follows the
+    /// [`ThreadRecord`].
     #[inline]
     pub fn element(&self, number: usize) -> Option<*const u8> {
         // SAFETY: in the mapping.
@@ -174,11 +184,11 @@ impl Drop for ThreadTable {
     }
 }
 
-fn failed(call: &'static str, errno: c_int) -> ThreadTimeError {
+fn os_error(call: &'static str, errno: c_int) -> ThreadTimeError {
     ThreadTimeError::Os { call, errno }
 }
 
-/// bpf(2).
+/// Calls bpf(2).
 ///
 /// # Safety
 /// The addresses in `attributes` must be what `command` expects.

@@ -1,5 +1,8 @@
-//! The CPU time of any thread of the system, without a system call: read from the table that a
-//! `switchtrace` keeps, its own or one that it has pinned for readers without privileges.
+//! Reads the CPU time of any thread of the system without a system call, from the table that a
+//! `switchtrace` keeps: one of this process, or one that was pinned for readers without privileges.
+//!
+//! A reading loads the record's word, the thread's id, the clock, and the word again. If both words are
+//! the same and not busy, no switch came between, and the time is right ([`layout`] has an example).
 
 pub mod layout;
 mod mapping;
@@ -19,27 +22,27 @@ use core::ffi::CStr;
 use core::hint;
 use core::sync::atomic::{Ordering::*, fence};
 use layout::{BUSY, ENDED, ON, TIME, ThreadRecord};
-use now::Monotonic;
+use now::MonotonicClock;
 
-/// Looks at a record before it is given up. A switch keeps one busy for a fraction of a
-/// microsecond, some more if the host takes the CPU away.
-const MOST_LOOKS: u32 = 1 << 24;
+/// Limits how often a record is read again. A switch keeps one busy for a fraction of a microsecond,
+/// longer if the host takes the CPU away.
+const MAX_READS: u32 = 1 << 24;
 
-/// Reads other threads. One for each thread that reads.
+/// Reads other threads' CPU time. Make one for each thread that reads.
 ///
 /// Thread ids are those of the initial pid namespace. A reading of a thread that runs is up to date
-/// to some 100 ns. It never changes anything, and nobody waits for it.
+/// to some 100 ns. It changes nothing, and no other thread waits for it.
 #[derive(Debug)]
 pub struct ThreadTimeReader {
     table: ThreadTable,
-    clock: Monotonic,
+    clock: MonotonicClock,
 }
 
 impl ThreadTimeReader {
-    /// Reads the table that was pinned at `path` (`Tracer::pin` of switchtrace).
+    /// Opens the table that was pinned at `path` (`Tracer::pin` of switchtrace).
     ///
     /// # Errors
-    /// As [`ThreadTable::open`]; [`ThreadTimeError::NotTraced`] if nobody keeps it up to date.
+    /// Those of [`ThreadTable::open`]; [`ThreadTimeError::NotTraced`] if no tracer keeps it up to date.
     pub fn open(path: &CStr) -> Result<Self, ThreadTimeError> {
         Self::new(ThreadTable::open(path)?)
     }
@@ -47,27 +50,27 @@ impl ThreadTimeReader {
     /// Reads this table. Sleeps for a millisecond to calibrate its clock.
     ///
     /// # Errors
-    /// [`ThreadTimeError::NotTraced`], as [`open`](Self::open).
+    /// [`ThreadTimeError::NotTraced`] if no tracer keeps the table up to date.
     pub fn new(table: ThreadTable) -> Result<Self, ThreadTimeError> {
-        let others = Self { table, clock: Monotonic::new() };
-        // A switch of the caller's own, which the tracer must have seen.
+        let reader = Self { table, clock: MonotonicClock::new() };
+        // Makes a switch of the calling thread, which the tracer must have seen.
         sys::sleep_ns(100_000);
-        others.check_traced()?;
-        Ok(others)
+        reader.check_traced()?;
+        Ok(reader)
     }
 
-    /// The CPU time of this thread in nanoseconds; the final one if it has ended.
+    /// Returns the CPU time of this thread in nanoseconds; the final one if it has ended.
     ///
     /// # Errors
     /// [`ThreadTimeError::NoSuchThread`]; [`ThreadTimeError::NotTraced`] once the tracer has ended, which is
-    /// found out within a millisecond of reading.
+    /// noticed within a millisecond of reading.
     #[inline]
     pub fn cpu_ns(&self, tid: u32) -> Result<u64, ThreadTimeError> {
-        self.cpu_ns_by(tid, || self.clock.now())
+        self.cpu_ns_with(tid, || self.clock.now())
     }
 
     #[inline(always)]
-    fn cpu_ns_by(&self, tid: u32, now: impl Fn() -> Option<u64>) -> Result<u64, ThreadTimeError> {
+    fn cpu_ns_with(&self, tid: u32, now: impl Fn() -> Option<u64>) -> Result<u64, ThreadTimeError> {
         let unknown = ThreadTimeError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
         let word = record.word.load(Acquire);
@@ -83,25 +86,25 @@ impl ThreadTimeReader {
         self.read_slowly(record, tid).map(|time| time.cpu_ns)
     }
 
-    /// All that is known of this thread.
+    /// Returns everything that the table has of this thread.
     ///
     /// # Errors
-    /// As [`cpu_ns`](Self::cpu_ns).
+    /// [`ThreadTimeError::NoSuchThread`]; [`ThreadTimeError::NotTraced`], as [`cpu_ns`](Self::cpu_ns).
     pub fn read(&self, tid: u32) -> Result<ThreadTime, ThreadTimeError> {
         let unknown = ThreadTimeError::NoSuchThread(tid);
         let record = self.table.record(tid).ok_or(unknown)?;
         self.read_slowly(record, tid)
     }
 
-    /// The table.
+    /// Returns the table.
     pub fn table(&self) -> &ThreadTable {
         &self.table
     }
 
-    /// Renews the clock if it must, and looks until nothing changes meanwhile.
+    /// Reads a record again until no switch changes it meanwhile; renews the clock if that is due.
     #[cold]
     fn read_slowly(&self, record: &ThreadRecord, tid: u32) -> Result<ThreadTime, ThreadTimeError> {
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_READS {
             let word = record.word.load(Acquire);
             if word & BUSY != 0 {
                 hint::spin_loop();
@@ -126,7 +129,8 @@ impl ThreadTimeReader {
         Err(ThreadTimeError::NotTraced)
     }
 
-    /// The kernel's count of this thread's own switches is in the table, or nobody writes there.
+    /// Checks that a tracer still writes: the table must have the kernel's count of the calling
+    /// thread's switches.
     #[cold]
     fn check_traced(&self) -> Result<(), ThreadTimeError> {
         let tid = sys::own_tid();

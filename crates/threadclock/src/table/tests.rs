@@ -75,7 +75,7 @@ impl Page {
     }
 
     fn table(&self) -> Result<ThreadTable, ThreadTimeError> {
-        ThreadTable::of_file(self.1, BYTES, ELEMENT)
+        ThreadTable::from_file(self.1, BYTES, ELEMENT)
     }
 
     /// A reader, whose thread is traced as far as it can see.
@@ -120,13 +120,13 @@ fn a_switch_during_a_reading_is_seen() {
     let reader = page.reader();
     let on = ON | (1_000u64.wrapping_sub(now_ns()) & TIME);
     let record = page.thread(0, 7, on);
-    let read = reader.cpu_ns_by(7, || {
+    let read = reader.cpu_ns_with(7, || {
         record.word.store(2_000, Release);
         Some(now_ns() + 5_000_000)
     });
     assert_eq!(read, Ok(2_000));
     record.word.store(on, Release);
-    let read = reader.cpu_ns_by(7, || {
+    let read = reader.cpu_ns_with(7, || {
         record.word.store(on | BUSY, Release);
         record.tid.store(8, Release);
         record.word.store(77, Release);
@@ -168,8 +168,8 @@ fn a_header_that_does_not_fit_is_refused() {
         assert!(matches!(page.table(), Err(ThreadTimeError::NoTable)), "damage {number}");
     }
     page.header(|_| {});
-    assert!(ThreadTable::of_file(page.1, 32, ELEMENT).is_err());
-    assert!(ThreadTable::of_file(page.1, BYTES - 1, ELEMENT).is_err());
+    assert!(ThreadTable::from_file(page.1, 32, ELEMENT).is_err());
+    assert!(ThreadTable::from_file(page.1, BYTES - 1, ELEMENT).is_err());
     assert!(matches!(
         ThreadTable::map(page.1),
         Err(ThreadTimeError::Os { errno: libc::EINVAL, .. })

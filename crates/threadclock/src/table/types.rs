@@ -1,8 +1,8 @@
-//! What is read of another thread, and why it is not.
+//! The figures of another thread, and the errors of reading them.
 
 use core::fmt;
 
-/// One thread, as of one moment.
+/// Times and counts of a thread at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ThreadTime {
@@ -14,13 +14,13 @@ pub struct ThreadTime {
     pub waited_ns: u64,
     /// `CLOCK_MONOTONIC` at its creation. Tells apart two threads that had one id.
     pub start_ns: u64,
-    /// Times that it was switched out because it slept.
+    /// Number of times that it was switched out because it slept.
     pub voluntary: u64,
-    /// Times that it was switched out while it could have run on.
+    /// Number of times that it was switched out while it could have run on.
     pub involuntary: u64,
-    /// Times that it was moved to another CPU.
+    /// Number of times that it was moved to another CPU.
     pub migrations: u32,
-    /// Its process.
+    /// The id of its process.
     pub tgid: u32,
     /// Whether it is on a CPU.
     pub running: bool,
@@ -28,28 +28,28 @@ pub struct ThreadTime {
     pub ended: bool,
 }
 
-/// Why another thread was not read.
+/// The reason why another thread was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ThreadTimeError {
     /// No thread of this id has been seen.
     NoSuchThread(u32),
-    /// What was opened is no table of threads of this version.
+    /// The file is no table of threads of this version.
     NoTable,
     /// The table does not know the calling thread's switches: its tracer has ended, or the caller
     /// is in another pid namespace, or the table is full.
     NotTraced,
     /// A call failed.
     Os {
-        /// The call.
+        /// The name of the call.
         call: &'static str,
-        /// Its errno.
+        /// The errno of the call.
         errno: i32,
     },
 }
 
 impl ThreadTimeError {
-    /// The errno that C callers see.
+    /// Returns the errno that C callers get.
     pub fn errno(self) -> i32 {
         match self {
             Self::NoSuchThread(_) => libc::ESRCH,

@@ -4,7 +4,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering};
 use testing::Need;
-use threadclock::{CpuTime, ThreadClock, Tier, WhyNot};
+use threadclock::{CpuTime, ThreadClock, Tier, TierRefusal};
 
 /// CLOCK_THREAD_CPUTIME_ID, read without the crate.
 pub fn kernel_ns() -> u64 {
@@ -22,7 +22,7 @@ pub fn on_every_tier(attack: impl Fn(&ThreadClock) + Sync) {
             let clock = ThreadClock::with_tier(tier)?;
             assert_eq!(clock.tier(), tier);
             attack(&clock);
-            Ok::<_, WhyNot>(())
+            Ok::<_, TierRefusal>(())
         };
         let tried = std::thread::scope(|scope| scope.spawn(attacked).join().unwrap());
         if let Err(why) = tried {
@@ -36,15 +36,15 @@ pub fn on_every_tier(attack: impl Fn(&ThreadClock) + Sync) {
 }
 
 /// What a tier lacks where it is not.
-pub fn need_of(tier: Tier, why: WhyNot) -> Need<'static> {
+pub fn need_of(tier: Tier, why: TierRefusal) -> Need<'static> {
     match (why, tier) {
-        (WhyNot::KernelClockTooSlow, _) => Need::Quiet,
+        (TierRefusal::KernelClockTooSlow, _) => Need::Quiet,
         (_, Tier::SystemCall) => Need::Getpinfo,
         (
-            WhyNot::NoCounter
-            | WhyNot::CounterNotInvariant
-            | WhyNot::ClockSourceDistrusted
-            | WhyNot::NotCalibrated,
+            TierRefusal::NoCounter
+            | TierRefusal::CounterNotInvariant
+            | TierRefusal::ClockSourceDistrusted
+            | TierRefusal::NotCalibrated,
             _,
         ) => Need::TimeStamp,
         (_, Tier::PerfPage) => Need::PerfPage,

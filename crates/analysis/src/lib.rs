@@ -12,6 +12,7 @@ pub mod cost;
 pub mod curve;
 pub mod estimate;
 pub mod explain;
+pub mod facts;
 pub mod findings;
 pub mod interim;
 pub mod jump;

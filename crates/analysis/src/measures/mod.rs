@@ -50,6 +50,33 @@ impl Unit {
             Self::PerHop | Self::Share | Self::Whole | Self::Flag => "",
         }
     }
+
+    /// Returns the kind of the values that have this unit.
+    pub fn value_kind(self) -> ValueKind {
+        match self {
+            Self::Whole => ValueKind::Integer,
+            Self::Flag => ValueKind::Boolean,
+            _ => ValueKind::Float,
+        }
+    }
+}
+
+/// Kind of a column's values, of measures and of all other columns and facts that are declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ValueKind {
+    /// Words.
+    Text,
+    /// A whole number.
+    Integer,
+    /// Any other number.
+    Float,
+    /// `true` or `false`.
+    Boolean,
+    /// Whole numbers with blanks between them.
+    Integers,
+    /// A point in time, RFC 3339, UTC.
+    Time,
 }
 
 /// Which tables of a terminal have the column of a measure.

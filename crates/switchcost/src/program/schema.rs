@@ -1,8 +1,9 @@
-//! `switchcost help schema`: the JSON schemas of what this program writes, and the columns of its
-//! tables.
+//! `switchcost help schema`: the JSON schemas of what this program writes, the columns of its tables
+//! and the facts of runs.
 
 use std::process::ExitCode;
 
+use analysis::facts::{FACTS, Fact};
 use anyhow::{Context, Result};
 use schemars::{Schema, schema_for};
 use serde::Serialize;
@@ -38,14 +39,17 @@ const ALL: [Named; 11] = [
     ("command-use", "run --json", || schema_for!(run::record::Record)),
 ];
 
-/// Prints the declarations of columns themselves, not a schema.
-const OF_COLUMNS: (&str, &str) =
-    ("columns", "columns of --csv and runs export --format csv and summary-csv, as a list");
+/// Prints the declarations of columns and facts themselves, not a schema.
+const OF_COLUMNS: (&str, &str) = (
+    "columns",
+    "columns of --csv and runs export --format csv and summary-csv, and facts of runs, as lists",
+);
 
-/// All declared columns.
+/// All declared columns and facts.
 #[derive(Serialize)]
 struct Declarations {
     columns: Vec<Column>,
+    facts: &'static [Fact],
 }
 
 pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
@@ -57,7 +61,7 @@ pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
             print_text(lines.collect::<String>()).context("cannot print the names of schemas")
         }
         Some(wanted) if wanted == OF_COLUMNS.0 => {
-            print_json(&Declarations { columns: declarations::all() })
+            print_json(&Declarations { columns: declarations::all(), facts: FACTS })
         }
         Some(wanted) => {
             let found = ALL.iter().find(|(name, ..)| *name == wanted);

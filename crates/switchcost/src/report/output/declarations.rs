@@ -2,9 +2,10 @@
 //! is called, what its values are, and what they mean. `switchcost help schema columns` prints them,
 //! for docs/columns.md and the Python package. A column of cases says here what fills it; exported
 //! measures (`analysis::measures`) follow them. What fills the others is beside the rows: in `csv`
-//! for samples, and `programs::run` for commands.
+//! for samples, and `programs::run` for commands. Facts of the machine, which Python has as columns,
+//! are declared in `analysis::facts`.
 
-use analysis::measures::{self, Unit};
+use analysis::measures::{self, ValueKind};
 use serde::Serialize;
 
 use Table::{Cases, Commands, Samples};
@@ -22,20 +23,6 @@ pub(crate) enum Table {
     Cases,
     /// A row for each run of a command: `run --csv`.
     Commands,
-}
-
-/// What the values of a column are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum ValueKind {
-    Text,
-    /// A whole number.
-    Integer,
-    Float,
-    /// `true` or `false`.
-    Boolean,
-    /// Whole numbers with blanks between them.
-    Integers,
 }
 
 /// Reads the cell of a case; absent where it is not known or does not apply.
@@ -82,12 +69,8 @@ fn text(value: Option<impl ToString>) -> Option<String> {
 pub(crate) fn all() -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     for measure in measures::exported() {
-        let kind = match measure.unit {
-            Unit::Whole => Integer,
-            Unit::Flag => Boolean,
-            _ => Float,
-        };
-        columns.push(column(measure.id, kind, measure.unit.name(), &[Cases], measure.meaning));
+        let (kind, unit) = (measure.unit.value_kind(), measure.unit.name());
+        columns.push(column(measure.id, kind, unit, &[Cases], measure.meaning));
     }
     columns
 }
@@ -426,6 +409,17 @@ mod tests {
         for column in COLUMNS {
             assert!(!column.meaning.is_empty() && !column.tables.is_empty(), "{column:?}");
             assert_eq!(column.tables.contains(&Cases), column.cell.is_some(), "{column:?}");
+        }
+    }
+
+    /// Python's kinds and units are by name.
+    #[test]
+    fn a_fact_that_is_called_like_a_column_has_its_kind_and_unit() {
+        let columns = all();
+        for fact in analysis::facts::FACTS {
+            if let Some(column) = columns.iter().find(|column| column.name == fact.name) {
+                assert_eq!((column.kind, column.unit), (fact.kind, fact.unit), "{}", fact.name);
+            }
         }
     }
 }

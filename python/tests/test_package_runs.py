@@ -14,7 +14,8 @@ from skips import skip
 import switchcost
 from switchcost import tables
 from switchcost._program import call
-from switchcost.machine import FACTS, facts_of
+from switchcost.declared import FACTS
+from switchcost.machine import READINGS, facts_of
 
 
 def test_no_number_is_computed_twice(ring: switchcost.Run, file: Path) -> None:
@@ -155,7 +156,7 @@ def test_text_of_the_program_becomes_typed_columns() -> None:
     assert len(tables.of_csv("")) == 0
     assert tables.of_csv("case,link\n").to_dict() == {"case": [], "link": []}
     for text in ("x", "1.5", str(2**63)):
-        with pytest.raises(ValueError, match=r"column case: .* is no int"):
+        with pytest.raises(ValueError, match=r"column case: .* is no integer"):
             tables.of_csv(f"case\n{text}\n")
 
 
@@ -170,13 +171,11 @@ def test_tables_below_each_other_have_all_columns() -> None:
     assert tables.joined([]).columns == []
 
 
-def test_the_guide_has_the_facts_as_they_are_declared() -> None:
-    guide = Path(__file__).parents[2] / "docs/python.md"
-    if not guide.exists():
-        skip("hardware:docs", "docs/ is not beside the tests")
-    (_, described) = guide.read_text().split("| column | values | in the record | meaning |\n|---|---|---|---|\n")
-    rows = "".join(f"| `{one.name}` | {one.kind} | `{one.path}` | {one.meaning} |\n" for one in FACTS)
-    assert described.split("\n\n")[0] + "\n" == rows, f"what should be there:\n{rows}"
+def test_every_fact_that_is_declared_can_be_read() -> None:
+    of_records = [fact for fact in FACTS if fact.path]
+    assert {fact.reading for fact in of_records} == READINGS.keys()
+    for table in ("machine", "machines"):
+        assert list(facts_of({}, table)) == [fact.name for fact in of_records if table in fact.tables]
 
 
 def test_facts_are_found_where_they_are_declared() -> None:

@@ -188,5 +188,6 @@ def _runs_of(source: Source) -> list[Run]:
 def machine_row(record: dict[str, Any], name: str | None) -> Table:
     """The facts of a record; one row."""
     header = record["header"]
+    # As in the run's other tables, which are joined by these.
     key = {"run": name, "host": header.get("host"), "started": tables.parse_time(header["started"])}
-    return Table({column: [value] for column, value in {**key, **facts_of(record)}.items()})
+    return Table({column: [value] for column, value in {**facts_of(record), **key}.items()})

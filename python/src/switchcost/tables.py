@@ -7,13 +7,11 @@ import datetime
 import html
 import importlib
 import io
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from switchcost._program import printable
-from switchcost.machine import FACTS
+from switchcost.declared import COLUMNS, FACTS
 
 if TYPE_CHECKING:
     import pandas
@@ -21,34 +19,23 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-class Column(NamedTuple):
-    """A column as the program declares it (`switchcost help schema columns`)."""
-
-    name: str
-    #: text, integer, float, boolean or integers (a list).
-    kind: str
-    #: Empty without one.
-    unit: str
-    #: Of samples, cases and commands, those that have it.
-    tables: list[str]
-    meaning: str
-
-
-#: All that the program declares, in its order: the file is what it prints.
-DECLARED = tuple(Column(**one) for one in json.loads(Path(__file__).with_name("columns.json").read_text())["columns"])
-_KINDS = {"text": "str", "integer": "int", "float": "float", "boolean": "bool", "integers": "ints"}
-_KIND_OF = {column.name: _KINDS[column.kind] for column in DECLARED}
-_KIND_OF.update((fact.name, fact.kind) for fact in FACTS)
-_KIND_OF["started"] = "time"
-_UNIT_OF = {column.name: column.unit for column in DECLARED}
-#: Of facts, and of what a newer program counts, by the end of the name.
+_KIND_OF = {column.name: column.kind for column in COLUMNS} | {fact.name: fact.kind for fact in FACTS}
+_UNIT_OF = {column.name: column.unit for column in COLUMNS} | {fact.name: fact.unit for fact in FACTS}
+#: Of what a newer program counts, by the end of the name.
 _UNITS = {"ns": "ns", "us": "us", "bytes": "bytes", "ghz": "GHz", "share": "share", "hz": "Hz", "ticks": "ticks"}
 #: A row of `_repr_html_` beyond this many is left out.
 _MOST_ROWS = 20
 
-_ARROW = {"int": "int64", "float": "float64", "bool": "bool_", "str": "string"}
-_POLARS = {"int": "Int64", "float": "Float64", "bool": "Boolean", "str": "String"}
-_PANDAS = {"int": "Int64", "float": "float64", "bool": "boolean", "str": "string", "time": "datetime64[ns, UTC]"}
+# Types of the libraries by the program's kinds; those that have parameters are made where they are used.
+_ARROW = {"integer": "int64", "float": "float64", "boolean": "bool_", "text": "string"}
+_POLARS = {"integer": "Int64", "float": "Float64", "boolean": "Boolean", "text": "String"}
+_PANDAS = {
+    "integer": "Int64",
+    "float": "float64",
+    "boolean": "boolean",
+    "text": "string",
+    "time": "datetime64[ns, UTC]",
+}
 
 
 def needed(module: str, extra: str) -> Any:
@@ -60,8 +47,8 @@ def needed(module: str, extra: str) -> Any:
 
 
 def kind(column: str) -> str:
-    """Kind of a column's values: int, float, bool, str, ints (a list) or time (UTC)."""
-    return _KIND_OF.get(column) or ("int" if unit(column) in ("ns", "us", "bytes") else "str")
+    """Kind of a column's values: integer, float, boolean, text, integers (a list) or time (UTC)."""
+    return _KIND_OF.get(column) or ("integer" if unit(column) in ("ns", "us", "bytes") else "text")
 
 
 def is_known(column: str) -> bool:
@@ -75,7 +62,7 @@ def arrow_type(column: str) -> pyarrow.DataType:
     of = kind(column)
     if of == "time":
         return pa.timestamp("us", tz="UTC")
-    return pa.list_(pa.int64()) if of == "ints" else getattr(pa, _ARROW[of])()
+    return pa.list_(pa.int64()) if of == "integers" else getattr(pa, _ARROW[of])()
 
 
 def unit(column: str) -> str | None:
@@ -140,7 +127,7 @@ class Table:
         """A data frame: Int64, Float64, Boolean, String, List(Int64), Datetime(us, UTC)."""
         pl = needed("polars", "polars")
         types: dict[str, Any] = {of: getattr(pl, name) for of, name in _POLARS.items()}
-        types |= {"ints": pl.List(pl.Int64), "time": pl.Datetime("us", "UTC")}
+        types |= {"integers": pl.List(pl.Int64), "time": pl.Datetime("us", "UTC")}
         frame: polars.DataFrame = pl.DataFrame(
             self._columns, schema={name: types[kind(name)] for name in self._columns}
         )
@@ -206,10 +193,10 @@ def _int64(text: str) -> int:
 
 #: What makes a value of text, by kind.
 _READS: dict[str, Callable[[str], Any]] = {
-    "int": _int64,
+    "integer": _int64,
     "float": float,
-    "bool": lambda text: text == "true",
-    "ints": lambda text: [_int64(word) for word in text.split()],
+    "boolean": lambda text: text == "true",
+    "integers": lambda text: [_int64(word) for word in text.split()],
 }
 
 

@@ -1,4 +1,4 @@
-"""The columns of a dataset's tables: those that the program declares, and facts of machines."""
+"""The columns of a dataset's tables: those that the program declares, less what a dataset does not keep."""
 
 from __future__ import annotations
 
@@ -6,36 +6,29 @@ import json
 
 import pyarrow as pa
 
-from ..machine import FACTS
-from ..tables import DECLARED, arrow_type, is_known, unit
+from .. import declared
+from ..tables import arrow_type, is_known, unit
 
-KEY = {
-    "host": "name of the host",
-    "run": "id of the run, unique on a host",
-    "started": "when the run started, UTC",
-}
-# Columns of a run's tables that a dataset has in `machines`.
-_OF_MACHINES = ("name",)
-# What the program writes slice by slice is most of a run, and not kept.
-_NOT_KEPT = ("slices_ns", "latency_quanta_ns", "throughput_quanta_ns")
+_FACTS = {fact.name: fact.meaning for fact in declared.FACTS if "machines" in fact.tables}
+# The columns of all tables, by which they are joined.
+KEY = {name: _FACTS[name] for name in ("host", "run", "started")}
+# A column of a run's cases that a dataset has in `machines`.
+NAME = "name"
 
 
-def _declared(table: str) -> dict[str, str]:
-    """Names and meanings of the columns that the program declares for a table."""
-    left_out = (*KEY, *_OF_MACHINES, *_NOT_KEPT)
-    return {of.name: of.meaning for of in DECLARED if table in of.tables and of.name not in left_out}
+def _columns(table: str) -> dict[str, str]:
+    """Names and meanings of the columns that the program declares for a table, less those of a run.
+
+    What the program writes slice by slice, in lists, is most of a run, and not kept.
+    """
+    kept = [column for column in declared.COLUMNS if table in column.tables and column.kind != "integers"]
+    return {column.name: column.meaning for column in kept if column.name not in (*KEY, NAME)}
 
 
 COLUMNS = {
-    "samples": {**KEY, **_declared("samples")},
-    "cases": {**KEY, **_declared("cases")},
-    "machines": {
-        **KEY,
-        **{fact.name: fact.meaning for fact in FACTS},
-        "recorded_host": "name of the host by its own account",
-        "file_bytes": "size of the run file",
-        "sha256": "SHA-256 of the run file",
-    },
+    "samples": {**KEY, **_columns("samples")},
+    "cases": {**KEY, **_columns("cases")},
+    "machines": {**KEY, **_FACTS},
 }
 SCHEMAS = {table: pa.schema([(name, arrow_type(name)) for name in names]) for table, names in COLUMNS.items()}
 

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..declared import FACTS
 from .dataset import Dataset
 from .findings import FutureRun, LevelChange, words
 from .statistics import FEWEST_HOSTS, Floats, location, scatters, slopes, spreads
@@ -24,12 +25,9 @@ from .submission import FleetError
 from .tails import Noise
 
 # What a host is: hosts that have all of these in common are a group.
-GROUP = ["cpu_model", "cpu_stepping", "cpus_online", "numa_nodes", "hypervisor"]
+GROUP = [fact.name for fact in FACTS if fact.identifies]
 # What may make it slow, the likeliest first.
-_FACTS = """kernel_release microcode mitigations frequency_governor boost smt_control frequency_driver idle_driver
-    idle_governor preemption clock_source thp_enabled cgroup_levels kernel_version build_version build_commit
-    build_target memory_bytes"""
-FACTS = _FACTS.split()
+CAUSES = [name for _, name in sorted((fact.cause_rank, fact.name) for fact in FACTS if fact.cause_rank)]
 FEWEST_DAYS_OF_A_TREND = 7
 # In a fleet of fewer days each of a host's runs of a day counts by itself, so many of them.
 RUNS_A_DAY = 8
@@ -148,7 +146,7 @@ class Fleet:
             raise FleetError(f"--group-by {unknown[0]}: {said}", 2)
         of = [f'{"machines" if c in columns else "labels"}."{c}"' for c in self.group_by]
         key = " || chr(31) || ".join(f"coalesce(CAST({c} AS VARCHAR), '?')" for c in of)
-        kept = ["date", "started", "experiment", "noise", *FACTS]
+        kept = ["date", "started", "experiment", "noise", *CAUSES]
         execute(
             f"""CREATE TEMP TABLE current AS
             WITH kept AS (
@@ -159,7 +157,7 @@ class Fleet:
             SELECT * FROM kept SEMI JOIN last USING (host, grp)""",
             days,
         )
-        last = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in FACTS)
+        last = ", ".join(f"CAST(arg_max({f}, started) AS VARCHAR)" for f in CAUSES)
         query = f"SELECT host, any_value(grp), mode(noise), {last} FROM current GROUP BY host ORDER BY host"
         rows = execute(query).fetchall()
         if not rows:
@@ -172,7 +170,7 @@ class Fleet:
             USING (host)""")
         self.index = {name: i for i, name in enumerate(self.names)}
         self.keys, self.group = np.unique(groups, return_inverse=True)
-        self.facts_of = {f: np.array(v, dtype=object) for f, v in zip(FACTS, facts) if f not in self.group_by}
+        self.facts_of = {f: np.array(v, dtype=object) for f, v in zip(CAUSES, facts) if f not in self.group_by}
 
     def _read_figures(self) -> None:
         execute = self.connection.execute
@@ -269,13 +267,13 @@ class Fleet:
 
     def _changed_facts(self, host: str, before: str, after: str) -> dict[str, tuple[str, str]]:
         """Facts that differ between the first run of a day and the last of another, the likeliest cause first."""
-        query = f"""SELECT {", ".join(f"CAST({fact} AS VARCHAR)" for fact in FACTS)} FROM machines
+        query = f"""SELECT {", ".join(f"CAST({fact} AS VARCHAR)" for fact in CAUSES)} FROM machines
             WHERE host = ? AND date = CAST(? AS DATE) ORDER BY started {{}} LIMIT 1"""
         old = self.connection.execute(query.format("ASC"), [host, before]).fetchall()
         new = self.connection.execute(query.format("DESC"), [host, after]).fetchall()
         if not old or not new:
             return {}
-        changed = {f: (a, b) for f, a, b in zip(FACTS, old[0], new[0]) if None not in (a, b) and a != b}
+        changed = {f: (a, b) for f, a, b in zip(CAUSES, old[0], new[0]) if None not in (a, b) and a != b}
         if "kernel_release" in changed:
             changed.pop("kernel_version", None)
         return changed

@@ -24,7 +24,7 @@ from .._program import printable
 from .._program import run as run_program
 from ..machine import facts_of
 from ..tables import Table, of_csv, parse_time
-from .columns import KEY, with_others
+from .columns import KEY, NAME, with_others
 from .columns import SCHEMAS as SCHEMAS
 from .submission import HOST, YEARS, Unreadable
 
@@ -36,9 +36,6 @@ MOST_AHEAD = timedelta(days=1)
 # Tables of more bytes than this are not read as one.
 TOGETHER_BYTES = 32 << 20
 RUN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,127}", re.ASCII)
-
-# The name of a run is in `machines`.
-NOT_IN_CASES = {"name"}
 
 
 @dataclass(frozen=True)
@@ -79,9 +76,8 @@ def _rows(host: str, run: str, path: Path, told: dict[str, Any], samples: pa.Tab
         raise Unreadable(f"its start is {started:%Y-%m-%d}, more than a day from now: set the host's clock")
     key = {"host": host, "run": run, "started": started}
     of_file = {"file_bytes": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    recorded_host = printable(str(told["header"].get("host") or "")) or None
-    machine = {**key, **facts_of(told), "recorded_host": recorded_host, **of_file}
-    names = [name for name in _header(told["summary"].encode()) if name not in NOT_IN_CASES]
+    machine = {**facts_of(told, "machines"), **key, **of_file}
+    names = [name for name in _header(told["summary"].encode()) if name != NAME]
     schema = with_others("cases", names)
     unknown = [name for name in names if name not in SCHEMAS["cases"].names]
     cases = [{**row, **key} for row in _cases(of_csv(told["summary"], text_columns=unknown))]

@@ -1,15 +1,18 @@
-//! Bins of times and classes of sizes.
+//! Buckets of times and classes of sizes.
+//!
+//! Times below 16 ns have a bucket each; above, each power of two has 16 buckets, so that a bucket is
+//! at most a sixteenth of its times wide: 1,000 ns lies between 2^9 and 2^10, in the bucket from 992 to
+//! 1,023 ns.
 
-/// Buckets of times.
+/// Number of buckets of times.
 pub const BUCKETS: usize = 496;
-/// Buckets from one power of two to the next: edges are at most a sixteenth apart.
+/// Number of buckets from one power of two to the next.
 const STEPS: usize = 16;
 
-/// Classes of size: 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes.
+/// Number of classes of sizes: class 0 is 0 bytes, class k is 2^(k-1) to 2^k - 1 bytes.
 pub const SIZE_CLASSES: usize = 49;
 
-/// The bucket of a time: exact below 16 ns, then 16 for each power of two; the last has all from 17
-/// s on.
+/// Returns the bucket of a time in nanoseconds. The last one has all times from 17 s on.
 #[inline(always)]
 pub fn bucket_index(ns: u64) -> usize {
     let exponent = 63 - (ns | 1).leading_zeros() as usize;
@@ -20,22 +23,25 @@ pub fn bucket_index(ns: u64) -> usize {
     ((exponent - 3) * STEPS + step).min(BUCKETS - 1)
 }
 
-/// The times of a bucket, in ns: from the first, below the second.
+/// Returns the bounds of a bucket in nanoseconds: from the first to below the second.
 pub fn bucket_bounds(bucket: usize) -> (u64, u64) {
-    let edge = |number: usize| match number / STEPS {
-        0 => number as u64,
-        power => ((STEPS + number % STEPS) as u64) << (power - 1),
-    };
-    (edge(bucket), edge(bucket + 1))
+    (lower_bound(bucket), lower_bound(bucket + 1))
 }
 
-/// The class of a size in bytes.
+fn lower_bound(bucket: usize) -> u64 {
+    match bucket / STEPS {
+        0 => bucket as u64,
+        power => ((STEPS + bucket % STEPS) as u64) << (power - 1),
+    }
+}
+
+/// Returns the class of a size in bytes.
 #[inline(always)]
 pub fn size_class(bytes: usize) -> usize {
     ((usize::BITS - bytes.leading_zeros()) as usize).min(SIZE_CLASSES - 1)
 }
 
-/// The sizes of a class in bytes: from the first to the second, which both belong to it.
+/// Returns the smallest and the greatest size of a class in bytes.
 pub fn class_bounds(class: usize) -> (u64, u64) {
     match class {
         0 => (0, 0),

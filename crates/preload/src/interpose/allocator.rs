@@ -1,9 +1,9 @@
-//! malloc(3) and its kin: the next definition is called, and timed.
+//! The functions of malloc(3): each calls the next definition, and times it.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::null_mut;
 
-use super::next::{self, arena_bytes, from_arena, is_of_arena};
+use super::next::{self, arena_bytes, from_arena, is_in_arena};
 use super::timed;
 use crate::bins::size_class;
 use crate::layout::allocator_cell;
@@ -15,7 +15,7 @@ const ALIGNED: usize = 3;
 const FREE: usize = 4;
 
 /// # Safety
-/// As malloc(3).
+/// The caller keeps the contract of malloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
     let Some(next) = next::malloc() else { return from_arena(bytes) };
@@ -24,60 +24,62 @@ pub unsafe extern "C" fn malloc(bytes: usize) -> *mut c_void {
 }
 
 /// # Safety
-/// As calloc(3).
+/// The caller keeps the contract of calloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     let Some(next) = next::calloc() else {
         return count.checked_mul(bytes).map_or(null_mut(), from_arena);
     };
-    let all = count.saturating_mul(bytes);
+    let total_bytes = count.saturating_mul(bytes);
     // SAFETY: the caller's call.
-    timed(allocator_cell(CALLOC, size_class(all)), || unsafe { next(count, bytes) })
+    timed(allocator_cell(CALLOC, size_class(total_bytes)), || unsafe { next(count, bytes) })
 }
 
 /// # Safety
-/// As realloc(3).
+/// The caller keeps the contract of realloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn realloc(memory: *mut c_void, bytes: usize) -> *mut c_void {
-    if is_of_arena(memory) {
+    if is_in_arena(memory) {
         // SAFETY: the caller's memory, which came from the arena.
-        return unsafe { out_of_arena(memory, bytes) };
+        return unsafe { move_from_arena(memory, bytes) };
     }
     let Some(next) = next::realloc() else { return from_arena(bytes) };
     // SAFETY: the caller's call.
     timed(allocator_cell(REALLOC, size_class(bytes)), || unsafe { next(memory, bytes) })
 }
 
+/// Allocates memory and copies a piece of the arena there.
+///
 /// # Safety
 /// The memory came from the arena.
 #[cold]
-unsafe fn out_of_arena(memory: *mut c_void, bytes: usize) -> *mut c_void {
+unsafe fn move_from_arena(memory: *mut c_void, bytes: usize) -> *mut c_void {
     // SAFETY: both are as large as is copied, and one is new.
     unsafe {
         let new = malloc(bytes);
         if !new.is_null() {
-            let kept = arena_bytes(memory).min(bytes);
-            core::ptr::copy_nonoverlapping(memory.cast::<u8>(), new.cast::<u8>(), kept);
+            let copied = arena_bytes(memory).min(bytes);
+            core::ptr::copy_nonoverlapping(memory.cast::<u8>(), new.cast::<u8>(), copied);
         }
         new
     }
 }
 
 /// # Safety
-/// As free(3).
+/// The caller keeps the contract of free(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn free(memory: *mut c_void) {
-    if is_of_arena(memory) {
+    if is_in_arena(memory) {
         return;
     }
     let Some(next) = next::free() else { return };
-    // The size is not known here, and asking for it would fetch what free is to fetch.
+    // The size is not known here, and asking for it would fetch the cache lines that free has to fetch.
     // SAFETY: the caller's call.
     timed(allocator_cell(FREE, 0), || unsafe { next(memory) })
 }
 
 /// # Safety
-/// As memalign(3).
+/// The caller keeps the contract of memalign(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void {
     let Some(next) = next::memalign() else { return null_mut() };
@@ -86,7 +88,7 @@ pub unsafe extern "C" fn memalign(alignment: usize, bytes: usize) -> *mut c_void
 }
 
 /// # Safety
-/// As aligned_alloc(3).
+/// The caller keeps the contract of aligned_alloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c_void {
     let Some(next) = next::aligned_alloc() else { return null_mut() };
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn aligned_alloc(alignment: usize, bytes: usize) -> *mut c
 }
 
 /// # Safety
-/// As posix_memalign(3).
+/// The caller keeps the contract of posix_memalign(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn posix_memalign(
     memory: *mut *mut c_void,
@@ -108,7 +110,7 @@ pub unsafe extern "C" fn posix_memalign(
 }
 
 /// # Safety
-/// As valloc(3).
+/// The caller keeps the contract of valloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
     let Some(next) = next::valloc() else { return null_mut() };
@@ -117,7 +119,7 @@ pub unsafe extern "C" fn valloc(bytes: usize) -> *mut c_void {
 }
 
 /// # Safety
-/// As pvalloc(3).
+/// The caller keeps the contract of pvalloc(3).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
     let Some(next) = next::pvalloc() else { return null_mut() };

@@ -1,9 +1,19 @@
 //! Functions that a user has named, whose arguments are not known: x86-64 (System V ABI).
 //!
-//! Each has a symbol here, which the program gives the function's name before it preloads this
-//! library ([`crate::symbols`]). What is behind it saves all registers that may hold arguments,
-//! copies 128 bytes of arguments on the stack, takes the time, makes the call, and saves what
-//! registers may return. A C++ exception may pass it.
+//! Each has a stub here, whose symbol gets the function's name before the library is preloaded
+//! ([`crate::symbols`]). A stub puts its number in r11 and jumps to `switchcost_call`, which does
+//! not know what the function takes or returns, and so keeps everything that may be:
+//!
+//! ```text
+//! save the registers of arguments (rdi ... r10, xmm0 to xmm7), copy 128 bytes of the stack
+//! begin(number, frame)     finds the next function, starts the stopwatch
+//! restore the registers, call frame.next
+//! save the registers of results (rax, rdx, xmm0, xmm1)
+//! end(frame)               stops the stopwatch, counts the call
+//! restore the results, return
+//! ```
+//!
+//! A C++ exception may pass through it.
 
 use core::arch::global_asm;
 use core::ffi::c_void;
@@ -14,36 +24,36 @@ use core::sync::atomic::{AtomicPtr, Ordering::*};
 use threadclock::Stopwatch;
 
 use super::shared::next_symbol;
-use super::thread::Thread;
-use super::{SAMPLED, note_known};
+use super::thread::TimedThread;
+use super::{OVERHEAD_INTERVAL, record_references};
 use crate::layout::{EMPTY_FUNCTION, MAX_NAMED, STUB_BYTES, named_cell};
 
-/// What a call in progress keeps.
+/// The state of a call in progress.
 #[repr(C)]
-struct Frame {
-    /// First: the assembly calls it.
+struct CallFrame {
+    /// The next function. The first field, as the assembly calls it.
     next: *const c_void,
     number: u32,
     process: libc::pid_t,
-    thread: Option<&'static Thread>,
+    thread: Option<&'static TimedThread>,
     watch: MaybeUninit<Stopwatch<'static>>,
 }
 
-const _: () = assert!(size_of::<Frame>() <= 64 && core::mem::offset_of!(Frame, next) == 0);
+const _: () = assert!(size_of::<CallFrame>() <= 64 && core::mem::offset_of!(CallFrame, next) == 0);
 
-// From rbp down: number; rdi rsi rdx rcx r8 r9 rax r10; xmm0 to xmm7; a Frame; the arguments on the
-// stack.
+// From rbp down: number; rdi rsi rdx rcx r8 r9 rax r10; xmm0 to xmm7; a CallFrame; the arguments on
+// the stack.
 global_asm!(
     ".pushsection .text.switchcost_call,\"ax\",@progbits",
     ".p2align 4",
-    // What the symbols' code is found by.
-    ".ascii \"switchcost places\"",
+    // `symbols` finds the stubs by this text.
+    ".ascii \"switchcost stubs\"",
     ".p2align 4",
-    ".hidden switchcost_places",
-    ".globl switchcost_places",
-    "switchcost_places:",
+    ".hidden switchcost_stubs",
+    ".globl switchcost_stubs",
+    "switchcost_stubs:",
     ".set number, 0",
-    ".rept {places}",
+    ".rept {stubs}",
     "mov r11d, number",
     "jmp switchcost_call",
     ".p2align 4",
@@ -129,20 +139,20 @@ global_asm!(
     ".cfi_endproc",
     ".size switchcost_call, . - switchcost_call",
     ".popsection",
-    places = const MAX_NAMED + 1,
+    stubs = const MAX_NAMED + 1,
     begin = sym begin,
     end = sym end,
 );
 
-/// A symbol for each place: [`crate::symbols`] makes it that of the code above, and names it. Its
-/// name is `MAX_NAME_BYTES` long, so that any name fits in its place. (A function of its own for each
-/// would be `#[naked]`: Rust 1.88.)
-macro_rules! places {
+/// Declares a symbol for each stub: [`crate::symbols`] makes it a function at the stub's code, and
+/// names it. Its name is `MAX_NAME_BYTES` long, so that any name fits in its place. (A function for
+/// each would have to be `#[naked]`: Rust 1.88.)
+macro_rules! stub_symbols {
     ($($name:ident)*) => {
         $(
             #[unsafe(export_name = concat!(
                 "switchcost_", stringify!($name), "_",
-                "___________________________________________________________________________________________________________"
+                "____________________________________________________________________________________________________________"
             ))]
             pub static $name: u8 = 0;
         )*
@@ -154,92 +164,96 @@ macro_rules! places {
 mod symbols {
     use super::MAX_NAMED;
 
-    places! {
-        place_00 place_01 place_02 place_03 place_04 place_05 place_06 place_07
-        place_08 place_09 place_10 place_11 place_12 place_13 place_14 place_15
-        place_16 place_17 place_18 place_19 place_20 place_21 place_22 place_23
-        place_24 place_25 place_26 place_27 place_28 place_29 place_30
+    stub_symbols! {
+        stub_00 stub_01 stub_02 stub_03 stub_04 stub_05 stub_06 stub_07
+        stub_08 stub_09 stub_10 stub_11 stub_12 stub_13 stub_14 stub_15
+        stub_16 stub_17 stub_18 stub_19 stub_20 stub_21 stub_22 stub_23
+        stub_24 stub_25 stub_26 stub_27 stub_28 stub_29 stub_30
     }
 }
 
 unsafe extern "C" {
-    /// The code of place 0; the next is [`STUB_BYTES`] behind it.
-    fn switchcost_places();
+    /// The code of stub 0; the next is [`STUB_BYTES`] behind it.
+    fn switchcost_stubs();
 }
 
-/// Only symbols that are set later lead there: without this the linker would leave it out.
-pub(super) fn keep() {
-    core::hint::black_box(switchcost_places as *const u8);
+/// Keeps the stubs in the library: only symbols that are set later lead there, so the linker would
+/// leave them out.
+pub(super) fn keep_stubs() {
+    core::hint::black_box(switchcost_stubs as *const u8);
 }
 
-/// The code of a place, also of [`EMPTY_FUNCTION`].
-fn place(number: usize) -> extern "C" fn() {
-    let first = switchcost_places as *const u8;
+/// Returns the code of a stub, also of [`EMPTY_FUNCTION`].
+fn stub(number: usize) -> extern "C" fn() {
+    let first = switchcost_stubs as *const u8;
     let code = first.wrapping_add(number * STUB_BYTES);
-    // SAFETY: the code of each place, which takes and gives what the function behind it does.
+    // SAFETY: the code of a stub, which takes and returns what the function behind it does.
     unsafe { core::mem::transmute::<*const u8, extern "C" fn()>(code) }
 }
 
-/// Does nothing, as [`EMPTY_FUNCTION`].
-extern "C" fn nothing() {}
+/// Does nothing: the function of [`EMPTY_FUNCTION`].
+extern "C" fn empty_function() {}
 
-static FOUND: [AtomicPtr<c_void>; MAX_NAMED] = [const { AtomicPtr::new(null_mut()) }; MAX_NAMED];
+/// Addresses of the next functions; null until the first call.
+static NEXT_FUNCTIONS: [AtomicPtr<c_void>; MAX_NAMED] =
+    [const { AtomicPtr::new(null_mut()) }; MAX_NAMED];
 
 #[inline(always)]
-fn next(number: usize) -> *mut c_void {
+fn next_function(number: usize) -> *mut c_void {
     if number == EMPTY_FUNCTION {
-        return nothing as *mut c_void;
+        return empty_function as *mut c_void;
     }
-    match FOUND[number].load(Relaxed) {
-        found if found.is_null() => find(number),
-        found => found,
+    match NEXT_FUNCTIONS[number].load(Relaxed) {
+        function if function.is_null() => find_next(number),
+        function => function,
     }
 }
 
-/// The function behind ours. Its name is that which our symbol was given. Calls nothing but the
-/// dynamic linker: any other function may be one that is being looked for.
+/// Finds the next function by the name that the stub's symbol was given. Calls nothing but the dynamic
+/// linker: any other function may be one that is being looked for.
 #[cold]
-fn find(number: usize) -> *mut c_void {
+fn find_next(number: usize) -> *mut c_void {
     // SAFETY: dladdr fills what it is given; the name lies in this library's own tables.
     let name = unsafe {
         let mut symbol: libc::Dl_info = core::mem::zeroed();
-        libc::dladdr(place(number) as *const c_void, &raw mut symbol);
+        libc::dladdr(stub(number) as *const c_void, &raw mut symbol);
         symbol.dli_sname
     };
     // SAFETY: null or a C string.
-    let found = if name.is_null() { null_mut() } else { unsafe { next_symbol(name) } };
-    if found.is_null() {
-        // The program asked for it where it may be absent, and calls it now, as it saw ours.
+    let function = if name.is_null() { null_mut() } else { unsafe { next_symbol(name) } };
+    if function.is_null() {
+        // The program looked for a function that may be absent, found ours, and calls it now.
         const TEXT: &[u8] = b"switchcost profile: a function of --calls is in no library of this \
              program, and was called\n";
-        // SAFETY: reads the text; what cannot be written is lost. Then the program ends.
+        // SAFETY: reads the text. Then the program ends, whether it could be written or not.
         unsafe {
             libc::syscall(libc::SYS_write, 2, TEXT.as_ptr(), TEXT.len());
             libc::abort();
         }
     }
-    FOUND[number].store(found, Release);
-    found
+    NEXT_FUNCTIONS[number].store(function, Release);
+    function
 }
 
-/// Before a call. Other functions that it calls are timed as well, so the thread is held for a
-/// moment only.
-extern "C" fn begin(number: usize, frame: &mut MaybeUninit<Frame>) {
-    let thread = Thread::enter();
-    let process = thread.map_or(0, Thread::process);
-    let next = next(number);
+/// Begins a call. Functions that it calls are timed as well, so timing stops for a moment only.
+extern "C" fn begin(number: usize, frame: &mut MaybeUninit<CallFrame>) {
+    let thread = TimedThread::enter();
+    let process = thread.map_or(0, TimedThread::process);
+    let next = next_function(number);
     let number = number as u32;
-    let frame = frame.write(Frame { next, number, process, thread, watch: MaybeUninit::uninit() });
+    let frame =
+        frame.write(CallFrame { next, number, process, thread, watch: MaybeUninit::uninit() });
     if let Some(thread) = thread {
         frame.watch.write(thread.clock().stopwatch_ordered());
         thread.leave();
     }
 }
 
-/// After it.
-extern "C" fn end(frame: &Frame) {
-    let is_same = |thread: &&Thread| thread.is_current() && thread.process() == frame.process;
-    let Some(thread) = frame.thread.filter(is_same) else { return };
+/// Ends a call: counts it, if it returns on the thread and in the process that it began on.
+extern "C" fn end(frame: &CallFrame) {
+    let thread =
+        frame.thread.filter(|thread| thread.is_current() && thread.process() == frame.process);
+    let Some(thread) = thread else { return };
     thread.hold();
     // SAFETY: `begin` started it, as there is a thread.
     let elapsed = unsafe { frame.watch.assume_init_ref() }.elapsed_by_both();
@@ -248,13 +262,14 @@ extern "C" fn end(frame: &Frame) {
         return thread.leave();
     }
     let number = thread.next_call();
-    if number % SAMPLED == 0 {
-        let (before, started) = (thread.clock().resyncs().switched, thread.clock().now_ordered());
+    if number % OVERHEAD_INTERVAL == 0 {
+        let switches_before = thread.clock().resyncs().switched;
+        let started = thread.clock().now_ordered();
         thread.leave();
-        place(EMPTY_FUNCTION)();
+        stub(EMPTY_FUNCTION)();
         thread.hold();
-        thread.note_own(thread.clock().now_ordered() - started, before);
-        note_known(thread, number);
+        thread.record_overhead(thread.clock().now_ordered() - started, switches_before);
+        record_references(thread, number);
     }
     thread.leave();
 }

@@ -1,8 +1,8 @@
-//! The shared memory: found once a process, a slot for each thread.
+//! The shared memory, found once in a process, with a slot for each thread.
 //!
-//! A process may outlive the program that profiles it. The path then leads nowhere, or to what
-//! somebody else has put there: memory is used only if it belongs to this process's user, has the
-//! size and the token of the run, and is the file that was found first.
+//! A process may outlive the program that profiles it. The path then leads nowhere, or to another
+//! file: memory is used only if it belongs to this process's user, has the size and the token of the
+//! run, and is the file that was found first.
 
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::{MaybeUninit, offset_of};
@@ -14,32 +14,34 @@ use crate::layout::{self, SLOT_BYTES, SLOTS, SharedHeader, TOKEN_DIGITS};
 /// The mapped header; null in a program that is not profiled, and before [`attach`].
 static HEADER: AtomicPtr<SharedHeader> = AtomicPtr::new(null_mut());
 
+/// Returns the header of the shared memory, if there is one.
 pub(super) fn header() -> Option<&'static SharedHeader> {
     // SAFETY: null, or mapped for as long as the process lives.
     unsafe { HEADER.load(Acquire).as_ref() }
 }
 
-/// Device and inode of the memory that was found; 0 before [`attach`].
+/// Device of the memory that was found; 0 before [`attach`].
 static DEVICE: AtomicU64 = AtomicU64::new(0);
+/// Inode of the memory that was found; 0 before [`attach`].
 static INODE: AtomicU64 = AtomicU64::new(0);
 
-/// Finds the memory of the process that profiles this one, if there is one.
+/// Maps the header of the memory of the process that profiles this one, if there is one.
 pub(super) fn attach() -> Option<&'static SharedHeader> {
     // SAFETY: maps a part of a file, whose owner keeps its length.
     let header = unsafe { map(0, size_of::<SharedHeader>()) }.cast::<SharedHeader>();
     // SAFETY: mapped, and as large as a header.
-    let found = unsafe { header.as_ref() }?;
-    // What this process was before exec(2) has left its slots.
+    let mapped = unsafe { header.as_ref() }?;
+    // Before exec(2) this process ran another program, which has left its slots.
     // SAFETY: no memory is touched.
-    let own = unsafe { libc::getpid() };
-    for owner in &found.owners {
-        let _ = owner.compare_exchange(own, 0, AcqRel, Relaxed);
+    let process = unsafe { libc::getpid() };
+    for owner in &mapped.owners {
+        let _ = owner.compare_exchange(process, 0, AcqRel, Relaxed);
     }
     HEADER.store(header, Release);
-    Some(found)
+    Some(mapped)
 }
 
-/// The token of the run and the path of its memory, as the environment has them.
+/// Returns the token of the run and the path of its memory, from the environment.
 fn token_and_path() -> Option<(u64, &'static CStr)> {
     const NAME: &CStr = c"SWITCHCOST_PROFILE_DATA";
     const { assert!(matches!(layout::ENVIRONMENT_VARIABLE.as_bytes(), b"SWITCHCOST_PROFILE_DATA")) };
@@ -59,22 +61,22 @@ fn token_and_path() -> Option<(u64, &'static CStr)> {
     Some((token, path))
 }
 
-/// Maps a part of the shared memory; null where that fails, or where it is not that of the run.
-/// Opened anew each time: a program may close descriptors that it does not know.
+/// Maps a part of the shared memory; null if that fails, or if it is not that of the run. The file is
+/// opened each time: a program may close descriptors that it does not know.
 ///
 /// # Safety
 /// The part lies within the file.
 unsafe fn map(offset: usize, bytes: usize) -> *mut u8 {
     let Some((token, path)) = token_and_path() else { return null_mut() };
     let flags = libc::O_RDWR | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
-    // SAFETY: a C string; the mapping is new memory, and the descriptor is this function's own.
+    // SAFETY: a C string; the mapping is new memory, and the descriptor is used here only.
     unsafe {
         let file = libc::open(path.as_ptr(), flags);
         if file < 0 {
             return null_mut();
         }
         let mut mapped = libc::MAP_FAILED;
-        if is_of_run(file, token) {
+        if is_memory_of_run(file, token) {
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             let offset = offset as libc::off_t;
             mapped = libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, file, offset);
@@ -84,20 +86,20 @@ unsafe fn map(offset: usize, bytes: usize) -> *mut u8 {
     }
 }
 
-/// Whether an open file is the memory of the run: a file of this process's user, of that size, with
-/// the token, and none but the first that was found. It is noted then.
-fn is_of_run(file: c_int, token: u64) -> bool {
-    let mut found = MaybeUninit::<libc::stat>::uninit();
+/// Returns whether an open file is the memory of the run: a file of this process's user, of that size,
+/// with the token, and no other than the first that was found, which it remembers.
+fn is_memory_of_run(file: c_int, token: u64) -> bool {
+    let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: room for what the kernel writes.
-    if unsafe { libc::fstat(file, found.as_mut_ptr()) } != 0 {
+    if unsafe { libc::fstat(file, status.as_mut_ptr()) } != 0 {
         return false;
     }
     // SAFETY: the kernel has filled it.
-    let found = unsafe { found.assume_init() };
-    let is_file = found.st_mode & libc::S_IFMT == libc::S_IFREG;
+    let status = unsafe { status.assume_init() };
+    let is_file = status.st_mode & libc::S_IFMT == libc::S_IFREG;
     // SAFETY: no memory is touched.
-    let is_own = found.st_uid == unsafe { libc::geteuid() };
-    if !is_file || !is_own || found.st_size != layout::MEMORY_BYTES as libc::off_t {
+    let is_own = status.st_uid == unsafe { libc::geteuid() };
+    if !is_file || !is_own || status.st_size != layout::MEMORY_BYTES as libc::off_t {
         return false;
     }
     const { assert!(offset_of!(SharedHeader, magic) == 0 && offset_of!(SharedHeader, token) == 8) };
@@ -109,34 +111,25 @@ fn is_of_run(file: c_int, token: u64) -> bool {
     }
     let (device, inode) = (DEVICE.load(Relaxed), INODE.load(Relaxed));
     if (device, inode) == (0, 0) {
-        DEVICE.store(found.st_dev, Relaxed);
-        INODE.store(found.st_ino, Relaxed);
+        DEVICE.store(status.st_dev, Relaxed);
+        INODE.store(status.st_ino, Relaxed);
         return true;
     }
-    (device, inode) == (found.st_dev, found.st_ino)
+    (device, inode) == (status.st_dev, status.st_ino)
 }
 
-/// A thread's slot.
-pub(super) struct Slot {
+/// The slot of a thread, mapped.
+pub(super) struct ThreadSlot {
     pub(super) number: usize,
     pub(super) cells: *const layout::CallCell,
 }
 
-impl Slot {
-    /// One that nobody writes to, mapped; not in a child of a fork.
+impl ThreadSlot {
+    /// Takes a free slot, or one whose process has ended, and maps it; not in the child of a fork.
     pub(super) fn claim(header: &SharedHeader) -> Option<Self> {
         // SAFETY: no memory is touched.
-        let own: c_int = unsafe { libc::getpid() };
-        let is_free = |number: &usize| {
-            let owner = &header.owners[*number];
-            owner.load(Relaxed) == 0 && owner.compare_exchange(0, own, AcqRel, Relaxed).is_ok()
-        };
-        let is_left = |number: &usize| {
-            let owner = &header.owners[*number];
-            let before = owner.load(Relaxed);
-            has_ended(before) && owner.compare_exchange(before, own, AcqRel, Relaxed).is_ok()
-        };
-        let number = (0..SLOTS).find(is_free).or_else(|| (0..SLOTS).find(is_left))?;
+        let process: c_int = unsafe { libc::getpid() };
+        let number = claim_free(header, process).or_else(|| claim_left(header, process))?;
         let offset = size_of::<SharedHeader>() + number * SLOT_BYTES;
         // SAFETY: within the file, which has all slots.
         let cells = unsafe { map(offset, SLOT_BYTES) };
@@ -144,8 +137,8 @@ impl Slot {
             header.owners[number].store(0, Release);
             return None;
         }
-        // SAFETY: the mapping is this thread's own. Where it is refused, two processes would write
-        // to one slot.
+        // SAFETY: the mapping belongs to this thread. If it is refused, two processes would write to
+        // one slot.
         if unsafe { libc::madvise(cells.cast(), SLOT_BYTES, libc::MADV_DONTFORK) } != 0 {
             Self { number, cells: cells.cast() }.release(header);
             return None;
@@ -153,7 +146,7 @@ impl Slot {
         Some(Self { number, cells: cells.cast() })
     }
 
-    /// Another thread goes on in it.
+    /// Unmaps the slot and leaves it to another thread.
     pub(super) fn release(self, header: &SharedHeader) {
         // SAFETY: mapped by `claim`, and no longer used.
         unsafe { libc::munmap(self.cells.cast_mut().cast(), SLOT_BYTES) };
@@ -161,23 +154,40 @@ impl Slot {
     }
 }
 
-/// Whether a process that wrote to a slot is gone: it left the slot at its exit.
+/// Takes the first slot without an owner.
+fn claim_free(header: &SharedHeader, process: c_int) -> Option<usize> {
+    (0..SLOTS).find(|number| {
+        let owner = &header.owners[*number];
+        owner.load(Relaxed) == 0 && owner.compare_exchange(0, process, AcqRel, Relaxed).is_ok()
+    })
+}
+
+/// Takes the first slot whose owner has ended.
+fn claim_left(header: &SharedHeader, process: c_int) -> Option<usize> {
+    (0..SLOTS).find(|number| {
+        let owner = &header.owners[*number];
+        let before = owner.load(Relaxed);
+        has_ended(before) && owner.compare_exchange(before, process, AcqRel, Relaxed).is_ok()
+    })
+}
+
+/// Returns whether a process that wrote to a slot has ended; its slot is then free.
 fn has_ended(process: c_int) -> bool {
     // SAFETY: signal 0 is not sent.
     process > 0 && unsafe { libc::kill(process, 0) } != 0 && errno() == libc::ESRCH
 }
 
 pub(super) fn errno() -> c_int {
-    // SAFETY: the thread's own.
+    // SAFETY: the location belongs to this thread.
     unsafe { *libc::__errno_location() }
 }
 
 pub(super) fn set_errno(value: c_int) {
-    // SAFETY: the thread's own.
+    // SAFETY: the location belongs to this thread.
     unsafe { *libc::__errno_location() = value };
 }
 
-/// A page of zeroes that a fork gives the child as zeroes again; null where there is none.
+/// Maps a page of zeroes, which the child of a fork gets as zeroes again; null if there is none.
 pub(super) fn wiped_page() -> *mut u8 {
     // SAFETY: new memory.
     unsafe {
@@ -195,16 +205,17 @@ pub(super) fn wiped_page() -> *mut u8 {
     }
 }
 
-/// Gives such a page back.
+/// Unmaps a page of [`wiped_page`].
 ///
 /// # Safety
-/// It came from [`wiped_page`], and is not used again.
+/// The page came from [`wiped_page`], and is not used again.
 pub(super) unsafe fn unmap_page(page: *mut u8) {
     // SAFETY: as the caller promises.
     unsafe { libc::munmap(page.cast(), layout::PAGE_BYTES) };
 }
 
-/// The address of the next definition of a C function, after this library's; null if there is none.
+/// Returns the address of the next definition of a C function, after this library's; null if there is
+/// none.
 ///
 /// # Safety
 /// The name is a C string.

@@ -1,4 +1,4 @@
-//! What the tests of all crates share: skips that are counted, waits for events, and the nightly tier.
+//! Helpers for the tests of all crates: skips that are counted, waits for events, the nightly tier.
 //!
 //! A dev-dependency by path alone, so that crates which use it can be published without it.
 

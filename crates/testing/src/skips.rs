@@ -1,18 +1,19 @@
-//! What a machine may lack, and who had to leave something out for it.
+//! Needs of tests that a machine may lack, and the list of tests that were skipped for them.
 
 use std::env;
+use std::ffi::OsStr;
 use std::fmt::{self, Display};
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZero;
 use std::os::unix::fs::MetadataExt;
 use std::process::{Command, Stdio};
 use std::thread;
 
-/// Names the file that skips are written to, for `.ci/skips`.
-const SKIPS: &str = "SWITCHCOST_SKIPS";
+/// The environment variable with the file that skips are written to, for `.ci/skips`.
+const SKIPS_FILE: &str = "SWITCHCOST_SKIPS";
 
-/// What a machine may lack that a test needs. `.ci/skips` knows how to find out whether it is there.
+/// A thing that a test needs and a machine may lack. `.ci/skips` checks whether the machine has it.
 #[derive(Clone, Copy, Debug)]
 pub enum Need<'a> {
     /// User id 0.
@@ -21,7 +22,7 @@ pub enum Need<'a> {
     RealTime,
     /// eBPF with type information of the kernel (BTF).
     Tracing,
-    /// A child can be traced by ptrace(2).
+    /// The right to trace a child by ptrace(2).
     Ptrace,
     /// A second CPU.
     TwoCpus,
@@ -37,9 +38,9 @@ pub enum Need<'a> {
     X86,
     /// A control group with a limit on tasks.
     ControlGroup,
-    /// Namespaces of users, mounts and networks, for root and for others.
+    /// Namespaces of users, mounts and networks, for root and for ordinary users.
     Namespaces,
-    /// A file system can be mounted, in a namespace of its own.
+    /// The right to mount a file system, in a new namespace.
     Mounts,
     /// Chromium, Node and `npm ci` in `tests/browser`.
     Browser,
@@ -47,9 +48,9 @@ pub enum Need<'a> {
     Program(&'a str),
     /// A setting of the CPU or the kernel that only some machines have: idle states, a clock's level.
     Hardware(&'a str),
-    /// A CPU that is left alone for long enough, after many attempts.
+    /// A CPU without competing tasks for long enough, in one of many attempts.
     Quiet,
-    /// To be asked for by an environment variable, as the test changes the whole machine.
+    /// An environment variable that asks for the test, as it changes the whole machine.
     Asked(&'a str),
 }
 
@@ -78,59 +79,60 @@ impl Display for Need<'_> {
     }
 }
 
-/// Says that the test which calls this, or a part of it, cannot be made here.
+/// Reports that the calling test, or a part of it, cannot run here.
 ///
-/// `.ci/run` lists what was skipped, and fails if the machine has what was said to be missing.
+/// `.ci/run` lists the skips, and fails if the machine has the need that was reported as missing.
 pub fn skip(need: Need<'_>, why: impl Display) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("a thread of a test");
-    // Not by eprintln: the test runner would keep it.
-    let _ = writeln!(std::io::stderr(), "skipped: {test}: {why} [{need}]");
-    if let Some(file) = env::var_os(SKIPS) {
+    // Not by eprintln, which the test runner would capture.
+    let _ = writeln!(io::stderr(), "skipped: {test}: {why} [{need}]");
+    if let Some(file) = env::var_os(SKIPS_FILE) {
         let why = why.to_string().replace(['\t', '\n'], " ");
-        let line = format!("{need}\t{test}\t{why}\n");
-        let written = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(&file)
-            .and_then(|mut file| file.write_all(line.as_bytes()));
+        let written = append_line(&file, &format!("{need}\t{test}\t{why}\n"));
         assert!(written.is_ok(), "{file:?}: {written:?}");
     }
 }
 
-/// Whether one of these is missing here; of the first that is, [`skip`] is told.
+fn append_line(file: &OsStr, line: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().append(true).create(true).open(file)?;
+    file.write_all(line.as_bytes())
+}
+
+/// Returns whether one of these needs is missing here; reports the first that is by [`skip`].
 ///
 /// # Panics
 ///
-/// If one of them cannot be looked for but only tried: that is for the test to do.
+/// If a need can only be found out by trying, which is up to the test.
 pub fn lacks<const N: usize>(needs: [Need<'_>; N]) -> bool {
-    let missing = needs.into_iter().find(|need| match need {
+    for need in needs {
+        if is_missing(need) {
+            skip(need, "not here");
+            return true;
+        }
+    }
+    false
+}
+
+fn is_missing(need: Need<'_>) -> bool {
+    match need {
         Need::Root => !is_root(),
         Need::TwoCpus => thread::available_parallelism().map_or(1, NonZero::get) < 2,
         Need::X86 => !cfg!(target_arch = "x86_64"),
         Need::Program(name) => !has(name),
         Need::Asked(variable) => env::var_os(variable).is_none(),
-        other => panic!("{other} has to be tried"),
-    });
-    if let Some(need) = missing {
-        skip(need, "not here");
+        _ => panic!("{need} has to be tried"),
     }
-    missing.is_some()
 }
 
-/// Whether this process is root's.
+/// Returns whether this process runs as root.
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }
 
-/// Whether `program` can be started.
+/// Returns whether `program` can be started.
 pub fn has(program: &str) -> bool {
-    let (input, output) = (Stdio::null(), Stdio::null());
-    Command::new(program)
-        .arg("--version")
-        .stdin(input)
-        .stdout(output)
-        .stderr(Stdio::null())
-        .status()
-        .is_ok()
+    let mut command = Command::new(program);
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok()
 }

@@ -1,16 +1,16 @@
-//! How much is done: a core of it by `cargo test`, all by `.ci/nightly`.
+//! The amount of work in tests: a part of the repetitions by `cargo test`, all by `.ci/nightly`.
 
 use std::env;
 
-/// Says that this is the nightly tier: all repetitions of a simulation instead of a core of them.
+/// The environment variable that asks for the nightly tier: all repetitions of a simulation.
 const NIGHTLY: &str = "SWITCHCOST_NIGHTLY";
 
-/// Whether all is to be done, however long it takes: `.ci/nightly`.
+/// Returns whether this is the nightly tier, in which tests may take long: `.ci/nightly`.
 pub fn is_nightly() -> bool {
     env::var_os(NIGHTLY).is_some()
 }
 
-/// How often something is repeated: `core` times, in the nightly tier `all` times.
+/// Returns a number of repetitions: `core`, in the nightly tier `all`.
 pub fn repeats<N>(core: N, all: N) -> N {
     if is_nightly() { all } else { core }
 }

@@ -3,14 +3,15 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest wait for an event: only what hangs takes so long, on the slowest machine too.
+/// Limits the wait for an event: even on the slowest machine only a test that hangs takes so long.
 pub const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Asks again and again until there is an answer: what has to come is waited for, however slow the machine is.
+/// Calls `ask` every 2 ms until it returns `Some`: a test waits for its event, however slow the machine
+/// is.
 ///
 /// # Panics
 ///
-/// After [`PATIENCE`].
+/// If no answer came within [`PATIENCE`].
 pub fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {

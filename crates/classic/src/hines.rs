@@ -8,15 +8,15 @@ use std::process::ExitCode;
 use probe::classic::{HeapBlock, UsageScope, first_primes, usage};
 use threadclock::{CpuTime, ThreadClock, getpinfo, time_stamp_ordered};
 
-use crate::{Call, Ended, print};
+use crate::{CountRange, ProgramCall, ProgramResult, print};
 
-/// Trials of each, by default and at most: each one's outcome is kept.
-const TRIALS: (u32, u32) = (1_000, 1_000_000);
+/// Number of trials of each size. The maximum is because the outcome of each is kept.
+const TRIALS: CountRange = CountRange { default: 1_000, max: 1_000_000 };
 
-/// Sizes and trials for each: the paper's 100 to 5000 by 100, or the one size that is asked for,
-/// and 1000 trials.
-fn sizes(call: &Call, words: &str, most: u32) -> Result<(Vec<u32>, u32), ExitCode> {
-    let [size, trials] = call.counts(words, [(0, most), TRIALS])?;
+/// Returns the sizes, and the number of trials of each: the paper's 100 to 5000 by 100, or the one
+/// size that is asked for.
+fn sizes(call: &ProgramCall, words: &str, max: u32) -> Result<(Vec<u32>, u32), ExitCode> {
+    let [size, trials] = call.counts(words, [CountRange { default: 0, max }, TRIALS])?;
     let sizes = match size {
         0 => (100..=5_000).step_by(100).collect(),
         size => vec![size],
@@ -30,37 +30,45 @@ fn ask_the_kernel_rarely() {
     ThreadClock::for_this_thread().set_error_bound_ns(10_000_000);
 }
 
-/// A figure with so many decimals; a dash for what is not known.
+/// Formats a figure with `decimals` digits after the point; a dash if it is not known.
 fn or_dash(value: Option<f64>, decimals: usize) -> String {
-    value.map_or("-".to_string(), |value| format!("{value:.decimals$}"))
+    match value {
+        Some(value) => format!("{value:.decimals$}"),
+        None => "-".to_string(),
+    }
 }
 
-/// Absent without values.
+/// Returns the mean; `None` without values.
 fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    if values.is_empty() {
+        return None;
+    }
+    Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Mean, and standard deviation of a sample (n - 1), of trials; absent where there are too few.
-struct Tally {
+/// The mean of trials, and their standard deviation as a sample (n - 1); `None` if they are too few.
+struct TrialStatistics {
     mean: Option<f64>,
     sd: Option<f64>,
 }
 
-fn tally(trials: impl IntoIterator<Item = i64>) -> Tally {
-    let trials: Vec<f64> = trials.into_iter().map(|value| value as f64).collect();
-    let mean = mean(&trials);
-    let of_squares = |mean: f64| trials.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-    let variance = mean.map(|mean| of_squares(mean) / (trials.len() as f64 - 1.0));
-    Tally { mean, sd: variance.filter(|_| trials.len() > 1).map(f64::sqrt) }
+impl TrialStatistics {
+    fn new(trials: impl IntoIterator<Item = i64>) -> Self {
+        let values: Vec<f64> = trials.into_iter().map(|value| value as f64).collect();
+        let Some(mean) = mean(&values) else { return Self { mean: None, sd: None } };
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let variance = squares / (values.len() as f64 - 1.0);
+        let sd = if values.len() > 1 { Some(variance.sqrt()) } else { None };
+        Self { mean: Some(mean), sd }
+    }
 }
 
-/// Calls that are made before any is timed: the first one of getpinfo() finds out the counter's
-/// rate.
-const WARM_UP: u32 = 100;
+/// Number of calls before any is timed: the first one of getpinfo() measures the counter's rate.
+const WARM_UP_CALLS: u32 = 100;
 
-/// `test_cycles [trials]`: what getrusage() and getpinfo() cost, in ticks of the time-stamp counter
-/// read before and after each (section 4, Table 1).
-pub(crate) fn test_cycles(call: &Call) -> Ended {
+/// Runs `test_cycles [trials]`: the cost of getrusage() and getpinfo(), in ticks of the time-stamp
+/// counter read before and after each (section 4, Table 1).
+pub(crate) fn test_cycles(call: &ProgramCall) -> ProgramResult {
     let [trials] = call.counts("[trials]", [TRIALS])?;
     if time_stamp_ordered().is_none() {
         let why = "this processor has no time-stamp counter that user space can read";
@@ -75,24 +83,24 @@ pub(crate) fn test_cycles(call: &Call) -> Ended {
     print(&cycles_table(&[("getrusage()", getrusage), ("getpinfo()", getpinfo)]))
 }
 
-/// Measured code.
+/// Times each call in ticks. Measured code.
 #[inline(never)]
-fn ticks(trials: u32, call: impl Fn()) -> Tally {
-    for _ in 0..WARM_UP {
+fn ticks(trials: u32, call: impl Fn()) -> TrialStatistics {
+    for _ in 0..WARM_UP_CALLS {
         call();
     }
-    // Room for all before the first: nothing is allocated between two calls.
-    let mut all = Vec::with_capacity(trials as usize);
+    // Reserved before the first call: nothing is allocated between two calls.
+    let mut ticks = Vec::with_capacity(trials as usize);
     for _ in 0..trials {
         let start = time_stamp_ordered().unwrap_or(0);
         call();
         let end = time_stamp_ordered().unwrap_or(0);
-        all.push(end.wrapping_sub(start) as i64);
+        ticks.push(end.wrapping_sub(start) as i64);
     }
-    tally(all)
+    TrialStatistics::new(ticks)
 }
 
-fn cycles_table(rows: &[(&str, Tally)]) -> String {
+fn cycles_table(rows: &[(&str, TrialStatistics)]) -> String {
     let mut text = format!("{:11}  Average Cycles per call  Standard Deviation\n", "");
     for (name, ticks) in rows {
         // Writing to a String cannot fail.
@@ -106,13 +114,13 @@ fn cycles_table(rows: &[(&str, Tally)]) -> String {
     text
 }
 
-/// Finding more takes minutes a trial.
-const LARGEST: u32 = 10_000_000;
+/// Limits the number of primes: finding more takes minutes a trial.
+const MAX_PRIMES: u32 = 10_000_000;
 
-/// `primes [primes [trials]]`: the first N primes, computed many times and timed by getrusage() and
-/// by getpinfo() (section 4, Figure 2).
-pub(crate) fn primes(call: &Call) -> Ended {
-    let (sizes, trials) = sizes(call, "[primes [trials]]", LARGEST)?;
+/// Runs `primes [primes [trials]]`: the first N primes, computed many times and timed by getrusage()
+/// and by getpinfo() (section 4, Figure 2).
+pub(crate) fn primes(call: &ProgramCall) -> ProgramResult {
+    let (sizes, trials) = sizes(call, "[primes [trials]]", MAX_PRIMES)?;
     print(
         "             getrusage() us           getpinfo() us\nprimes    average  std. dev.    \
          average  std. dev.\n",
@@ -120,72 +128,87 @@ pub(crate) fn primes(call: &Call) -> Ended {
     ask_the_kernel_rarely();
     let mut ratios = Vec::new();
     for primes in sizes {
-        let (by_getrusage, by_getpinfo) = time(primes as usize, trials);
+        let (by_getrusage, by_getpinfo) = time_primes(primes as usize, trials);
         print(&primes_row(primes, &by_getrusage, &by_getpinfo))?;
-        ratios.extend(by_getrusage.sd.zip(by_getpinfo.sd).map(|(rusage, pinfo)| rusage / pinfo));
+        if let (Some(rusage_sd), Some(pinfo_sd)) = (by_getrusage.sd, by_getpinfo.sd) {
+            ratios.push(rusage_sd / pinfo_sd);
+        }
     }
     print(&gain(&ratios))
 }
 
-/// CPU time of each trial in nanoseconds, by getrusage() and by getpinfo(). Each has all its trials
-/// in a row: what one asks the kernel brings the kernel's figures up to date for the other.
-fn time(primes: usize, trials: u32) -> (Tally, Tally) {
+/// Returns the CPU time of a trial in nanoseconds, by getrusage() and by getpinfo(). Each has all its
+/// trials in a row: a call of one would bring the kernel's figures up to date for the other.
+fn time_primes(primes: usize, trials: u32) -> (TrialStatistics, TrialStatistics) {
     let mut found = Vec::with_capacity(primes);
     let mut work = || first_primes(black_box(&mut found), black_box(primes));
     work();
-    let rusage = || usage(UsageScope::Own).total_ns();
-    let pinfo = || getpinfo(0).map_or(0, |time| time.ns);
-    (trial(trials, rusage, &mut work), trial(trials, pinfo, &mut work))
+    let by_getrusage = time_trials(trials, || usage(UsageScope::Own).total_ns(), &mut work);
+    let by_getpinfo = time_trials(trials, || getpinfo(0).map_or(0, |time| time.ns), &mut work);
+    (by_getrusage, by_getpinfo)
 }
 
-/// Measured code.
-fn trial(trials: u32, now_ns: impl Fn() -> u64, work: &mut impl FnMut()) -> Tally {
-    let mut all = Vec::with_capacity(trials as usize);
+/// Times each trial by a clock in nanoseconds. Measured code.
+fn time_trials(trials: u32, now_ns: impl Fn() -> u64, work: &mut impl FnMut()) -> TrialStatistics {
+    let mut times_ns = Vec::with_capacity(trials as usize);
     for _ in 0..trials {
         let start = now_ns();
         work();
-        all.push(now_ns() as i64 - start as i64);
+        times_ns.push(now_ns() as i64 - start as i64);
     }
-    tally(all)
+    TrialStatistics::new(times_ns)
 }
 
-fn primes_row(primes: u32, by_getrusage: &Tally, by_getpinfo: &Tally) -> String {
-    let us = |ns: Option<f64>| or_dash(ns.map(|ns| ns / 1e3), 3);
+fn primes_row(
+    primes: u32,
+    by_getrusage: &TrialStatistics,
+    by_getpinfo: &TrialStatistics,
+) -> String {
     format!(
         "{primes:>6} {:>10} {:>10} {:>10} {:>10}\n",
-        us(by_getrusage.mean),
-        us(by_getrusage.sd),
-        us(by_getpinfo.mean),
-        us(by_getpinfo.sd)
+        us_text(by_getrusage.mean),
+        us_text(by_getrusage.sd),
+        us_text(by_getpinfo.mean),
+        us_text(by_getpinfo.sd)
     )
 }
 
-/// The paper's one number: how much larger the standard deviation by getrusage() is; over several
-/// numbers of primes the geometric mean of the ratios.
-fn gain(ratios: &[f64]) -> String {
-    let logs: Vec<f64> = ratios.iter().map(|r| r.ln()).filter(|log| log.is_finite()).collect();
-    let mean = mean(&logs).map(|log| 100.0 * (log.exp() - 1.0));
-    format!("increase in precision by getpinfo(): {}%\n", or_dash(mean, 0))
+/// Formats nanoseconds as microseconds.
+fn us_text(ns: Option<f64>) -> String {
+    or_dash(ns.map(|ns| ns / 1e3), 3)
 }
 
-/// `malloc_stats [bytes [trials]]`: what malloc costs by size of the block, by getpinfo() (section
-/// 4, Table 2).
-pub(crate) fn malloc_stats(call: &Call) -> Ended {
+/// Formats the paper's one number: by how much the standard deviation by getrusage() is larger; over
+/// several numbers of primes the geometric mean of the ratios.
+fn gain(ratios: &[f64]) -> String {
+    let mut logarithms = Vec::new();
+    for ratio in ratios {
+        if ratio.ln().is_finite() {
+            logarithms.push(ratio.ln());
+        }
+    }
+    let percent = mean(&logarithms).map(|logarithm| 100.0 * (logarithm.exp() - 1.0));
+    format!("increase in precision by getpinfo(): {}%\n", or_dash(percent, 0))
+}
+
+/// Runs `malloc_stats [bytes [trials]]`: the cost of malloc by size of the block, by getpinfo()
+/// (section 4, Table 2).
+pub(crate) fn malloc_stats(call: &ProgramCall) -> ProgramResult {
     let (sizes, trials) = sizes(call, "[bytes [trials]]", u32::MAX)?;
     ask_the_kernel_rarely();
-    let nothing = of_nothing(trials);
+    let empty = time_empty(trials);
     print("  bytes  average cycles  std. dev.  without getpinfo()       us\n")?;
-    let mut all = Vec::new();
+    let mut all_times = Vec::new();
     for bytes in &sizes {
-        let Some(times) = allocate(*bytes as usize, trials) else {
+        let Some(times) = time_allocations(*bytes as usize, trials) else {
             let blocks = format!("malloc could not allocate {trials} blocks of {bytes} bytes");
             return Err(call.fail(&format!("{blocks}: ask for smaller or fewer ones"), 1));
         };
-        print(&malloc_row(&bytes.to_string(), &times, &nothing))?;
-        all.extend(times);
+        print(&malloc_row(&bytes.to_string(), &times, &empty))?;
+        all_times.extend(times);
     }
     if sizes.len() > 1 {
-        print(&malloc_row("all", &all, &nothing))?;
+        print(&malloc_row("all", &all_times, &empty))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -194,43 +217,49 @@ fn now() -> CpuTime {
     getpinfo(0).unwrap_or_default()
 }
 
-/// What getpinfo() itself takes.
+/// Times intervals with nothing in them: the cost of getpinfo() itself. Measured code.
 #[inline(never)]
-fn of_nothing(trials: u32) -> Vec<Taken> {
+fn time_empty(trials: u32) -> Vec<CpuInterval> {
     now();
-    let mut all = Vec::with_capacity(trials as usize);
+    let mut times = Vec::with_capacity(trials as usize);
     for _ in 0..trials {
         let start = now();
-        all.push(Taken::between(start, now()));
+        times.push(CpuInterval::between(start, now()));
     }
-    all
+    times
 }
 
-/// Allocates all blocks, then frees them. Measured code.
+/// Times the allocation of each of `trials` blocks, then frees them. `None` if one could not be
+/// allocated. Measured code.
 #[inline(never)]
-fn allocate(bytes: usize, trials: u32) -> Option<Vec<Taken>> {
-    // Room for all before the first: nothing of our own is allocated between two calls.
-    let mut all = Vec::with_capacity(trials as usize);
+fn time_allocations(bytes: usize, trials: u32) -> Option<Vec<CpuInterval>> {
+    // Reserved before the first call: nothing of our own is allocated between two calls.
+    let mut times = Vec::with_capacity(trials as usize);
     let mut blocks = Vec::with_capacity(trials as usize);
     for _ in 0..trials {
         let start = now();
         let block = HeapBlock::new(bytes);
-        all.push(Taken::between(start, now()));
+        times.push(CpuInterval::between(start, now()));
         blocks.push(block);
     }
-    let complete = blocks.iter().all(Option::is_some);
-    blocks.into_iter().flatten().for_each(HeapBlock::free);
-    complete.then_some(all)
+    let mut is_complete = true;
+    for block in blocks {
+        match block {
+            Some(block) => block.free(),
+            None => is_complete = false,
+        }
+    }
+    is_complete.then_some(times)
 }
 
-/// CPU time between two readings; signed, as all differences are.
+/// The CPU time between two readings; signed, as it is a difference.
 #[derive(Clone, Copy)]
-struct Taken {
+struct CpuInterval {
     cycles: i64,
     ns: i64,
 }
 
-impl Taken {
+impl CpuInterval {
     fn between(start: CpuTime, end: CpuTime) -> Self {
         Self {
             cycles: end.cycles as i64 - start.cycles as i64,
@@ -239,18 +268,30 @@ impl Taken {
     }
 }
 
-/// Without what getpinfo() itself takes in the last two columns.
-fn malloc_row(name: &str, taken: &[Taken], nothing: &[Taken]) -> String {
-    let mean = |all: &[Taken], of: fn(&Taken) -> i64| tally(all.iter().map(of)).mean;
-    let net = |of: fn(&Taken) -> i64| Some(mean(taken, of)? - mean(nothing, of)?);
-    let cycles = tally(taken.iter().map(|taken| taken.cycles));
+/// Formats a row of the table. The last two columns are without the cost of getpinfo() itself, which
+/// `empty` has.
+fn malloc_row(name: &str, times: &[CpuInterval], empty: &[CpuInterval]) -> String {
+    let (cycles, empty_cycles) = (cycles_statistics(times), cycles_statistics(empty));
+    let (ns, empty_ns) = (ns_statistics(times), ns_statistics(empty));
     format!(
         "{name:>7}  {:>14}  {:>9}  {:>18}  {:>7}\n",
         or_dash(cycles.mean, 1),
         or_dash(cycles.sd, 1),
-        or_dash(net(|taken| taken.cycles), 1),
-        or_dash(net(|taken| taken.ns).map(|ns| ns / 1e3), 3)
+        or_dash(mean_difference(&cycles, &empty_cycles), 1),
+        us_text(mean_difference(&ns, &empty_ns))
     )
+}
+
+fn cycles_statistics(times: &[CpuInterval]) -> TrialStatistics {
+    TrialStatistics::new(times.iter().map(|time| time.cycles))
+}
+
+fn ns_statistics(times: &[CpuInterval]) -> TrialStatistics {
+    TrialStatistics::new(times.iter().map(|time| time.ns))
+}
+
+fn mean_difference(minuend: &TrialStatistics, subtrahend: &TrialStatistics) -> Option<f64> {
+    Some(minuend.mean? - subtrahend.mean?)
 }
 
 #[cfg(test)]
@@ -259,7 +300,10 @@ mod tests {
 
     #[test]
     fn the_papers_table() {
-        let rows = [("getrusage()", tally([300, 400, 500])), ("getpinfo()", tally([213]))];
+        let rows = [
+            ("getrusage()", TrialStatistics::new([300, 400, 500])),
+            ("getpinfo()", TrialStatistics::new([213])),
+        ];
         let expected = "             Average Cycles per call  Standard Deviation
 getrusage()                      400                 100
 getpinfo()                       213                   -
@@ -278,7 +322,7 @@ getpinfo()                       213                   -
 
     #[test]
     fn a_row_in_microseconds() {
-        let (rusage, pinfo) = (tally([1_000, 3_000]), tally([2_000]));
+        let (rusage, pinfo) = (TrialStatistics::new([1_000, 3_000]), TrialStatistics::new([2_000]));
         assert_eq!(
             primes_row(100, &rusage, &pinfo),
             "   100      2.000      1.414      2.000          -\n"
@@ -287,8 +331,8 @@ getpinfo()                       213                   -
 
     #[test]
     fn getpinfo_is_taken_off_and_the_sign_kept() {
-        let all = |values: &[i64]| -> Vec<Taken> {
-            values.iter().map(|v| Taken { cycles: *v, ns: *v * 10 }).collect()
+        let all = |values: &[i64]| -> Vec<CpuInterval> {
+            values.iter().map(|v| CpuInterval { cycles: *v, ns: *v * 10 }).collect()
         };
         assert_eq!(
             malloc_row("100", &all(&[600, 800]), &all(&[100, 120])),

@@ -1,8 +1,8 @@
 //! The nine programs of Sloan (1992), VenturCom (VENIX, 1984) and Hines et al. (2000), under their
-//! own names: what they take, what they print and how they end is as it was. What they did wrong is
-//! left out (docs/classic.md).
+//! own names: arguments, output and exit codes are those of the originals. Their mistakes are
+//! corrected (docs/classic.md).
 //!
-//! They are what they measure: no worker, no run file, one thread.
+//! Each measures itself: no worker, no run file, one thread.
 #![forbid(unsafe_code)]
 
 mod hines;
@@ -17,21 +17,22 @@ use std::process::ExitCode;
 
 use rustix::io::Errno;
 
-/// How a program was called.
-struct Call {
-    /// What it is called in its own messages: as typed.
+/// The call of a program: its name and arguments.
+struct ProgramCall {
+    /// The name as it was typed, for the program's own messages.
     name: String,
     args: Vec<OsString>,
-    /// The process that it must not outlive.
+    /// The process with which it must end.
     parent: Option<i32>,
 }
 
-/// The exit code, either way; the error is that of a program that ends early and has said why.
-type Ended = Result<ExitCode, ExitCode>;
+/// The exit code of a program. `Err` if it ends early; it has then printed why.
+type ProgramResult = Result<ExitCode, ExitCode>;
 
-type Program = (&'static str, fn(&Call) -> Ended);
+/// The name of a program, and its function.
+type NamedProgram = (&'static str, fn(&ProgramCall) -> ProgramResult);
 
-const PROGRAMS: [Program; 9] = [
+const PROGRAMS: [NamedProgram; 9] = [
     ("pipeline", pipeline::run),
     ("getrusage", timed::getrusage),
     ("times", timed::times),
@@ -43,92 +44,113 @@ const PROGRAMS: [Program; 9] = [
     ("malloc_stats", hines::malloc_stats),
 ];
 
-/// The programs' names.
+/// Returns the names of the programs.
 pub fn names() -> impl Iterator<Item = &'static str> {
     PROGRAMS.into_iter().map(|(name, _)| name)
 }
 
-/// Acts as the program whose name this one was called by, if it was: the name is that of a link.
+/// Runs the program whose name this process was called by, if there is one: the name of a link.
+/// Returns its exit code.
 pub fn by_link(mut words: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let name = words.next()?;
     let base = Path::new(&name).file_name()?;
     let (_, run) = PROGRAMS.iter().find(|(program, _)| base == *program)?;
     let name = name.to_string_lossy().into_owned();
-    let ended = run(&Call { name, args: words.collect(), parent: None });
-    Some(ended.unwrap_or_else(|code| code))
+    let result = run(&ProgramCall { name, args: words.collect(), parent: None });
+    Some(result.unwrap_or_else(|code| code))
 }
 
-/// Acts as a program by its name. With `parent` it ends with that process.
+/// Runs a program by its name. With `parent` it ends with that process.
 pub fn by_name(name: &str, args: Vec<OsString>, parent: Option<i32>) -> ExitCode {
     let Some((_, run)) = PROGRAMS.iter().find(|(program, _)| *program == name) else {
-        say(&format!("error: there is no program '{name}'"));
+        print_error(&format!("error: there is no program '{name}'"));
         return ExitCode::from(2);
     };
-    // As if it had been called by a link.
+    // The process then has the name that it would have if it had been called by a link.
     probe::set_own_name(&CString::new(name).unwrap_or_default());
-    run(&Call { name: name.to_string(), args, parent }).unwrap_or_else(|code| code)
+    run(&ProgramCall { name: name.to_string(), args, parent }).unwrap_or_else(|code| code)
 }
 
-impl Call {
-    /// A line on standard error that begins with the program's name; gives the exit code.
+impl ProgramCall {
+    /// Prints a message with the program's name to standard error. Returns the exit code.
     fn fail(&self, message: &str, code: u8) -> ExitCode {
-        say(&format!("{}: {message}", self.name));
+        print_error(&format!("{}: {message}", self.name));
         ExitCode::from(code)
     }
 
-    /// A line on standard error that says what it takes; gives the exit code.
+    /// Prints which arguments the program takes to standard error. Returns the exit code.
     fn usage(&self, words: &str, code: u8) -> ExitCode {
-        say(&format!("usage: {} {words}", self.name));
+        print_error(&format!("usage: {} {words}", self.name));
         ExitCode::from(code)
     }
 
-    /// Up to `N` counts above zero as (default, greatest). `words` says what they are.
+    /// Parses up to `N` arguments that are numbers from 1; for one that is missing returns its
+    /// default. `words` are the arguments' names in the usage.
     fn counts<const N: usize>(
         &self,
         words: &str,
-        known: [(u32, u32); N],
+        ranges: [CountRange; N],
     ) -> Result<[u32; N], ExitCode> {
         if self.args.len() > N {
             return Err(self.usage(words, 2));
         }
-        let mut counts = known.map(|(default, _)| default);
-        for ((count, word), (_, most)) in counts.iter_mut().zip(&self.args).zip(known) {
+        let mut counts = ranges.map(|range| range.default);
+        for (number, word) in self.args.iter().enumerate() {
             let text = word.to_string_lossy();
-            *count = text.parse().ok().filter(|number| (1..=most).contains(number)).ok_or_else(
-                || {
-                    self.fail(&format!("'{text}' (accepted: whole numbers from 1 to {most})"), 2);
-                    self.usage(words, 2)
-                },
-            )?;
+            let max = ranges[number].max;
+            counts[number] = match text.parse() {
+                Ok(count) if (1..=max).contains(&count) => count,
+                _ => {
+                    self.fail(&format!("'{text}' (accepted: whole numbers from 1 to {max})"), 2);
+                    return Err(self.usage(words, 2));
+                }
+            };
         }
         Ok(counts)
     }
 }
 
-/// A line on standard error, in one write: another process may be writing to the same place. Nobody
-/// there to read it is no reason to fail.
-fn say(line: &str) {
+/// The range of an argument that is a number from 1.
+#[derive(Clone, Copy)]
+struct CountRange {
+    /// The number if the argument is missing; 0 means that there is no default.
+    default: u32,
+    max: u32,
+}
+
+/// Prints a line to standard error, in one write: another process may be writing to the same file.
+/// Failures are ignored.
+fn print_error(line: &str) {
     let _ = io::stderr().write_all(printable(&format!("{line}\n")).as_bytes());
 }
 
-/// Without what a terminal would obey: control characters and marks of direction.
+/// Removes characters that a terminal would obey: control characters and marks of direction.
 fn printable(text: &str) -> String {
-    let directs = |c: char| {
-        matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
-            || matches!(c, '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
-    };
-    text.chars().filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || directs(*c))).collect()
+    let mut printable = String::new();
+    for character in text.chars() {
+        let is_layout = matches!(character, '\n' | '\t');
+        if is_layout || !(character.is_control() || is_format_mark(character)) {
+            printable.push(character);
+        }
+    }
+    printable
 }
 
-/// What perror(3) prints.
+/// Returns whether a character is invisible and changes the direction or joining of others.
+fn is_format_mark(character: char) -> bool {
+    matches!(character, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(character, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(character, '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Prints the failure of a call as perror(3) does.
 fn perror(call: &str, errno: Errno) {
     let error = io::Error::from(errno).to_string();
     let words = error.split_once(" (os error").map_or(&*error, |(words, _)| words);
-    say(&format!("{call}: {words}"));
+    print_error(&format!("{call}: {words}"));
 }
 
-/// A step that failed, reported as perror(3) does; gives the exit code.
+/// Returns a function that prints the failure of a call as perror(3) does, and returns the exit code.
 fn failed(call: &'static str, code: u8) -> impl Fn(Errno) -> ExitCode {
     move |errno| {
         perror(call, errno);
@@ -136,25 +158,27 @@ fn failed(call: &'static str, code: u8) -> impl Fn(Errno) -> ExitCode {
     }
 }
 
-/// Prints to standard output. The error is the exit code of a program that cannot: a reader that
-/// has had enough (`| head`) ends it without a message.
-fn print(text: &str) -> Ended {
+/// Prints to standard output. The error is the exit code of a program that cannot: if the reader has
+/// closed the pipe (`| head`), it ends without a message.
+fn print(text: &str) -> ProgramResult {
     let mut out = io::stdout().lock();
-    let written = match probe::output_was_closed() {
-        true => Err(Errno::BADF.into()),
-        false => out.write_all(text.as_bytes()).and_then(|()| out.flush()),
+    let written = if probe::output_was_closed() {
+        Err(Errno::BADF.into())
+    } else {
+        out.write_all(text.as_bytes()).and_then(|()| out.flush())
     };
-    written.map(|()| ExitCode::SUCCESS).map_err(|error| {
-        if error.kind() == io::ErrorKind::BrokenPipe {
-            return ExitCode::SUCCESS;
+    match written {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Err(ExitCode::SUCCESS),
+        Err(error) => {
+            print_error(&format!("error: cannot write to standard output: {error}"));
+            Err(ExitCode::FAILURE)
         }
-        say(&format!("error: cannot write to standard output: {error}"));
-        ExitCode::FAILURE
-    })
+    }
 }
 
-/// A wait status in words (wait(2)).
-fn end_in_words(status: i32) -> String {
+/// Describes a wait status (wait(2)).
+fn describe_status(status: i32) -> String {
     match status & 0x7f {
         0 => format!("ended with {}", (status >> 8) & 0xff),
         signal => format!("was killed by signal {signal}"),
@@ -186,8 +210,8 @@ mod tests {
 
     #[test]
     fn ends_are_told_as_wait_gives_them() {
-        assert_eq!(end_in_words(12 << 8), "ended with 12");
-        assert_eq!(end_in_words(9), "was killed by signal 9");
-        assert_eq!(end_in_words(11 | 0x80), "was killed by signal 11");
+        assert_eq!(describe_status(12 << 8), "ended with 12");
+        assert_eq!(describe_status(9), "was killed by signal 9");
+        assert_eq!(describe_status(11 | 0x80), "was killed by signal 11");
     }
 }

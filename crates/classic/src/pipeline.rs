@@ -2,8 +2,9 @@
 //! 1992, appendix 2).
 //!
 //! The ring ends by end of file: the first process leaves after its last character and closes its
-//! ends, the next one finds nothing more to read and does the same, and so on.
+//! ends of the pipes, the next one reads end of file and does the same, and so on.
 
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
@@ -12,7 +13,7 @@ use rustix::io::{Errno, read, write};
 use rustix::pipe::pipe;
 use rustix::process::Pid;
 
-use crate::{Call, Ended, end_in_words, failed, perror, say};
+use crate::{ProgramCall, ProgramResult, describe_status, failed, perror, print_error};
 
 const CANNOT_MAKE_LOOP: u8 = 4;
 const CANNOT_MAKE_PIPE: u8 = 5;
@@ -21,19 +22,19 @@ const CANNOT_READ: u8 = 12;
 const CANNOT_WRITE: u8 = 13;
 const WROTE_NOTHING: u8 = 14;
 
-/// How a process left the ring.
+/// The reason why a process left the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Left {
-    /// All its characters are passed on.
+enum RingExit {
+    /// Every character was passed on.
     Done,
-    /// Nobody will write any more: there are so many characters that never came.
+    /// The process before has closed its pipe: this many characters never came.
     EndOfFile(i64),
     CannotRead(Errno),
     CannotWrite(Errno),
     WroteNothing,
 }
 
-impl Left {
+impl RingExit {
     fn code(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -44,45 +45,67 @@ impl Left {
     }
 }
 
-pub(crate) fn run(call: &Call) -> Ended {
+pub(crate) fn run(call: &ProgramCall) -> ProgramResult {
     let [chars, count] = call.args.as_slice() else {
         return Err(call.usage("chars count", 1));
     };
-    let number = |name: &str, word: &std::ffi::OsStr, least: i64, code: u8| {
+    let chars = Argument { name: "chars", min: 1, code: 2 }.parse(call, chars)?;
+    let count = Argument { name: "count", min: 2, code: 3 }.parse(call, count)?;
+    run_ring(call, chars, count)
+}
+
+/// An argument that is a whole number.
+struct Argument {
+    name: &'static str,
+    min: i64,
+    /// The exit code if it is not valid.
+    code: u8,
+}
+
+impl Argument {
+    fn parse(&self, call: &ProgramCall, word: &OsStr) -> Result<i64, ExitCode> {
+        let Self { name, min, code } = *self;
         let text = word.to_string_lossy();
         match text.trim_start().parse::<i64>() {
-            Ok(number) if number >= least => Ok(number),
-            Ok(number) => Err(call.fail(&format!("{name} {number}<{least}"), code)),
+            Ok(number) if number >= min => Ok(number),
+            Ok(number) => Err(call.fail(&format!("{name} {number}<{min}"), code)),
             Err(_) => Err(call.fail(&format!("{name} '{text}' is not a whole number"), code)),
         }
-    };
-    let (chars, count) = (number("chars", chars, 1, 2)?, number("count", count, 2, 3)?);
-    ring(call, chars, count)
+    }
 }
 
 /// Makes the ring, is its first process and waits for the others.
-fn ring(call: &Call, chars: i64, count: i64) -> Ended {
+fn run_ring(call: &ProgramCall, chars: i64, count: i64) -> ProgramResult {
     let mut others = Vec::new();
-    let left = build(count, &mut others).and_then(|(input, output)| {
-        write(&output, b"A").map_err(failed("write", CANNOT_FORK_OR_START))?;
-        Ok(pass(chars, input, output))
-    });
-    // The ends of what was built are closed: its processes end.
-    let all_well = reap(call, &others);
-    let left = left?;
-    match left {
-        Left::EndOfFile(missing) => {
-            say(&format!("{}: the token was lost in lap {}", call.name, chars - missing + 1));
+    let result = lead_ring(chars, count, &mut others);
+    // The ends of the pipes are closed by now, also if it failed: the other processes end.
+    let all_succeeded = reap(call, &others);
+    let exit = result?;
+    match exit {
+        RingExit::EndOfFile(missing) => {
+            print_error(&format!(
+                "{}: the token was lost in lap {}",
+                call.name,
+                chars - missing + 1
+            ));
         }
-        Left::CannotRead(errno) => perror("read", errno),
-        Left::CannotWrite(errno) => perror("write", errno),
-        Left::Done if !all_well => return Err(ExitCode::from(CANNOT_READ)),
-        Left::Done | Left::WroteNothing => {}
+        RingExit::CannotRead(errno) => perror("read", errno),
+        RingExit::CannotWrite(errno) => perror("write", errno),
+        RingExit::Done if !all_succeeded => return Err(ExitCode::from(CANNOT_READ)),
+        RingExit::Done | RingExit::WroteNothing => {}
     }
-    Ok(ExitCode::from(left.code()))
+    Ok(ExitCode::from(exit.code()))
 }
 
-/// Starts all but the first process, each with its two ends alone; gives the first one's.
+/// Makes the ring and is its first process.
+fn lead_ring(chars: i64, count: i64, others: &mut Vec<Pid>) -> Result<RingExit, ExitCode> {
+    let (input, output) = build(count, others)?;
+    write(&output, b"A").map_err(failed("write", CANNOT_FORK_OR_START))?;
+    Ok(pass(chars, input, output))
+}
+
+/// Starts all processes but the first, each with only its two ends of the pipes. Returns those of the
+/// first one.
 fn build(count: i64, others: &mut Vec<Pid>) -> Result<(OwnedFd, OwnedFd), ExitCode> {
     let (mut input, loop_output) = pipe().map_err(failed("pipe", CANNOT_MAKE_LOOP))?;
     for _ in 1..count {
@@ -99,50 +122,59 @@ fn build(count: i64, others: &mut Vec<Pid>) -> Result<(OwnedFd, OwnedFd), ExitCo
     Ok((input, loop_output))
 }
 
-/// Any process but the first, to its end.
+/// Is any process but the first, until it leaves. Returns its exit code.
 fn follow(input: OwnedFd, output: OwnedFd) -> u8 {
     match pass(i64::MAX, input, output) {
-        Left::EndOfFile(_) => 0,
-        left => left.code(),
+        RingExit::EndOfFile(_) => 0,
+        exit => exit.code(),
     }
 }
 
 /// Reads a character and passes it on, `count` times, but the last, which it keeps. Measured code.
 #[inline(never)]
-fn pass(mut count: i64, input: OwnedFd, output: OwnedFd) -> Left {
+fn pass(mut count: i64, input: OwnedFd, output: OwnedFd) -> RingExit {
     let mut ch = [0_u8];
     while count > 0 {
         match read(&input, &mut ch) {
-            Ok(0) => return Left::EndOfFile(count),
+            Ok(0) => return RingExit::EndOfFile(count),
             Ok(_) => {}
-            Err(errno) => return Left::CannotRead(errno),
+            Err(errno) => return RingExit::CannotRead(errno),
         }
         if count > 1 {
             match write(&output, &ch) {
-                Ok(0) => return Left::WroteNothing,
+                Ok(0) => return RingExit::WroteNothing,
                 Ok(_) => {}
-                Err(errno) => return Left::CannotWrite(errno),
+                Err(errno) => return RingExit::CannotWrite(errno),
             }
         }
         count -= 1;
     }
-    Left::Done
+    RingExit::Done
 }
 
-/// Waits for all; false, and a line for the first that did not end well, if one did not. Those that
-/// only noticed its end come after it.
-fn reap(call: &Call, others: &[Pid]) -> bool {
-    let ends = others.iter().map(|pid| (pid, wait_for(pid.as_raw_pid()).map(|end| end.status)));
-    let bad: Vec<_> = ends.filter(|(_, status)| *status != Ok(0)).collect();
-    let killed = bad.iter().find(|(_, status)| status.is_ok_and(|status| status & 0x7f != 0));
-    if let Some((pid, status)) = killed.or(bad.first()) {
+/// Waits for all other processes. If some failed, returns false, and prints a line for one that was
+/// killed, else for the first: the others have failed because of it.
+fn reap(call: &ProgramCall, others: &[Pid]) -> bool {
+    let mut failures = Vec::new();
+    for pid in others {
+        let status = wait_for(pid.as_raw_pid()).map(|end| end.status);
+        if status != Ok(0) {
+            failures.push((pid, status));
+        }
+    }
+    let killed = failures.iter().find(|(_, status)| status.is_ok_and(|status| status & 0x7f != 0));
+    if let Some((pid, status)) = killed.or(failures.first()) {
         let how = match status {
-            Ok(status) => end_in_words(*status),
+            Ok(status) => describe_status(*status),
             Err(errno) => format!("cannot be waited for: {errno}"),
         };
-        say(&format!("{}: process {pid} of the ring {how}", call.name, pid = pid.as_raw_pid()));
+        print_error(&format!(
+            "{}: process {pid} of the ring {how}",
+            call.name,
+            pid = pid.as_raw_pid()
+        ));
     }
-    bad.is_empty()
+    failures.is_empty()
 }
 
 #[cfg(test)]
@@ -155,7 +187,7 @@ mod tests {
         let (input, output) = pipe().unwrap();
         let (second_input, second_output) = pipe().unwrap();
         write(&output, b"xyz").unwrap();
-        assert_eq!(pass(3, input, second_output), Left::Done);
+        assert_eq!(pass(3, input, second_output), RingExit::Done);
         let mut seen = [0; 8];
         assert_eq!(read(&second_input, &mut seen), Ok(2));
         assert_eq!(&seen[..2], b"xy");
@@ -167,7 +199,7 @@ mod tests {
         let (_kept, second_output) = pipe().unwrap();
         write(&output, b"x").unwrap();
         drop(output);
-        assert_eq!(pass(10, input, second_output), Left::EndOfFile(9));
+        assert_eq!(pass(10, input, second_output), RingExit::EndOfFile(9));
     }
 
     #[test]
@@ -176,6 +208,6 @@ mod tests {
         let (gone, second_output) = pipe().unwrap();
         drop(gone);
         write(&output, b"x").unwrap();
-        assert_eq!(pass(10, input, second_output), Left::CannotWrite(Errno::PIPE));
+        assert_eq!(pass(10, input, second_output), RingExit::CannotWrite(Errno::PIPE));
     }
 }

@@ -3,7 +3,7 @@
 
 use std::ffi::{CStr, CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -14,21 +14,23 @@ use probe::set_parent_death_signal;
 use rustix::io::Errno;
 use rustix::process::getpid;
 
-use crate::{Call, failed, perror, say};
+use crate::{ProgramCall, failed, perror, print_error};
 
-/// `getrusage program [argument ...]`: runs a program and prints every field of its getrusage
-/// structure (appendix 3).
-pub(crate) fn getrusage(call: &Call) -> crate::Ended {
+/// Runs `getrusage program [argument ...]`, which runs a program and prints every field of its
+/// getrusage structure (appendix 3).
+pub(crate) fn getrusage(call: &ProgramCall) -> crate::ProgramResult {
     let ended = run(call)?;
-    getrusage_lines(&ended).iter().for_each(|line| say(line));
+    for line in getrusage_lines(&ended) {
+        print_error(&line);
+    }
     Ok(ExitCode::from(ended.code))
 }
 
-/// Names, spaces and order are the original's.
-fn getrusage_lines(ended: &Ended) -> Vec<String> {
+/// Formats the fields. Names, spaces and order are those of the original.
+fn getrusage_lines(ended: &EndedCommand) -> Vec<String> {
     let (time, used) = (&ended.end.usage, &ended.end.usage.0);
     let (user_us, system_us) = (time.user_ns() as i64 / 1000, time.system_ns() as i64 / 1000);
-    let all = [
+    let fields = [
         ("rtime", ended.real.as_micros() as i64, "usec"),
         ("utime", user_us, "usec"),
         ("stime", system_us, "usec"),
@@ -48,18 +50,20 @@ fn getrusage_lines(ended: &Ended) -> Vec<String> {
         ("nvcsw", used.ru_nvcsw, ""),
         ("nivcsw", used.ru_nivcsw, ""),
     ];
-    let line = |(name, value, unit)| format!("{}: {name}          {value}{unit}", ended.pid);
-    all.map(line).to_vec()
+    let pid = ended.pid;
+    fields.map(|(name, value, unit)| format!("{pid}: {name}          {value}{unit}")).to_vec()
 }
 
-/// `times program [argument ...]`: runs a program and prints what times(2) says of it, in ticks and
-/// converted (appendix 4).
-pub(crate) fn times(call: &Call) -> crate::Ended {
+/// Runs `times program [argument ...]`, which runs a program and prints its times(2), in ticks and
+/// in microseconds (appendix 4).
+pub(crate) fn times(call: &ProgramCall) -> crate::ProgramResult {
     let ended = run(call)?;
     let (ticks, per_second) = (child_ticks(), rustix::param::clock_ticks_per_second());
     let pid = ended.pid;
-    say(&format!("{pid}: rtime      {}usec", ended.real.as_micros()));
-    times_lines(pid, ticks, per_second).iter().for_each(|line| say(line));
+    print_error(&format!("{pid}: rtime      {}usec", ended.real.as_micros()));
+    for line in times_lines(pid, ticks, per_second) {
+        print_error(&line);
+    }
     Ok(ExitCode::from(ended.code))
 }
 
@@ -70,29 +74,28 @@ fn times_lines(pid: i32, ticks: ChildTicks, per_second: u64) -> Vec<String> {
         ("total", ticks.system + ticks.user),
         ("since", ticks.since),
     ];
-    let row = |(name, ticks): (&str, i64)| {
+    let mut lines = vec![format!("{pid}: tics/sec   {per_second}")];
+    for (name, ticks) in rows {
         let us = ticks as f64 / (per_second as f64 / 1e6);
-        format!("{pid}: {name}      {us:.6}usec ({ticks}tics)")
-    };
-    let first = format!("{pid}: tics/sec   {per_second}");
-    std::iter::once(first).chain(rows.into_iter().map(row)).collect()
+        lines.push(format!("{pid}: {name}      {us:.6}usec ({ticks}tics)"));
+    }
+    lines
 }
 
-/// The exit code for all that goes wrong before and in the command's start, and for its being
-/// killed.
+/// The exit code for every failure before and in the command's start, and if it was killed.
 const FAILED: u8 = 127;
 
 /// A command that has ended.
-struct Ended {
+struct EndedCommand {
     pid: i32,
     real: Duration,
     end: ChildEnd,
-    /// The command's own; that a signal ended it is no code of its own.
+    /// The exit code of the command; [`FAILED`] if a signal killed it.
     code: u8,
 }
 
-/// Runs the command that the arguments are, and tells of its start, its end and its exit.
-fn run(call: &Call) -> Result<Ended, ExitCode> {
+/// Runs the command in the arguments, and prints lines of its start, its end and its exit.
+fn run(call: &ProgramCall) -> Result<EndedCommand, ExitCode> {
     if call.args.is_empty() {
         return Err(call.usage("program [argument ...]", FAILED));
     }
@@ -100,59 +103,62 @@ fn run(call: &Call) -> Result<Ended, ExitCode> {
         return Err(call.fail("--parent is an internal option of the sweep", FAILED));
     }
     let (started_at, clock) = (SystemTime::now(), Instant::now());
-    let own = getpid().as_raw_pid();
+    let own_pid = getpid().as_raw_pid();
     let pid = match fork().map_err(failed("fork", FAILED))? {
         ForkSide::Child => {
-            if call.parent.is_some() && set_parent_death_signal(own) != Ok(true) {
+            if call.parent.is_some() && set_parent_death_signal(own_pid) != Ok(true) {
                 exit_now(i32::from(FAILED));
             }
             become_command(call);
         }
         ForkSide::Parent(pid) => pid.as_raw_pid(),
     };
-    say(&format!("{pid}: start      {}", local(started_at)));
+    print_error(&format!("{pid}: start      {}", local_text(started_at)));
     let end = wait_for(pid).map_err(failed("wait4", FAILED))?;
     let real = clock.elapsed();
-    say(&format!("{pid}: stop          {}", local(SystemTime::now())));
+    print_error(&format!("{pid}: stop          {}", local_text(SystemTime::now())));
     let (words, code) = match (end.status & 0x7f, (end.status >> 8) & 0xff) {
         (0, code) => (format!("exit  {code}"), code as u8),
         (signal, _) => (format!("signal {signal}"), FAILED),
     };
-    say(&format!("{pid}: {words}"));
-    Ok(Ended { pid, real, end, code })
+    print_error(&format!("{pid}: {words}"));
+    Ok(EndedCommand { pid, real, end, code })
 }
 
-fn local(moment: SystemTime) -> String {
+/// Formats a moment in local time; in seconds since 1970 if that is not known.
+fn local_text(moment: SystemTime) -> String {
     let seconds = moment.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    i64::try_from(seconds).ok().and_then(local_time).unwrap_or_else(|| seconds.to_string())
+    let text = i64::try_from(seconds).ok().and_then(local_time);
+    text.unwrap_or_else(|| seconds.to_string())
 }
 
-/// Becomes the command.
-fn become_command(call: &Call) -> ! {
-    // Arguments come from an execve: none has a zero in it.
+/// Makes this process the command; if that fails, prints why and ends it.
+fn become_command(call: &ProgramCall) -> ! {
+    // The arguments come from an execve: none contains a zero byte.
     let words = call.args.iter().filter_map(|word| CString::new(word.as_bytes()).ok());
     let words: Vec<CString> = words.collect();
     let words: Vec<&CStr> = words.iter().map(CString::as_c_str).collect();
-    let errno = words.first().map_or(Errno::NOENT, |path| execute(path, &words));
+    let errno = match words.first() {
+        Some(path) => execute(path, &words),
+        None => Errno::NOENT,
+    };
     let name = call.args.first().map(OsString::as_os_str).unwrap_or_default();
     perror("execve", errno);
-    let hint = hint(name, errno);
-    say(&format!("{}: '{}' was not run{hint}", call.name, name.to_string_lossy()));
+    let hint = exec_hint(name, errno);
+    print_error(&format!("{}: '{}' was not run{hint}", call.name, name.to_string_lossy()));
     exit_now(i32::from(FAILED));
 }
 
-/// What to do about it, as far as it is known.
-fn hint(name: &OsStr, errno: Errno) -> String {
-    let elsewhere = || {
-        let search = std::env::var_os("PATH").unwrap_or_default();
-        let mut folders = std::env::split_paths(&search);
-        folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
-    };
+/// Returns what the user can do about a command that could not be executed, if that is known.
+fn exec_hint(name: &OsStr, errno: Errno) -> String {
     let path = Path::new(name);
     match errno {
         Errno::NOENT if !name.is_empty() && !name.as_bytes().contains(&b'/') => {
             let only = ": without a / it is looked for in this folder only, not in PATH";
-            elsewhere().map_or(only.to_string(), |file| format!("{only}; try {}", file.display()))
+            match find_in_path(name) {
+                Some(file) => format!("{only}; try {}", file.display()),
+                None => only.to_string(),
+            }
         }
         Errno::ACCESS if path.is_dir() => ": it is a directory".to_string(),
         Errno::ACCESS if path.is_file() => ": it is not executable (chmod +x)".to_string(),
@@ -162,6 +168,13 @@ fn hint(name: &OsStr, errno: Errno) -> String {
         }
         _ => String::new(),
     }
+}
+
+/// Finds a file of this name in the folders of PATH.
+fn find_in_path(name: &OsStr) -> Option<PathBuf> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let mut files = std::env::split_paths(&search).map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
 }
 
 #[cfg(test)]
@@ -194,7 +207,7 @@ mod tests {
         ];
         counts.into_iter().zip(1..).for_each(|(count, number)| *count = number);
         let end = ChildEnd { status: 0, usage };
-        let ended = Ended { pid: 77, real: Duration::from_micros(5_000_001), end, code: 0 };
+        let ended = EndedCommand { pid: 77, real: Duration::from_micros(5_000_001), end, code: 0 };
         let lines = getrusage_lines(&ended);
         assert_eq!(lines[0], "77: rtime          5000001usec");
         assert_eq!(lines[3], "77: total          2000000usec");

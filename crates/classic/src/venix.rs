@@ -9,32 +9,32 @@ use probe::classic::{
 };
 use rustix::process::{Signal, getpid, getuid};
 
-use crate::{Call, Ended, end_in_words, failed, print, say};
+use crate::{CountRange, ProgramCall, ProgramResult, describe_status, failed, print, print_error};
 
-/// `simsyscall [loops]`: a system call that does next to nothing.
-pub(crate) fn simsyscall(call: &Call) -> Ended {
-    let [loops] = call.counts("[loops]", [(10_000, u32::MAX)])?;
-    let before = used();
-    ask(loops);
+/// Runs `simsyscall [loops]`: a system call that does next to nothing.
+pub(crate) fn simsyscall(call: &ProgramCall) -> ProgramResult {
+    let [loops] = call.counts("[loops]", [CountRange { default: 10_000, max: u32::MAX }])?;
+    let before = cpu_times();
+    call_getuid(loops);
     display(call, "'getuid' system call", loops, since(before))
 }
 
-/// Measured code.
+/// Makes the system calls. Measured code.
 #[inline(never)]
-fn ask(loops: u32) {
+fn call_getuid(loops: u32) {
     for _ in 0..loops {
         black_box(getuid());
     }
 }
 
-/// `simsig [loops]`: a signal sent to oneself, caught by a handler that installs itself again.
-pub(crate) fn simsig(call: &Call) -> Ended {
-    let [loops] = call.counts("[loops]", [(10_000, u32::MAX)])?;
+/// Runs `simsig [loops]`: a signal to oneself, caught by a handler that installs itself again.
+pub(crate) fn simsig(call: &ProgramCall) -> ProgramResult {
+    let [loops] = call.counts("[loops]", [CountRange { default: 10_000, max: u32::MAX }])?;
     let signal = OwnSignal::<HangupSignal>::new().map_err(failed("signal", 1))?;
-    let before = used();
-    send(loops, &signal);
+    let before = cpu_times();
+    send_to_self(loops, &signal);
     let used = since(before);
-    let why = match left_of(loops) {
+    let why = match not_caught(loops) {
         0 => return display(call, "simple kill-catch-signal", loops, used),
         left if left > 0 => format!("{left} of {loops} signals were not caught (seccomp?)"),
         left => format!("{} more signals came from other processes", -left),
@@ -42,28 +42,28 @@ pub(crate) fn simsig(call: &Call) -> Ended {
     Err(call.fail(&why, 1))
 }
 
-/// A signal to oneself is caught before the call returns. Measured code.
+/// Sends the signals; each is caught before the call returns. Measured code.
 #[inline(never)]
-fn send(loops: u32, signal: &OwnSignal<HangupSignal>) {
+fn send_to_self(loops: u32, signal: &OwnSignal<HangupSignal>) {
     for _ in 0..loops {
-        // What is not caught is missed at the end.
+        // The count at the end shows a signal that was not caught.
         let _ = signal.send();
     }
 }
 
-/// How many of so many signals this process has not caught yet.
-fn left_of(loops: u32) -> i64 {
+/// Returns how many of `loops` signals this process has not caught; negative if it caught more.
+fn not_caught(loops: u32) -> i64 {
     i64::from(loops) - caught() as i64
 }
 
-/// `twosig [loops]`: a signal that goes to and fro between two processes.
+/// Runs `twosig [loops]`: a signal that goes to and fro between two processes.
 ///
 /// The original tests its counter and then pauses: a signal between the two is lost for ever, and
-/// one too many takes the counter past the zero that it waits for. Here signals come in within the
-/// wait alone, and each process sends as many as the other one catches.
-pub(crate) fn twosig(call: &Call) -> Ended {
-    let [loops] = call.counts("[loops]", [(2_000, u32::MAX)])?;
-    let before = used();
+/// one too many takes the counter past the zero that it waits for. Here signals arrive only within the
+/// wait, and each process sends as many as the other one catches.
+pub(crate) fn twosig(call: &ProgramCall) -> ProgramResult {
+    let [loops] = call.counts("[loops]", [CountRange { default: 2_000, max: u32::MAX }])?;
+    let before = cpu_times();
     let pause = watch_members().and_then(|()| PeerSignal::<HangupSignal>::new());
     let pause = pause.map_err(failed("sigaction", 1))?;
     let first = getpid().as_raw_pid();
@@ -77,76 +77,76 @@ pub(crate) fn twosig(call: &Call) -> Ended {
         }
         ForkSide::Parent(pid) => pid.as_raw_pid(),
     };
-    // The first signal starts it, and the last that is caught here is not answered.
+    // The first signal starts the exchange, and the last that is caught here is not answered.
     if pause.exchange(second, loops).is_err() {
-        // It should have ended; if it has not, it must not be waited for.
+        // The other process should have ended; if it has not, waiting for it would hang.
         send_signal(second, Signal::KILL.as_raw());
     }
     let status = wait_for(second).map_err(failed("wait4", 1))?.status;
-    let left = left_of(loops);
+    let left = not_caught(loops);
     if (left, status) == (0, 0) {
         return display(call, "two process catch-signal-kill loop", loops, since(before));
     }
-    let how = end_in_words(status);
+    let how = describe_status(status);
     Err(call.fail(&format!("the other process {how} with {left} of {loops} loops left"), 1))
 }
 
-/// The tick samples user and system time, at the slowest every 10 ms: shares of less than this are
-/// hardly more than chance.
-const ENOUGH_NS: u64 = 1_000_000_000;
+/// Limits how short a total may be without a note: the tick samples user and system time, at the
+/// slowest every 10 ms, so that shares of a shorter one are hardly more than chance.
+const MIN_SAMPLED_NS: u64 = 1_000_000_000;
 
-/// CPU time in nanoseconds: system and user, and of the children that were waited for system and
-/// user.
-type Used = [u64; 4];
+/// CPU time in nanoseconds: system and user of this process, system and user of the children that it
+/// waited for.
+type CpuTimes = [u64; 4];
 
-fn used() -> Used {
+fn cpu_times() -> CpuTimes {
     let (own, children) = (usage(UsageScope::Own), usage(UsageScope::Children));
     [own.system_ns(), own.user_ns(), children.system_ns(), children.user_ns()]
 }
 
-/// From `before` until now: the start of the program is no loop.
-fn since(before: Used) -> Used {
-    let now = used();
+/// Returns the CPU time since `before`: the start of the program is not part of the loops.
+fn since(before: CpuTimes) -> CpuTimes {
+    let now = cpu_times();
     std::array::from_fn(|index| now[index].saturating_sub(before[index]))
 }
 
 /// Prints the two lines (display of the appendix) for `loops` loops.
-fn display(call: &Call, message: &str, loops: u32, used: Used) -> Ended {
+fn display(call: &ProgramCall, message: &str, loops: u32, used: CpuTimes) -> ProgramResult {
     let text = lines(message, loops, used).ok_or_else(|| {
-        let more = format!("no CPU time was counted in {loops} loops: it takes more of them");
-        call.fail(&more, 1)
+        let why = format!("no CPU time was counted in {loops} loops: it takes more of them");
+        call.fail(&why, 1)
     })?;
     let printed = print(&text)?;
     let total_ns: u64 = used.iter().sum();
-    if total_ns < ENOUGH_NS {
-        let more = u128::from(loops) * u128::from(ENOUGH_NS) / u128::from(total_ns);
-        say(&format!(
+    if total_ns < MIN_SAMPLED_NS {
+        let enough_loops = u128::from(loops) * u128::from(MIN_SAMPLED_NS) / u128::from(total_ns);
+        print_error(&format!(
             "note: on most kernels the timer tick samples what is system and what is user time; \
              {:.1} ms hold few ticks (`{} {}` takes some 1 s)",
             total_ns as f64 / 1e6,
             call.name,
-            two_digits(more)
+            round_up(enough_loops)
         ));
     }
     Ok(printed)
 }
 
-/// `None` where nothing was used: shares of nothing do not exist.
-fn lines(message: &str, loops: u32, used: Used) -> Option<String> {
+/// Formats the two lines. `None` if no time was used: there are no shares of nothing.
+fn lines(message: &str, loops: u32, used: CpuTimes) -> Option<String> {
     let total_ns: u64 = used.iter().sum();
-    let [system, user, child_system, child_user] =
-        used.map(|ns| (ns * 100).checked_div(total_ns).unwrap_or(0));
+    if total_ns == 0 {
+        return None;
+    }
+    let [system, user, child_system, child_user] = used.map(|ns| ns * 100 / total_ns);
     let ms = total_ns as f64 / f64::from(loops) / 1e6;
-    (total_ns > 0).then(|| {
-        format!(
-            "{message}: {ms:.6} ms per loop.\n System {system}%, user {user}%, child sys \
-             {child_system}%, child user {child_user}%\n"
-        )
-    })
+    Some(format!(
+        "{message}: {ms:.6} ms per loop.\n System {system}%, user {user}%, child sys \
+         {child_system}%, child user {child_user}%\n"
+    ))
 }
 
-/// Rounded up to two digits.
-fn two_digits(number: u128) -> u128 {
+/// Rounds a number up to two digits and zeros.
+fn round_up(number: u128) -> u128 {
     let step = 10_u128.pow(number.checked_ilog10().unwrap_or(0).saturating_sub(1));
     number.div_ceil(step) * step
 }
@@ -180,6 +180,6 @@ mod tests {
 
     #[test]
     fn loops_to_type_are_round() {
-        assert_eq!((two_digits(0), two_digits(7), two_digits(6_993_007)), (0, 7, 7_000_000));
+        assert_eq!((round_up(0), round_up(7), round_up(6_993_007)), (0, 7, 7_000_000));
     }
 }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
-use rundata::experiment::{Experiment, Takes};
+use rundata::experiment::{Experiment, CaseKinds};
 use analysis::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
 use rundata::run::Run;
 use analysis::subject::Subject;
@@ -15,13 +15,13 @@ fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
 fuzz_target!(|data: &[u8]| {
     let Ok(run) = Run::parse(&String::from_utf8_lossy(data)) else { return };
     let experiment = run.header.plan.experiment;
-    let told = match experiment.takes() {
-        Takes::Both if experiment == Experiment::Explain => {
+    let told = match experiment.case_kinds() {
+        CaseKinds::Both if experiment == Experiment::Explain => {
             serde_json::to_string(&ExplainRecord::of(&run))
         }
-        Takes::Rings => serde_json::to_string(&RingRecord::of(&run)),
-        Takes::Trials => serde_json::to_string(&TrialRecord::of(&run)),
-        Takes::Both => serde_json::to_string(&ResponseRecord::of(&run)),
+        CaseKinds::Rings => serde_json::to_string(&RingRecord::of(&run)),
+        CaseKinds::Trials => serde_json::to_string(&TrialRecord::of(&run)),
+        CaseKinds::Both => serde_json::to_string(&ResponseRecord::of(&run)),
     };
     told.expect("a record can be told");
     let _ = Subject::of_run(&run);

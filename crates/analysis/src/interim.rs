@@ -16,7 +16,7 @@ use std::mem::{Discriminant, discriminant};
 use std::ops::Range;
 
 use rundata::case::Sample;
-use rundata::experiment::Takes;
+use rundata::experiment::CaseKinds;
 use rundata::plan::{FEWEST_ROUNDS, Plan};
 use rundata::ring::{self, Policy};
 use rundata::run::Failure;
@@ -116,7 +116,7 @@ pub fn cases_without_full_speed(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
 /// Returns the number of the same ring under SCHED_FIFO, which a plan has where the CPU was busy.
 fn fifo_twin(plan: &Plan, case: usize) -> Option<usize> {
     let normal = plan.ring(case).filter(|ring| ring.policy == Policy::Other)?;
-    let twin = ring::Case { policy: Policy::Fifo, ..normal.clone() };
+    let twin = ring::RingCase { policy: Policy::Fifo, ..normal.clone() };
     plan.find_ring(|ring| *ring == twin)
 }
 
@@ -264,7 +264,7 @@ fn case_groups(plan: &Plan) -> Vec<CaseGroup> {
             match of_experiment.iter_mut().find(|group| group.kind == kind) {
                 Some(group) => group.cases.push(case),
                 None => {
-                    let is_detail = kind.is_none() && experiment.takes() == Takes::Both;
+                    let is_detail = kind.is_none() && experiment.case_kinds() == CaseKinds::Both;
                     let max_share = if is_detail { MAX_DETAILS_SHARE } else { MAX_SHARE };
                     of_experiment.push(CaseGroup { cases: vec![case], kind, max_share });
                 }
@@ -291,18 +291,21 @@ mod tests {
         let mut run =
             Run::parse(include_str!("../../rundata/tests/fixtures/run-v1.jsonl")).unwrap();
         let cases = run.header.plan.cases.len();
-        let mut rings: Vec<ring::Sample> = rundata::case::rings(&run.samples).cloned().collect();
-        let again =
-            |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
+        let mut rings: Vec<ring::RingSample> =
+            rundata::case::rings(&run.samples).cloned().collect();
+        let again = |sample: &ring::RingSample| ring::RingSample {
+            round: sample.round + 6,
+            ..sample.clone()
+        };
         rings.extend(rings.iter().map(again).collect::<Vec<_>>());
-        let slices = |sample: &ring::Sample, is_clean: bool| {
-            Sample::Ring(cut(sample.clone(), sample.laps.min(10), |_| is_clean))
+        let slices = |sample: &ring::RingSample, is_clean: bool| {
+            Sample::from(cut(sample.clone(), sample.laps.min(10), |_| is_clean))
         };
         let normal = rings.iter().map(|sample| slices(sample, false));
         let fifo = rings.iter().map(|sample| slices(sample, true));
         let fifo = fifo.map(|sample| {
             let case = sample.case() + cases;
-            sample.of_case(case)
+            sample.with_case(case)
         });
         run.samples = normal.chain(fifo).collect();
         let mut twins = run.header.plan.cases.clone();
@@ -333,14 +336,14 @@ mod tests {
 
     /// Rings of one, two and four; two working sets, which take long; two loops.
     fn whole() -> Plan {
-        let ring = |members| ring::Case::of_processes(members, cpu(1));
+        let ring = |members| ring::RingCase::of_processes(members, cpu(1));
         let with_work = |bytes| {
             let work = ring::Work::new(bytes, 64, ring::Op::Read).ok();
-            Case::Ring(ring::Case { work, ..ring(2) })
+            Case::Ring(ring::RingCase { work, ..ring(2) })
         };
         let calls = |call: &str| {
             let trial = Trial::Loop { call: call.to_string() };
-            Case::Trial(trial::Case { trial, cpu: 1, policy: ring::Policy::Other })
+            Case::Trial(trial::TrialCase { trial, cpu: 1, policy: ring::Policy::Other })
         };
         let plans = vec![
             Plan::of(Experiment::Ring, [ring(1), ring(2), ring(4)]),
@@ -372,7 +375,7 @@ mod tests {
     fn an_experiment_that_cannot_be_measured_does_not_decide_the_precision() {
         let text = include_str!("../../rundata/tests/fixtures/run-v1.jsonl");
         let run = rundata::run::Run::parse(text).expect("a run");
-        let sets = Plan::of(Experiment::Cost, [ring::Case::of_processes(2, cpu(1))]);
+        let sets = Plan::of(Experiment::Cost, [ring::RingCase::of_processes(2, cpu(1))]);
         let (seed, stopping) = (run.header.plan.seed, run.header.plan.stopping.clone());
         let rings = run.header.plan.clone();
         let own = worst_precision(&rings, &run.samples, &run.failures);

@@ -1,7 +1,7 @@
 //! The noise of the machine: whether it was quiet enough for the estimates to be of use.
 
-use rundata::experiment::{Takes, named};
-use rundata::ring::{Case, Disturbance, Halt, Sample};
+use rundata::experiment::{CaseKinds, named};
+use rundata::ring::{Disturbance, Halt, RingCase, RingSample};
 use rundata::trial::Trial;
 use rundata::trial::interference::Environment;
 use rundata::words;
@@ -155,10 +155,10 @@ fn spread(figures: &[f64]) -> Option<f64> {
 
 /// Returns the verdict on the noise of a run, by its rings and its trials as far as it has them.
 pub fn judge(table: &Table) -> NoiseVerdict {
-    match table.plan.experiment.takes() {
-        Takes::Rings => judge_rings(table),
-        Takes::Trials => judge_trials(table),
-        Takes::Both => {
+    match table.plan.experiment.case_kinds() {
+        CaseKinds::Rings => judge_rings(table),
+        CaseKinds::Trials => judge_trials(table),
+        CaseKinds::Both => {
             let mut groups = Vec::new();
             if table.plan.rings().next().is_some() {
                 groups.push(("rings", judge_rings(table)));
@@ -222,7 +222,7 @@ fn judge_rings(table: &Table) -> NoiseVerdict {
         }
         halted = halted.max(judge_halts(table.samples(number), case));
         samples += total;
-        let by_round = table.as_found_by_round(number, Sample::ns_per_hop);
+        let by_round = table.as_found_by_round(number, RingSample::ns_per_hop);
         spreads.extend(spread(&by_round.into_values().collect::<Vec<f64>>()));
         if let Some(slices) = table.slices(number) {
             counts = counts.plus(slices.clean_counts());
@@ -271,7 +271,7 @@ fn sharing_in_words(levels: &SpeedLevels) -> Vec<String> {
 
 /// Judges the samples of a case that stood still: by their share, and by their share of the time,
 /// which is in the mean. The quanta between slices do not see them.
-fn judge_halts<'a>(samples: impl Iterator<Item = &'a Sample>, case: &Case) -> NoiseLevel {
+fn judge_halts<'a>(samples: impl Iterator<Item = &'a RingSample>, case: &RingCase) -> NoiseLevel {
     let (mut total, mut halted, mut elapsed_ns, mut halted_ns) = (0.0, 0.0, 0.0, 0.0);
     for sample in samples {
         total += 1.0;
@@ -289,7 +289,7 @@ fn judge_halts<'a>(samples: impl Iterator<Item = &'a Sample>, case: &Case) -> No
     }
 }
 
-fn longest_halt_ns(sample: &Sample, case: &Case) -> Option<f64> {
+fn longest_halt_ns(sample: &RingSample, case: &RingCase) -> Option<f64> {
     let mut longest_ns: Option<f64> = None;
     for disturbance in sample.disturbances(case) {
         if let Disturbance::Halt(_, ns) = disturbance {
@@ -483,10 +483,10 @@ mod tests {
     use rundata::plan::Plan;
     use rundata::ring::{Counters, Halts, Kind, Policy};
 
-    fn case(members: u32) -> Case {
+    fn case(members: u32) -> RingCase {
         let placement = Placement::Same { cpu: 1 };
         let (kind, policy) = (Kind::Process, Policy::Other);
-        Case {
+        RingCase {
             members,
             kind,
             link: "pipe".into(),
@@ -499,7 +499,7 @@ mod tests {
         }
     }
 
-    fn plan(cases: &[Case]) -> Plan {
+    fn plan(cases: &[RingCase]) -> Plan {
         Plan { seed: 1, ..Plan::of(Experiment::Ring, cases.iter().cloned()) }
     }
 
@@ -525,7 +525,7 @@ mod tests {
     /// Ten rounds in slices, of which the first `clean` of every ten are.
     fn sliced(clean: u64) -> NoiseVerdict {
         let plan = plan(&[case(1), case(2)]);
-        let sample = |case: usize, round: u32| Sample {
+        let sample = |case: usize, round: u32| RingSample {
             case,
             round,
             laps: 1000,
@@ -533,10 +533,10 @@ mod tests {
             elapsed_ns: 10_000_000,
             counters: Counters { cpu_ns: 10_200_000, ..Counters::default() },
             steal_ns: Some(0),
-            ..Sample::default()
+            ..RingSample::default()
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
-        let samples: Vec<Sample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
+        let samples: Vec<RingSample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
         judge(&Table::of(&plan, &samples, []))
     }
 
@@ -552,16 +552,16 @@ mod tests {
         // The known level of an unshared core, which this run hardly saw.
         let mut plan = plan(&[case(1)]);
         plan.reference.unshared_ratio = Some(0.7);
-        let one = |round| Sample {
+        let one = |round| RingSample {
             case: 0,
             round,
             laps: 1000,
             hops: 1000,
             elapsed_ns: 10_000_000,
             counters: Counters::default(),
-            ..Sample::default()
+            ..RingSample::default()
         };
-        let samples: Vec<Sample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
+        let samples: Vec<RingSample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
         let unusable = judge(&Table::of(&plan, &samples, []));
         assert_eq!((unusable.level, unusable.clean_share), (NoiseLevel::Unusable, Some(0.0)));
     }
@@ -573,7 +573,7 @@ mod tests {
         let sample = |case: usize, round: u32| {
             let elapsed_ns = if round >= slow { 1_000_000 * factor } else { 1_000_000 };
             let cpu_ns = if case == 0 && round < busy { elapsed_ns / 2 } else { elapsed_ns };
-            Sample {
+            RingSample {
                 case,
                 round,
                 laps: 1000,
@@ -581,10 +581,10 @@ mod tests {
                 elapsed_ns,
                 counters: Counters { cpu_ns, ..Counters::default() },
                 steal_ns: Some(0),
-                ..Sample::default()
+                ..RingSample::default()
             }
         };
-        let samples: Vec<Sample> =
+        let samples: Vec<RingSample> =
             (0..10).flat_map(|round| [sample(0, round), sample(1, round)]).collect();
         judge(&Table::of(&plan, &samples, []))
     }
@@ -606,14 +606,14 @@ mod tests {
         placement: Placement,
         halts: Option<Halts>,
     ) -> NoiseVerdict {
-        let plan = plan(&[Case { placement, ..case(2) }]);
+        let plan = plan(&[RingCase { placement, ..case(2) }]);
         let sample = |round| {
             let stood_ns = if round < rounds { stood_ns } else { 0 };
             let halts = halts.filter(|_| stood_ns > 0);
             let run_delay_ns = Some(1_000_000);
             let counters =
                 Counters { cpu_ns: 10_200_000, run_delay_ns, halts, ..Counters::default() };
-            let sample = Sample {
+            let sample = RingSample {
                 case: 0,
                 round,
                 laps: 1000,
@@ -621,14 +621,14 @@ mod tests {
                 elapsed_ns: 10_000_000,
                 counters,
                 steal_ns: Some(0),
-                ..Sample::default()
+                ..RingSample::default()
             };
             let mut sample = cut(sample, 20, |_| true);
             sample.elapsed_ns += stood_ns;
             sample.slices.iter_mut().for_each(|slices| slices.elapsed_ns[3] += stood_ns);
             sample
         };
-        judge(&Table::of(&plan, &(0..10).map(sample).collect::<Vec<Sample>>(), []))
+        judge(&Table::of(&plan, &(0..10).map(sample).collect::<Vec<RingSample>>(), []))
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub fn split(plan: &Plan, samples: &[Sample]) -> Vec<(Plan, Vec<Sample>)> {
     }
     for sample in samples {
         if let Some((part, case)) = plan.place_of(sample.case()) {
-            parts[part].1.push(sample.clone().of_case(case));
+            parts[part].1.push(sample.clone().with_case(case));
         }
     }
     parts

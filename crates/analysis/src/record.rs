@@ -1,9 +1,9 @@
 //! What a run says, whatever was measured: its cases, what the experiment is about, the verdicts.
 
-use rundata::case::Either;
+use rundata::case::Case;
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
-use rundata::ring::Case;
+use rundata::ring::RingCase;
 use rundata::run::{End, Header, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::estimate::widest;
 use crate::explain;
 use crate::findings::{self, ExperimentFindings};
 use crate::noise::{self, NoiseVerdict};
-use crate::response;
+use crate::response::{self, ResponseSummary};
 use crate::scaling;
 use crate::speed::SpeedLevel;
 use crate::summary::{CaseSummary, summaries_at_clocks, widths, worst_precision};
@@ -95,9 +95,9 @@ pub type RingRecord = Record<CaseSummary, RingFindings>;
 /// Of `clock` and `classic experiment interference`.
 pub type TrialRecord = Record<findings::TrialSummary, TrialFindings>;
 /// Of `response`.
-pub type ResponseRecord = Record<response::ResponseSummary, response::ResponseFindings>;
+pub type ResponseRecord = Record<ResponseSummary, response::ResponseFindings>;
 /// Of `explain`.
-pub type ExplainRecord = Record<response::ResponseSummary, ExplainFindings>;
+pub type ExplainRecord = Record<ResponseSummary, ExplainFindings>;
 
 impl<Case, Found> Record<Case, Found> {
     fn new(
@@ -185,11 +185,11 @@ impl ResponseRecord {
 }
 
 /// The summaries of rings and trials in the order of the plan.
-fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<response::ResponseSummary> {
+fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<ResponseSummary> {
     let (mut rings, mut trials) = (rings.into_iter(), findings::summaries(run, table).into_iter());
     let cases = table.plan.cases.iter().filter_map(|case| match case {
-        Either::Ring(_) => rings.next().map(Either::Ring),
-        Either::Trial(_) => trials.next().map(Either::Trial),
+        Case::Ring(_) => rings.next().map(ResponseSummary::Ring),
+        Case::Trial(_) => trials.next().map(ResponseSummary::Trial),
     });
     cases.collect()
 }
@@ -220,9 +220,10 @@ fn speeds(table: &Table, target: &str) -> Vec<CpuSpeed> {
 /// Laws for the cases that differ in nothing but their size; of solo rings and of what does not
 /// switch there is none.
 fn series(cases: &[CaseSummary]) -> Vec<Series> {
-    let key =
-        |of: &CaseSummary| (!of.does_not_switch).then(|| Case { members: 1, ..of.case.clone() });
-    let law_of = |(_, mut indices): (Case, Vec<usize>)| {
+    let key = |of: &CaseSummary| {
+        (!of.does_not_switch).then(|| RingCase { members: 1, ..of.case.clone() })
+    };
+    let law_of = |(_, mut indices): (RingCase, Vec<usize>)| {
         indices.sort_by_key(|index| cases[*index].case.members);
         let points: Vec<CurvePoint> =
             indices.iter().filter_map(|index| cases[*index].point()).collect();

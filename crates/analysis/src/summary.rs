@@ -1,7 +1,7 @@
 //! What was found of each ring of a run: its estimates, sums and counts.
 
 use rundata::bounds;
-use rundata::ring::{Case, Event, Sample};
+use rundata::ring::{Event, RingCase, RingSample};
 use rundata::run::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,7 @@ pub enum NoCost {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
     /// The case.
-    pub case: Case,
+    pub case: RingCase,
     /// Rounds in which it was measured.
     pub rounds: u32,
     /// Samples taken.
@@ -245,7 +245,7 @@ pub fn summaries(table: &Table, failures: &[Failure]) -> Vec<CaseSummary> {
     let mut all: Vec<CaseSummary> = table.plan.rings().map(summary).collect();
     for index in 0..all.len() {
         let members = all[index].case.members;
-        let two = Case { members: 2, ..all[index].case.clone() };
+        let two = RingCase { members: 2, ..all[index].case.clone() };
         let two = all.iter().find(|summary| summary.case == two).filter(|_| members > 1);
         all[index].projected_cpu_ns_per_lap = two
             .and_then(|two| two.totals)
@@ -268,12 +268,12 @@ pub(crate) fn summaries_at_clocks(
     all
 }
 
-fn summarise(table: &Table, failures: &[Failure], index: usize, case: &Case) -> CaseSummary {
+fn summarise(table: &Table, failures: &[Failure], index: usize, case: &RingCase) -> CaseSummary {
     let plan = table.plan;
-    let samples: Vec<&Sample> = table.samples(index).collect();
+    let samples: Vec<&RingSample> = table.samples(index).collect();
     // Every estimate has a random stream of its own, fixed by the plan's seed.
     let stream = |estimate: u64| 1 + 4 * table.rank(index) + estimate;
-    let counted = table.middle_by_round(index, Sample::switches_per_hop);
+    let counted = table.middle_by_round(index, RingSample::switches_per_hop);
     let switches_per_hop = table.over_rounds(&counted, stream(1));
     let several = switches_per_hop.filter(|_| case.members > 1).map(|estimate| estimate.value);
     let does_not_switch = several.is_some_and(|per_hop| per_hop < HARDLY_SWITCHES_PER_HOP);
@@ -293,11 +293,11 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &Case) -> 
         totals: totals(&samples),
         projected_cpu_ns_per_lap: None,
         ns_per_hop: table.hop(index, stream(0)),
-        contended_ns_per_hop: judged_middle(table.as_found_by_round(index, Sample::ns_per_hop)),
+        contended_ns_per_hop: judged_middle(table.as_found_by_round(index, RingSample::ns_per_hop)),
         switches_per_hop,
         ns_per_switch_above_solo: switching.and_then(|()| table.above_solo(index, stream(2))),
         contended_ns_per_switch_above_solo: switching
-            .map(|()| table.above_solo_of_all(index, Sample::ns_per_hop))
+            .map(|()| table.above_solo_of_all(index, RingSample::ns_per_hop))
             .and_then(judged_middle),
         cpu_ns_per_switch_above_solo: switching
             .map(|()| table.cpu_above_solo_by_round(index))
@@ -337,19 +337,19 @@ pub(crate) fn failure_of(failures: &[Failure], case: usize) -> Option<String> {
     failures.iter().rev().find(|failure| failure.case == case).map(|f| f.message.clone())
 }
 
-fn huge_page_share(case: &Case, samples: &[&Sample]) -> Option<f64> {
+fn huge_page_share(case: &RingCase, samples: &[&RingSample]) -> Option<f64> {
     let work = case.work.filter(|work| work.huge_pages)?;
     let needed = work.bytes.saturating_mul(u64::from(case.members));
     let given = samples.iter().filter_map(|sample| Some(sample.huge_page_bytes? >= needed));
     mean(&given.map(|given| f64::from(u8::from(given))).collect::<Vec<f64>>())
 }
 
-fn totals(samples: &[&Sample]) -> Option<Totals> {
+fn totals(samples: &[&RingSample]) -> Option<Totals> {
     if samples.is_empty() {
         return None;
     }
-    let sum = |of: fn(&Sample) -> u64| bounds::sum(samples.iter().map(|sample| of(sample)));
-    let cpu_ns: u64 = sum(Sample::cpu_ns);
+    let sum = |of: fn(&RingSample) -> u64| bounds::sum(samples.iter().map(|sample| of(sample)));
+    let cpu_ns: u64 = sum(RingSample::cpu_ns);
     // The split of the samples that have one stands for all. So few ticks that the quanta's share
     // of them is more than all that were seen in user mode are no user time.
     let splits = || samples.iter().filter_map(|sample| sample.user_system_ns());

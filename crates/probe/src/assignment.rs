@@ -123,7 +123,7 @@ impl Assignment {
         match &self.case {
             Case::Ring(case) => {
                 let assignment = self.ring_assignment(case);
-                ring::run(&assignment, &mut |sample| sink(Sample::Ring(sample))).map_err(|error| {
+                ring::run(&assignment, &mut |sample| sink(Sample::from(sample))).map_err(|error| {
                     CaseFailure { message: error.to_string(), exhausted: error.is_exhaustion() }
                 })
             }
@@ -180,7 +180,7 @@ impl Assignment {
     }
 
     /// Builds the work order of the case's ring.
-    fn ring_assignment(&self, case: &rundata::ring::Case) -> ring::Assignment {
+    fn ring_assignment(&self, case: &rundata::ring::RingCase) -> ring::Assignment {
         ring::Assignment {
             case_number: self.case_number,
             case: case.clone(),

@@ -1,91 +1,82 @@
-//! One point of a plan's grid and what a worker gives for it in one round: each is of a ring or of
-//! a trial.
+//! One point of a plan's grid, and what one measurement of it gave: each is of a ring or of a trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::experiment::Takes;
-use crate::{ring, trial};
-
-/// Something of a ring or of a trial.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-#[schemars(rename = "{R}_or_{T}")]
-pub enum Either<R, T> {
-    /// Of a ring: members that pass a token round.
-    Ring(R),
-    /// Of a trial: something that is done many times, of which each outcome is kept.
-    Trial(T),
-}
+use crate::experiment::CaseKinds;
+use crate::ring::{RingCase, RingSample};
+use crate::trial::{TrialCase, TrialSample};
 
 /// One point of the grid.
-pub type Case = Either<ring::Case, trial::Case>;
-/// What one measurement gave: a timed batch of a ring's laps, or all trials of one case in one
-/// round.
-pub type Sample = Either<ring::Sample, trial::Sample>;
-
-/// A value in a run file. Where the experiment has cases of one kind it is a ring's or a trial's
-/// and stands bare; where it has both it stands under the name of its kind.
-#[derive(Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum Stored<Ring, Trial, Named> {
-    /// Of a ring.
-    Ring(Ring),
-    /// Of a trial.
-    Trial(Trial),
-    /// Of either, under its name.
-    Named(Named),
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Case {
+    /// Members that pass a token round.
+    Ring(RingCase),
+    /// Something that is done many times, of which each outcome is kept.
+    Trial(TrialCase),
 }
 
-impl<R, T> Either<R, T> {
-    /// The ring's, if it is one.
-    pub fn ring(&self) -> Option<&R> {
+/// One measurement of a case in one round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sample {
+    /// A timed batch of laps.
+    Ring(Box<RingSample>),
+    /// All trials of the round.
+    Trial(TrialSample),
+}
+
+impl From<RingCase> for Case {
+    fn from(case: RingCase) -> Self {
+        Self::Ring(case)
+    }
+}
+
+impl From<TrialCase> for Case {
+    fn from(case: TrialCase) -> Self {
+        Self::Trial(case)
+    }
+}
+
+impl From<RingSample> for Sample {
+    fn from(sample: RingSample) -> Self {
+        Self::Ring(Box::new(sample))
+    }
+}
+
+impl From<TrialSample> for Sample {
+    fn from(sample: TrialSample) -> Self {
+        Self::Trial(sample)
+    }
+}
+
+impl Case {
+    /// Returns the ring; `None` for a trial.
+    pub fn ring(&self) -> Option<&RingCase> {
         match self {
             Self::Ring(ring) => Some(ring),
             Self::Trial(_) => None,
         }
     }
 
-    /// The ring's, if it is one.
-    pub fn ring_mut(&mut self) -> Option<&mut R> {
+    /// Returns the ring to change it; `None` for a trial.
+    pub fn ring_mut(&mut self) -> Option<&mut RingCase> {
         match self {
             Self::Ring(ring) => Some(ring),
             Self::Trial(_) => None,
         }
     }
 
-    /// The trial's, if it is one.
-    pub fn trial(&self) -> Option<&T> {
+    /// Returns the trial; `None` for a ring.
+    pub fn trial(&self) -> Option<&TrialCase> {
         match self {
             Self::Ring(_) => None,
             Self::Trial(trial) => Some(trial),
         }
     }
 
-    /// As it is stored in a run of an experiment that takes such cases.
-    pub fn stored(&self, takes: Takes) -> Stored<&R, &T, &Self> {
-        match self {
-            _ if takes == Takes::Both => Stored::Named(self),
-            Self::Ring(ring) => Stored::Ring(ring),
-            Self::Trial(trial) => Stored::Trial(trial),
-        }
-    }
-}
-
-impl From<ring::Case> for Case {
-    fn from(case: ring::Case) -> Self {
-        Self::Ring(case)
-    }
-}
-
-impl From<trial::Case> for Case {
-    fn from(case: trial::Case) -> Self {
-        Self::Trial(case)
-    }
-}
-
-impl Case {
-    /// In a few words, for progress and failures: `ring of 64`.
+    /// Describes the case in a few words, for progress and failures: `ring of 64`.
     pub fn title(&self) -> String {
         match self {
             Self::Ring(case) => case.title(),
@@ -93,7 +84,7 @@ impl Case {
         }
     }
 
-    /// The CPUs that are measured on, sorted, each once.
+    /// Returns the CPUs that are measured on, sorted, each once.
     pub fn cpus(&self) -> Vec<u32> {
         match self {
             Self::Ring(case) => case.placement.cpus(),
@@ -101,25 +92,28 @@ impl Case {
         }
     }
 
-    /// Whether an experiment that takes such cases may have it.
-    pub fn is_taken(&self, takes: Takes) -> bool {
-        match takes {
-            Takes::Rings => self.ring().is_some(),
-            Takes::Trials => self.trial().is_some(),
-            Takes::Both => true,
+    /// Returns whether an experiment with cases of these kinds may have this one.
+    pub fn is_one_of(&self, kinds: CaseKinds) -> bool {
+        match kinds {
+            CaseKinds::Rings => self.ring().is_some(),
+            CaseKinds::Trials => self.trial().is_some(),
+            CaseKinds::Both => true,
         }
     }
 
-    /// Whether two cases are compared with each other more closely than with the rest of their
-    /// plan: such are measured one after the other in every round. All trials of a plan are.
+    /// Returns whether two cases are compared with each other more closely than with the rest of
+    /// their plan: these are measured one after the other in every round. All trials of a plan
+    /// belong together.
     pub fn belongs_to(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Ring(one), Self::Ring(other)) => one.belongs_to(other),
-            (one, other) => one.ring().is_none() && other.ring().is_none(),
+            (Self::Ring(ring), Self::Ring(other)) => ring.belongs_to(other),
+            (Self::Trial(_), Self::Trial(_)) => true,
+            (Self::Ring(_), Self::Trial(_)) | (Self::Trial(_), Self::Ring(_)) => false,
         }
     }
 
-    /// Whether it needs at least as much of the machine as `failed`, on which it ran out.
+    /// Returns whether the case needs at least as much of the machine as `failed`, on which the
+    /// machine ran out.
     pub fn needs_as_much(&self, failed: &Self) -> bool {
         match (self, failed) {
             (Self::Ring(case), Self::Ring(failed)) => case.needs_as_much(failed),
@@ -129,7 +123,31 @@ impl Case {
 }
 
 impl Sample {
-    /// Number of its case in the plan.
+    /// Returns the sample of a ring; `None` for one of a trial.
+    pub fn ring(&self) -> Option<&RingSample> {
+        match self {
+            Self::Ring(sample) => Some(sample),
+            Self::Trial(_) => None,
+        }
+    }
+
+    /// Returns the sample of a ring to change it; `None` for one of a trial.
+    pub fn ring_mut(&mut self) -> Option<&mut RingSample> {
+        match self {
+            Self::Ring(sample) => Some(sample),
+            Self::Trial(_) => None,
+        }
+    }
+
+    /// Returns the sample of a trial; `None` for one of a ring.
+    pub fn trial(&self) -> Option<&TrialSample> {
+        match self {
+            Self::Ring(_) => None,
+            Self::Trial(sample) => Some(sample),
+        }
+    }
+
+    /// Returns the number of the case in the plan.
     pub fn case(&self) -> usize {
         match self {
             Self::Ring(sample) => sample.case,
@@ -137,7 +155,7 @@ impl Sample {
         }
     }
 
-    /// Its round, from 0.
+    /// Returns the round, from 0.
     pub fn round(&self) -> u32 {
         match self {
             Self::Ring(sample) => sample.round,
@@ -145,21 +163,21 @@ impl Sample {
         }
     }
 
-    /// The same sample as one of another case.
-    pub fn of_case(self, case: usize) -> Self {
+    /// Moves the sample to another case number.
+    pub fn with_case(self, case: usize) -> Self {
         match self {
-            Self::Ring(sample) => Self::Ring(ring::Sample { case, ..sample }),
-            Self::Trial(sample) => Self::Trial(trial::Sample { case, ..sample }),
+            Self::Ring(sample) => Self::Ring(Box::new(RingSample { case, ..*sample })),
+            Self::Trial(sample) => Self::Trial(TrialSample { case, ..sample }),
         }
     }
 }
 
-/// The samples of rings among them.
-pub fn rings(samples: &[Sample]) -> impl Iterator<Item = &ring::Sample> + Clone {
+/// Returns the samples of rings.
+pub fn rings(samples: &[Sample]) -> impl Iterator<Item = &RingSample> + Clone {
     samples.iter().filter_map(Sample::ring)
 }
 
-/// The samples of trials among them.
-pub fn trials(samples: &[Sample]) -> impl Iterator<Item = &trial::Sample> + Clone {
+/// Returns the samples of trials.
+pub fn trials(samples: &[Sample]) -> impl Iterator<Item = &TrialSample> + Clone {
     samples.iter().filter_map(Sample::trial)
 }

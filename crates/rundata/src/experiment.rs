@@ -84,7 +84,7 @@ named!(Experiment, "known experiment", Ring => "ring", Cost => "cost",
 
 /// Which cases an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
+pub enum CaseKinds {
     /// Rings only.
     Rings,
     /// Trials only.
@@ -95,16 +95,16 @@ pub enum Takes {
 
 impl Experiment {
     /// Which cases it has.
-    pub fn takes(self) -> Takes {
+    pub fn case_kinds(self) -> CaseKinds {
         match self {
-            Self::Ring | Self::Cost => Takes::Rings,
-            Self::Response | Self::Explain | Self::Measure => Takes::Both,
+            Self::Ring | Self::Cost => CaseKinds::Rings,
+            Self::Response | Self::Explain | Self::Measure => CaseKinds::Both,
             Self::Interference
             | Self::ClockOverhead
             | Self::ClockPrimes
             | Self::ClockMalloc
             | Self::ClockSampling
-            | Self::Sensitivity => Takes::Trials,
+            | Self::Sensitivity => CaseKinds::Trials,
         }
     }
 }

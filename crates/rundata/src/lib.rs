@@ -15,5 +15,7 @@ pub mod reading;
 pub mod reference;
 pub mod ring;
 pub mod run;
+pub mod stored;
 pub mod trial;
+mod upgrade;
 pub mod words;

@@ -7,14 +7,14 @@ use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
-use serde_json::{Value, from_value};
+use serde::{Deserialize, Serialize};
 use stats::Elasticity;
 
 use crate::bounds::{known_within, within};
-use crate::case::{Case, Stored};
-use crate::experiment::{Experiment, Takes};
+use crate::case::Case;
+use crate::experiment::Experiment;
 use crate::ring::{self, State};
+use crate::stored::{StoredBatching, StoredCase};
 use crate::trial;
 
 /// Rounds before an interval is given of what no reference quanta judge.
@@ -74,9 +74,9 @@ impl Stopping {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Batching {
     /// Of rings.
-    pub ring: ring::Batching,
+    pub ring: ring::RingBatching,
     /// Of trials.
-    pub trial: trial::Repeats,
+    pub trial: trial::TrialBatching,
 }
 
 impl Batching {
@@ -90,12 +90,12 @@ impl Batching {
     }
 
     /// Of a plan that has rings only.
-    pub fn of_rings(ring: ring::Batching) -> Self {
+    pub fn of_rings(ring: ring::RingBatching) -> Self {
         Self { ring, ..Self::default() }
     }
 
     /// Of a plan that has trials only.
-    pub fn of_trials(trial: trial::Repeats) -> Self {
+    pub fn of_trials(trial: trial::TrialBatching) -> Self {
         Self { trial, ..Self::default() }
     }
 }
@@ -220,13 +220,13 @@ pub struct Plan {
     pub experiment: Experiment,
     /// The grid, solo rings included. Where the experiment has rings or trials only they stand
     /// bare.
-    #[schemars(with = "Vec<Stored<ring::Case, trial::Case, Case>>")]
+    #[schemars(with = "Vec<StoredCase<'static>>")]
     pub cases: Vec<Case>,
     /// Seed of the order of cases and of every resampling.
     pub seed: u64,
     /// How a worker makes samples. Where the experiment has rings or trials only theirs stands
     /// bare.
-    #[schemars(with = "Stored<ring::Batching, trial::Repeats, Batching>")]
+    #[schemars(with = "StoredBatching<'static>")]
     pub batching: Batching,
     /// When to stop.
     pub stopping: Stopping,
@@ -265,7 +265,7 @@ impl Plan {
     }
 
     /// Or which number cannot be meant, and of which case.
-    fn check(&self) -> Result<(), String> {
+    pub(crate) fn check(&self) -> Result<(), String> {
         within("number of cases", self.cases.len(), 1..=usize::MAX)?;
         self.check_parts()?;
         for (number, case) in self.cases.iter().enumerate() {
@@ -298,7 +298,7 @@ impl Plan {
                 let (all, end) = (self.cases.len(), end);
                 return Err(format!("parts: they have {end} cases or more, the plan has {all}"));
             };
-            if let Some(at) = cases.iter().position(|case| !case.is_taken(name.takes())) {
+            if let Some(at) = cases.iter().position(|case| !case.is_one_of(name.case_kinds())) {
                 return Err(format!("case {}: {name} has no such case", first + at));
             }
             first = end;
@@ -430,22 +430,22 @@ impl Plan {
     }
 
     /// The ring of that number, if the plan has one there.
-    pub fn ring(&self, case: usize) -> Option<&ring::Case> {
+    pub fn ring(&self, case: usize) -> Option<&ring::RingCase> {
         self.cases.get(case)?.ring()
     }
 
     /// The trial of that number, if the plan has one there.
-    pub fn trial(&self, case: usize) -> Option<&trial::Case> {
+    pub fn trial(&self, case: usize) -> Option<&trial::TrialCase> {
         self.cases.get(case)?.trial()
     }
 
     /// All rings with their numbers.
-    pub fn rings(&self) -> impl Iterator<Item = (usize, &ring::Case)> + Clone {
+    pub fn rings(&self) -> impl Iterator<Item = (usize, &ring::RingCase)> + Clone {
         self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.ring()?)))
     }
 
     /// All trials with their numbers.
-    pub fn trials(&self) -> impl Iterator<Item = (usize, &trial::Case)> + Clone {
+    pub fn trials(&self) -> impl Iterator<Item = (usize, &trial::TrialCase)> + Clone {
         self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.trial()?)))
     }
 
@@ -462,7 +462,7 @@ impl Plan {
     }
 
     /// The number of a ring.
-    pub fn find_ring(&self, is_it: impl Fn(&ring::Case) -> bool) -> Option<usize> {
+    pub fn find_ring(&self, is_it: impl Fn(&ring::RingCase) -> bool) -> Option<usize> {
         self.rings().find(|(_, case)| is_it(case)).map(|(number, _)| number)
     }
 
@@ -475,13 +475,13 @@ impl Plan {
     /// The number of the same ring whose members have no registers in use, if `case` has some.
     pub fn none_of(&self, case: usize) -> Option<usize> {
         let of = self.ring(case).filter(|of| !matches!(of.state, None | Some(State::None)))?;
-        let none = ring::Case { state: Some(State::None), ..of.clone() };
+        let none = ring::RingCase { state: Some(State::None), ..of.clone() };
         self.find_ring(|candidate| *candidate == none)
     }
 
     /// Adds the missing solo rings, so that every ring has one to be compared with.
     pub fn with_solos(mut self) -> Self {
-        let mut solos: Vec<ring::Case> = Vec::new();
+        let mut solos: Vec<ring::RingCase> = Vec::new();
         for (_, case) in self.rings() {
             let mut all = self.rings().map(|(_, case)| case).chain(&solos);
             if !all.any(|other| other.is_solo_of(case)) {
@@ -493,67 +493,14 @@ impl Plan {
     }
 }
 
-/// A plan as it is stored: its experiment says how its cases and its batching are to be read.
-#[derive(Serialize, Deserialize)]
-struct StoredPlan<C, B> {
-    experiment: Experiment,
-    cases: Vec<C>,
-    seed: u64,
-    batching: B,
-    stopping: Stopping,
-    #[serde(default)]
-    reference: Reference,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    parts: Vec<PlanPart>,
-}
-
-impl Serialize for Plan {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { experiment, cases, seed, batching, stopping, reference, parts } = self.clone();
-        let takes = experiment.takes();
-        let cases = cases.iter().map(|case| case.stored(takes)).collect();
-        let batching = match takes {
-            Takes::Rings => Stored::Ring(batching.ring),
-            Takes::Trials => Stored::Trial(batching.trial),
-            Takes::Both => Stored::Named(batching),
-        };
-        StoredPlan { experiment, cases, seed, batching, stopping, reference, parts }
-            .serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Plan {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StoredPlan { experiment, cases, seed, batching, stopping, reference, parts } =
-            StoredPlan::<Value, Value>::deserialize(deserializer)?;
-        let takes = experiment.takes();
-        let case = |value: Value| match takes {
-            Takes::Rings => from_value(value).map(Case::Ring),
-            Takes::Trials => from_value(value).map(Case::Trial),
-            Takes::Both => from_value(value),
-        };
-        let cases: Result<_, _> = cases.into_iter().map(case).collect();
-        let batching = match takes {
-            Takes::Rings => from_value(batching).map(Batching::of_rings),
-            Takes::Trials => from_value(batching).map(Batching::of_trials),
-            Takes::Both => from_value(batching),
-        };
-        let (cases, batching) =
-            cases.and_then(|cases| Ok((cases, batching?))).map_err(de::Error::custom)?;
-        let plan = Self { experiment, cases, seed, batching, stopping, reference, parts };
-        plan.check().map_err(de::Error::custom)?;
-        Ok(plan)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::placement::Placement;
     use crate::ring::{Op, Work};
 
-    fn case(members: u32) -> ring::Case {
-        ring::Case::of_processes(members, Placement::Same { cpu: 1 })
+    fn case(members: u32) -> ring::RingCase {
+        ring::RingCase::of_processes(members, Placement::Same { cpu: 1 })
     }
 
     fn plan(sizes: &[u32], seed: u64) -> Plan {
@@ -585,7 +532,7 @@ mod tests {
         let mut plan = plan(&[], 7);
         let with = |bytes| Work::new(bytes, 8, Op::Rmw).ok();
         let works = [None, with(1024), with(2048), with(4096), with(8192)];
-        plan.cases = works.map(|work| ring::Case { work, ..case(2) }.into()).to_vec();
+        plan.cases = works.map(|work| ring::RingCase { work, ..case(2) }.into()).to_vec();
         let plan = plan.with_solos();
         let (mut solo_first, mut blocks) = (0, Vec::new());
         for round in 0..20 {

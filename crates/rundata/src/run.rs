@@ -8,12 +8,13 @@ use serde::de::Error;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::{Either, Sample, Stored};
+use crate::case::Sample;
 use crate::competing::CompetingTasks;
-use crate::experiment::{Experiment, Takes, named};
+use crate::experiment::{CaseKinds, Experiment, named};
 use crate::machine::Machine;
 use crate::plan::{Plan, Reference, Stopping};
-use crate::{ring, trial};
+use crate::stored::{self, StoredSample};
+use crate::upgrade::upgrade_header;
 
 /// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in
 /// slices with reference quanta, which are in their counters' CPU time.
@@ -56,10 +57,9 @@ pub struct Header {
     /// What it is measured on.
     pub machine: Machine,
     /// What was asked for and not granted, and how to get it.
-    #[serde(default)]
+    #[schemars(default)]
     pub notices: Vec<String>,
-    /// Whether it is a quick measurement that `switchcost run` made for itself. Older files say it
-    /// by a notice only.
+    /// Whether it is a quick measurement that `switchcost run` made for itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_quick: bool,
     /// The session that the run is one half of; absent for a run of its own.
@@ -201,7 +201,7 @@ pub enum Line {
     /// Always the first.
     Header(Box<Header>),
     /// One measurement. Where the experiment has rings or trials only it stands bare.
-    Sample(#[schemars(with = "Stored<ring::Sample, trial::Sample, Sample>")] Sample),
+    Sample(#[schemars(with = "StoredSample<'static>")] Sample),
     /// A case that could not be measured.
     Failure(Failure),
     /// The run went on after an earlier end.
@@ -214,41 +214,32 @@ pub enum Line {
     Result(String),
 }
 
-/// The line of a sample.
-#[derive(Serialize, Deserialize)]
-struct SampleLine<S> {
-    sample: S,
-}
-
 impl Line {
     /// The line of a run file of that experiment, without its end.
     pub fn to_text(&self, experiment: Experiment) -> serde_json::Result<String> {
         match self {
-            Self::Sample(sample) => {
-                serde_json::to_string(&SampleLine { sample: sample.stored(experiment.takes()) })
-            }
+            Self::Sample(sample) => stored::sample_to_text(sample, experiment),
             line => serde_json::to_string(line),
         }
     }
 
     /// Reads a line of a run file of that experiment.
     pub fn from_text(text: &str, experiment: Experiment) -> serde_json::Result<Self> {
-        Ok(match experiment.takes() {
-            Takes::Rings if is_sample(text) => {
-                Self::Sample(Either::Ring(serde_json::from_str::<SampleLine<_>>(text)?.sample))
+        match experiment.case_kinds() {
+            CaseKinds::Rings if is_sample(text) => {
+                return stored::ring_sample_from_text(text).map(Self::Sample);
             }
-            Takes::Trials if is_sample(text) => {
-                Self::Sample(Either::Trial(serde_json::from_str::<SampleLine<_>>(text)?.sample))
+            CaseKinds::Trials if is_sample(text) => {
+                return stored::trial_sample_from_text(text).map(Self::Sample);
             }
-            _ => {
-                let line = serde_json::from_str(text)?;
-                if let Self::Resumed(Resumed { stopping, reference, .. }) = &line {
-                    let known = reference.as_ref().map_or(Ok(()), Reference::check);
-                    stopping.check().and(known).map_err(serde_json::Error::custom)?;
-                }
-                line
-            }
-        })
+            _ => {}
+        }
+        let line = serde_json::from_str(text)?;
+        if let Self::Resumed(Resumed { stopping, reference, .. }) = &line {
+            let known = reference.as_ref().map_or(Ok(()), Reference::check);
+            stopping.check().and(known).map_err(serde_json::Error::custom)?;
+        }
+        Ok(line)
     }
 }
 
@@ -416,7 +407,7 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
     let lacks =
         |what: &str| RunError(format!("is not a run file: its first line is no header ({what})"));
     let not_a_run = |error: serde_json::Error| lacks(&error.to_string());
-    let value: Value = serde_json::from_str(line).map_err(not_a_run)?;
+    let mut value: Value = serde_json::from_str(line).map_err(not_a_run)?;
     let schema = value.pointer("/header/schema").and_then(Value::as_u64);
     let found = schema.ok_or_else(|| lacks("no schema version"))?;
     if found > u64::from(SCHEMA) {
@@ -430,19 +421,11 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
     experiment.parse::<Experiment>().map_err(|why| {
         RunError(format!("is a run of another experiment than this program has: {why}"))
     })?;
+    upgrade_header(&mut value);
     match serde_json::from_value(value).map_err(not_a_run)? {
-        Line::Header(header) => Ok(upgrade(*header)),
+        Line::Header(header) => Ok(*header),
         _ => Err(lacks("another kind of line")),
     }
-}
-
-/// The notice by which older files say that they are a quick measurement.
-const QUICK_NOTICE: &str = "a quick measurement of `switchcost run`";
-
-/// Returns the header with the fields that older files do not have.
-fn upgrade(mut header: Header) -> Header {
-    header.is_quick |= header.notices.iter().any(|notice| notice == QUICK_NOTICE);
-    header
 }
 
 fn unreadable(number: usize, line: &str, error: &serde_json::Error) -> String {

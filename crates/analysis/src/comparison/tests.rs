@@ -38,12 +38,14 @@ fn results(change: impl Fn(&mut Run)) -> Results {
 /// The same with twice the rounds, in slices that all ran at full speed.
 fn full_speed(change: impl Fn(&mut Run)) -> Results {
     results(|run| {
-        let rings: Vec<ring::Sample> = case::rings(&run.samples).cloned().collect();
-        let again =
-            |sample: &ring::Sample| ring::Sample { round: sample.round + 6, ..sample.clone() };
-        let more: Vec<ring::Sample> = rings.iter().map(again).collect();
-        let slices = |sample: ring::Sample| {
-            rundata::case::Sample::Ring(cut(sample.clone(), sample.laps.min(10), |_| true))
+        let rings: Vec<ring::RingSample> = case::rings(&run.samples).cloned().collect();
+        let again = |sample: &ring::RingSample| ring::RingSample {
+            round: sample.round + 6,
+            ..sample.clone()
+        };
+        let more: Vec<ring::RingSample> = rings.iter().map(again).collect();
+        let slices = |sample: ring::RingSample| {
+            rundata::case::Sample::from(cut(sample.clone(), sample.laps.min(10), |_| true))
         };
         run.samples = rings.into_iter().chain(more).map(slices).collect();
         change(run);
@@ -95,7 +97,7 @@ fn with_fifo(run: &mut Run, factor: f64) {
     let samples = under_fifo.samples.into_iter();
     run.samples.extend(samples.map(|sample| {
         let case = sample.case() + cases;
-        sample.of_case(case)
+        sample.with_case(case)
     }));
     run.header.plan.cases.extend(beside);
 }

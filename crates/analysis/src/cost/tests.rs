@@ -2,7 +2,7 @@ use rundata::experiment::Experiment;
 use rundata::machine::{Cache, CacheKind, CpuModel, Tlb};
 use rundata::placement::Placement;
 use rundata::reading::Reading;
-use rundata::ring::{Case, Counters, Op, Sample, Walk, Work};
+use rundata::ring::{Counters, Op, RingCase, RingSample, Walk, Work};
 
 use super::*;
 use crate::interim;
@@ -11,9 +11,9 @@ use crate::speed::tests::cut;
 use crate::summary::summaries;
 
 fn plan(members: &[u32], works: &[Work]) -> Plan {
-    let case = |members: u32, work: Option<Work>| Case {
+    let case = |members: u32, work: Option<Work>| RingCase {
         work,
-        ..Case::of_processes(members, Placement::Same { cpu: 1 })
+        ..RingCase::of_processes(members, Placement::Same { cpu: 1 })
     };
     let with = |members: &u32| {
         let works = works.iter().map(|work| Some(*work));
@@ -25,13 +25,13 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
 /// Eight rounds of a machine whose switch costs what `cost` says; a hop alone costs 1000 ns and the
 /// round's own drift, which the differences must not show, and a switch of the rounds scatters by 1
 /// %.
-fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
+fn samples(plan: &Plan, cost: impl Fn(&RingCase) -> u64) -> Vec<RingSample> {
     let one = |round: u32, index: usize| {
         let case = plan.ring(index).unwrap();
         let switches = if case.members == 1 { 0 } else { 2000 };
         let scatter = 1000 + [0, 7, 3, 9, 5, 1, 8, 2][(round as usize + index) % 8];
         let ns_per_hop = 1000 + 500 * u64::from(round) + 2 * cost(case) * scatter / 1000;
-        Sample {
+        RingSample {
             case: index,
             round,
             laps: 1000,
@@ -39,7 +39,7 @@ fn samples(plan: &Plan, cost: impl Fn(&Case) -> u64) -> Vec<Sample> {
             elapsed_ns: 1000
                 * if switches == 0 { 1000 + 500 * u64::from(round) } else { ns_per_hop },
             counters: Counters { voluntary: switches, ..Counters::default() },
-            ..Sample::default()
+            ..RingSample::default()
         }
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
@@ -62,13 +62,13 @@ fn machine() -> Machine {
     machine
 }
 
-fn cost(plan: &Plan, of: impl Fn(&Case) -> u64) -> CostFindings {
+fn cost(plan: &Plan, of: impl Fn(&RingCase) -> u64) -> CostFindings {
     let samples = samples(plan, of);
     let table = Table::of(plan, &samples, []);
     CostFindings::from_cases(plan, &table, &summaries(&table, &[]), &machine())
 }
 
-fn kib(case: &Case) -> u64 {
+fn kib(case: &RingCase) -> u64 {
     case.work.map_or(0, |work| work.bytes / 1024)
 }
 
@@ -77,7 +77,7 @@ fn whole(kib: u64) -> Work {
 }
 
 /// 3 us while two arrays fit into 512 KiB, then 100 ns for each KiB beyond.
-fn l2(case: &Case) -> u64 {
+fn l2(case: &RingCase) -> u64 {
     3000 + 100 * kib(case).saturating_sub(256)
 }
 
@@ -154,7 +154,7 @@ fn pages_and_members_have_axes_of_their_own() {
 }
 
 /// A line in each of 256 pages, on a machine whose kernel keeps six address spaces.
-fn six_spaces(case: &Case) -> u64 {
+fn six_spaces(case: &RingCase) -> u64 {
     let added = |members: u32| match members {
         2 => 19,
         3 => 70,
@@ -368,11 +368,12 @@ fn a_round_of_the_wider_half_leaves_out_what_cannot_be_judged() {
     let mut plan = plan(&[2], &works);
     plan.batching.ring.triples = Some(4);
     let is_left_out = |case: usize| plan.ring(case).unwrap().work == Some(works[2]);
-    let cut =
-        |sample: Sample| if !is_left_out(sample.case) { cut(sample, 10, |_| true) } else { sample };
-    let samples: Vec<Sample> = samples(&plan, l2).into_iter().map(cut).collect();
-    let focus = |samples: &[Sample], round| {
-        let samples: Vec<_> = samples.iter().cloned().map(rundata::case::Sample::Ring).collect();
+    let cut = |sample: RingSample| {
+        if !is_left_out(sample.case) { cut(sample, 10, |_| true) } else { sample }
+    };
+    let samples: Vec<RingSample> = samples(&plan, l2).into_iter().map(cut).collect();
+    let focus = |samples: &[RingSample], round| {
+        let samples: Vec<_> = samples.iter().cloned().map(rundata::case::Sample::from).collect();
         interim::focused_cases(&plan, &samples, round)
     };
     let wider = focus(&samples, 9).unwrap();
@@ -380,7 +381,7 @@ fn a_round_of_the_wider_half_leaves_out_what_cannot_be_judged() {
     // Every fourth round is for all; where nothing can be judged, the others are for the wider
     // half.
     assert_eq!(focus(&samples, 12), None);
-    let unjudged: Vec<Sample> =
-        samples.iter().map(|one| Sample { slices: None, ..one.clone() }).collect();
+    let unjudged: Vec<RingSample> =
+        samples.iter().map(|one| RingSample { slices: None, ..one.clone() }).collect();
     assert_eq!(focus(&unjudged, 9).unwrap().len(), plan.cases.len().div_ceil(2));
 }

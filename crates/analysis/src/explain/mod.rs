@@ -14,7 +14,7 @@ use crate::findings::headline_ns;
 use crate::findings::wakeup::medians;
 use crate::table::{ByRound, Figures, Scatter, SumOfHops, Table};
 use rundata::plan::Plan;
-use rundata::ring::{Case, Kind, State};
+use rundata::ring::{Kind, RingCase, State};
 use rundata::trial::Trial;
 use rundata::trial::loops::GETUID;
 use rundata::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Wakeup};
@@ -73,7 +73,7 @@ pub struct ExplainedSwitch {
 }
 
 /// Returns the ring whose hop is explained: the first of two by pipe without state and burden.
-pub fn explained_ring(plan: &Plan) -> Option<(usize, &Case)> {
+pub fn explained_ring(plan: &Plan) -> Option<(usize, &RingCase)> {
     plan.rings().find(|(_, case)| {
         let is_bare = case.state.is_none() && case.burden.is_none();
         case.members == 2 && case.link == PIPE && is_bare
@@ -131,33 +131,33 @@ fn difference(upper: Option<SumOfHops>, lower: Option<&SumOfHops>) -> Option<Sum
 struct ExplainRings<'a> {
     table: &'a Table<'a>,
     /// The ring that is explained.
-    ring: &'a Case,
+    ring: &'a RingCase,
     call_case: Option<usize>,
     /// Time of a system call that does nothing.
     call: Option<Estimate>,
 }
 
 impl<'a> ExplainRings<'a> {
-    fn new(table: &'a Table<'a>, ring: &'a Case) -> Self {
+    fn new(table: &'a Table<'a>, ring: &'a RingCase) -> Self {
         let call_case = table.find(|trial| matches!(trial, Trial::Loop { call } if call == GETUID));
         let call = call_case.and_then(|case| headline_ns(table, case).estimate(table.plan));
         Self { table, ring, call_case, call }
     }
 
-    fn number(&self, case: &Case) -> Option<usize> {
+    fn number(&self, case: &RingCase) -> Option<usize> {
         self.table.plan.find_ring(|ring| ring == case)
     }
 
     /// Returns the cost of a counted switch above the solo ring. A solo ring of processes and one of
     /// threads do the same, so either will do.
-    fn above_solo(&self, case: &Case) -> Option<SumOfHops> {
+    fn above_solo(&self, case: &RingCase) -> Option<SumOfHops> {
         let other_kind = match case.kind {
             Kind::Process => Kind::Thread,
             Kind::Thread => Kind::Process,
         };
         let solo = self
             .number(&case.solo())
-            .or_else(|| self.number(&Case { kind: other_kind, ..case.solo() }))?;
+            .or_else(|| self.number(&RingCase { kind: other_kind, ..case.solo() }))?;
         let ring = self.number(case)?;
         let hops_per_switch = 1.0 / self.table.switches_per_hop(ring)?;
         Some(SumOfHops::of(ring).plus(&SumOfHops::of(solo), -1.0).times(hops_per_switch))
@@ -165,7 +165,7 @@ impl<'a> ExplainRings<'a> {
 
     /// Returns the cost of a switch of a ring of two by another link.
     fn by_link(&self, link: &str, kind: Kind) -> Option<SumOfHops> {
-        self.above_solo(&Case { link: link.to_string(), kind, members: 2, ..self.ring.clone() })
+        self.above_solo(&RingCase { link: link.to_string(), kind, members: 2, ..self.ring.clone() })
     }
 
     /// Returns the parts in the order of a hop.
@@ -194,7 +194,7 @@ impl<'a> ExplainRings<'a> {
     /// Returns the burdens that the plan has, each less the ring without it.
     fn added(&self, explained: usize) -> Vec<PartSum> {
         let mut added = Vec::new();
-        let many = Case {
+        let many = RingCase {
             link: YIELD.to_string(),
             kind: Kind::Thread,
             members: MANY,
@@ -204,7 +204,7 @@ impl<'a> ExplainRings<'a> {
             let two = self.by_link(YIELD, Kind::Thread);
             added.push((PartName::Runnable, difference(self.above_solo(&many), two.as_ref())));
         }
-        let without_state = Case { state: Some(State::None), ..self.ring.clone() };
+        let without_state = RingCase { state: Some(State::None), ..self.ring.clone() };
         for (number, case) in self.table.plan.rings().filter(|(_, case)| case.members == 2) {
             let is_elsewhere = case.placement != self.ring.placement;
             let above = SumOfHops::of(number).plus(&SumOfHops::of(explained), -1.0);

@@ -29,13 +29,13 @@ const SLICES: u64 = 20;
 /// A call that does nothing, in nanoseconds.
 const CALL_NS: i64 = 100;
 
-fn ring(members: u32, link: &str, kind: Kind) -> Case {
+fn ring(members: u32, link: &str, kind: Kind) -> RingCase {
     let link = link.to_string();
-    Case { link, kind, ..Case::of_processes(members, Placement::Same { cpu: 1 }) }
+    RingCase { link, kind, ..RingCase::of_processes(members, Placement::Same { cpu: 1 }) }
 }
 
 /// The chain of two processes, each ring with what a hop of it takes in nanoseconds.
-fn chain() -> Vec<(Case, f64)> {
+fn chain() -> Vec<(RingCase, f64)> {
     use Kind::{Process, Thread};
     vec![
         (ring(2, PIPE, Process), 1470.0),
@@ -60,12 +60,17 @@ const PARTS: [(PartName, f64); 5] = [
 const REST: f64 = 170.0;
 
 /// A worker's sample, in slices on an unshared core.
-fn sample((case, round): (usize, u32), of: &Case, hop_ns: f64, switches_per_hop: u64) -> Sample {
+fn sample(
+    (case, round): (usize, u32),
+    of: &RingCase,
+    hop_ns: f64,
+    switches_per_hop: u64,
+) -> Sample {
     let laps = 100 * SLICES;
     let hops = laps * u64::from(of.members);
     let switches = if of.members > 1 { hops * switches_per_hop } else { 0 };
     let elapsed_ns = (hop_ns * hops as f64) as u64;
-    let plain = ring::Sample {
+    let plain = ring::RingSample {
         case,
         round,
         laps,
@@ -73,15 +78,15 @@ fn sample((case, round): (usize, u32), of: &Case, hop_ns: f64, switches_per_hop:
         elapsed_ns,
         counters: Counters { voluntary: switches, cpu_ns: elapsed_ns, ..Counters::default() },
         steal_ns: Some(0),
-        ..ring::Sample::default()
+        ..ring::RingSample::default()
     };
-    Sample::Ring(cut(plain, SLICES, |_| true))
+    Sample::from(cut(plain, SLICES, |_| true))
 }
 
 /// A hundred calls, two ticks to a nanosecond.
 fn calls(case: usize, round: u32) -> Sample {
     let batch = |ns: i64| [200 * ns].into_iter().collect();
-    Sample::Trial(trial::Sample {
+    Sample::Trial(trial::TrialSample {
         case,
         round,
         elapsed_ns: 10_000,
@@ -98,9 +103,9 @@ fn calls(case: usize, round: u32) -> Sample {
 }
 
 /// A run of these rings and of calls. `hop_ns` is asked for each hop of each round.
-fn run_of(rings: &[(Case, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) -> Run {
+fn run_of(rings: &[(RingCase, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) -> Run {
     let call = Trial::Loop { call: GETUID.to_string() };
-    let call = trial::Case { trial: call, cpu: 1, policy: Policy::Other };
+    let call = trial::TrialCase { trial: call, cpu: 1, policy: Policy::Other };
     let cases = rings.iter().map(|(of, _)| AnyCase::Ring(of.clone()));
     let plan = Plan::of(Experiment::Explain, cases.chain([AnyCase::Trial(call)]));
     let nothing = String::new;
@@ -231,11 +236,11 @@ fn what_is_not_at_full_speed_is_not_quoted() {
 fn what_would_add_to_it_is_the_ring_with_one_thing_more() {
     let mut rings = chain();
     let whole = rings[0].0.clone();
-    let with = |burden| Case { burden: Some(burden), ..whole.clone() };
+    let with = |burden| RingCase { burden: Some(burden), ..whole.clone() };
     let placement = Placement::Pinned { cpus: vec![1, 0], relation: None };
-    let elsewhere = Case { placement, ..whole.clone() };
-    let busy = Case { burden: Some(Burden::Busy), ..elsewhere.clone() };
-    let state = |members, state| Case { members, state: Some(state), ..whole.clone() };
+    let elsewhere = RingCase { placement, ..whole.clone() };
+    let busy = RingCase { burden: Some(Burden::Busy), ..elsewhere.clone() };
+    let state = |members, state| RingCase { members, state: Some(state), ..whole.clone() };
     rings.extend([
         (with(Burden::Seccomp), 1500.0),
         (with(Burden::Cgroup4), 1590.0),
@@ -275,13 +280,13 @@ fn sleepers_tell_what_slack_and_idle_states_add() {
     let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
     for (of, late_ns) in [(plain, 60_000), (by_default, 110_000), (awake, 45_000)] {
         let case = run.header.plan.cases.len();
-        let of = trial::Case { trial: Trial::Wakeup(of), cpu: 1, policy: Policy::Other };
+        let of = trial::TrialCase { trial: Trial::Wakeup(of), cpu: 1, policy: Policy::Other };
         run.header.plan.cases.push(AnyCase::Trial(of));
         for round in 0..ROUNDS {
             let late = [late_ns - 10, late_ns, late_ns + 10_000].into_iter().collect();
             let Sample::Trial(call) = calls(case, round) else { panic!("a trial") };
             let tallies = BTreeMap::from([(LATE_NS.to_string(), late)]);
-            run.samples.push(Sample::Trial(trial::Sample { tallies, ..call }));
+            run.samples.push(Sample::Trial(trial::TrialSample { tallies, ..call }));
         }
     }
     let found = found(&run);

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use rundata::trial::gaps::*;
-use rundata::trial::{Quantity, Sample, Tally, Trial};
+use rundata::trial::{Quantity, Tally, Trial, TrialSample};
 use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,21 +68,21 @@ pub struct GapFindings {
 }
 
 /// Returns the watched time of a sample in nanoseconds.
-fn watched_ns(sample: &Sample) -> Option<f64> {
+fn watched_ns(sample: &TrialSample) -> Option<f64> {
     let window = sample.count(WINDOW_TICKS)?.saturating_sub(sample.count(LOOK_TICKS)?);
     Some(window as f64 * sample.ns_per_tick()?).filter(|_| window > 0)
 }
 
 /// Returns the figures of the samples that have one.
-fn figures(samples: &[&Sample], figure: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
+fn figures(samples: &[&TrialSample], figure: impl Fn(&TrialSample) -> Option<f64>) -> Vec<f64> {
     samples.iter().filter_map(|sample| figure(sample)).collect()
 }
 
-fn in_ns(sample: &Sample, ticks: &str) -> Option<f64> {
+fn in_ns(sample: &TrialSample, ticks: &str) -> Option<f64> {
     Some(sample.count(ticks)? as f64 * sample.ns_per_tick()?)
 }
 
-fn interrupts_per_second(samples: &[&Sample]) -> Option<BTreeMap<String, f64>> {
+fn interrupts_per_second(samples: &[&TrialSample]) -> Option<BTreeMap<String, f64>> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     let mut watched_s = 0.0;
     for sample in samples.iter().filter(|sample| sample.count(ALL_INTERRUPTS).is_some()) {
@@ -102,7 +102,8 @@ fn interrupts_per_second(samples: &[&Sample]) -> Option<BTreeMap<String, f64>> {
 /// Returns the findings of a case, and the median length of the tick's gaps by round.
 fn find_case(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
     let samples = table.of_trial(case).iter().copied();
-    let samples: Vec<&Sample> = samples.filter(|sample| watched_ns(sample).is_some()).collect();
+    let samples: Vec<&TrialSample> =
+        samples.filter(|sample| watched_ns(sample).is_some()).collect();
     let gaps: Vec<Vec<Told>> = samples.iter().map(|sample| classified(sample)).collect();
     let ticks = figures(&samples, |sample| sample.count(TICK_NS).map(|ns| ns as f64));
     let watched = WatchedGaps {
@@ -137,7 +138,7 @@ fn find_case(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
 }
 
 /// Returns the median length of a comb's gaps by round, in nanoseconds.
-fn median_lengths(samples: &[&Sample], found: &FoundComb) -> ByRound {
+fn median_lengths(samples: &[&TrialSample], found: &FoundComb) -> ByRound {
     let mut medians = Vec::new();
     for (sample, gaps) in samples.iter().zip(&found.members) {
         let lengths: Vec<f64> = gaps.iter().map(|gap| gap.length_ns).collect();
@@ -177,13 +178,13 @@ fn lost_percent(table: &Table, case: usize, class: Option<Class>) -> Option<Esti
     })
 }
 
-fn stolen_percent(sample: &Sample) -> Option<f64> {
+fn stolen_percent(sample: &TrialSample) -> Option<f64> {
     let percent = 100.0 * sample.steal_ns? as f64 / sample.elapsed_ns as f64;
     percent.is_finite().then_some(percent)
 }
 
 /// Returns the sum of a figure over the gaps of a class, or of all.
-fn sum(sample: &Sample, class: Option<Class>, figure: fn(&Told) -> f64) -> f64 {
+fn sum(sample: &TrialSample, class: Option<Class>, figure: fn(&Told) -> f64) -> f64 {
     // Not `sum()`: that of no floats is -0.
     let mut sum = 0.0;
     for gap in classified(sample) {

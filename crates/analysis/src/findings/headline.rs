@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rundata::plan::Plan;
 use rundata::run::Failure;
-use rundata::trial::{Case, Measure, Unit};
+use rundata::trial::{Measure, TrialCase, Unit};
 
 use super::sensitivity;
 use crate::at_clock::AtClock;
@@ -15,7 +15,7 @@ use crate::table::{ByRound, Table};
 /// Returns the headline of a trial by round. For an execution it is the time of a lap, as the laps
 /// differ from run to run.
 pub(crate) fn headline_ns(table: &Table, case: usize) -> ByRound {
-    let Some(Case { trial, .. }) = table.plan.trial(case) else { return ByRound::default() };
+    let Some(TrialCase { trial, .. }) = table.plan.trial(case) else { return ByRound::default() };
     let (headline, laps) = (trial.headline(), trial.laps() as f64);
     table.by_round(case, headline.tally, |sample| Some(headline.told(sample)? / laps))
 }
@@ -69,7 +69,7 @@ pub(crate) fn lacks_clean(table: &Table, case: usize) -> bool {
 /// Returns the estimates of the measures of a case, by name.
 pub(crate) fn measures(table: &Table, case: usize) -> BTreeMap<String, Estimate> {
     let mut estimates = BTreeMap::new();
-    let Some(Case { trial, .. }) = table.plan.trial(case) else { return estimates };
+    let Some(TrialCase { trial, .. }) = table.plan.trial(case) else { return estimates };
     for measure in trial.measures() {
         if let Some(estimate) = estimate_measure(table, case, measure) {
             estimates.insert(measure.name.to_string(), estimate);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rundata::trial::interference::*;
-use rundata::trial::{Sample, Trial};
+use rundata::trial::{Trial, TrialSample};
 use rundata::words::{percent, time, times, two_digits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -452,7 +452,7 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
 struct Condition<'a> {
     case: usize,
     execution: &'a Execution,
-    samples: &'a [&'a Sample],
+    samples: &'a [&'a TrialSample],
 }
 
 impl Condition<'_> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rundata::trial::malloc::*;
-use rundata::trial::{Quantity, Sample, Tally, Trial};
+use rundata::trial::{Quantity, Tally, Trial, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -85,7 +85,7 @@ pub struct MallocFindings {
 }
 
 /// Returns the mean ticks of the calls of a sample that were not slow.
-fn fast_mean(sample: &Sample, call: Call) -> Option<f64> {
+fn fast_mean(sample: &TrialSample, call: Call) -> Option<f64> {
     let net_ticks = net(sample, call)?;
     let slow = sample.count(call.slow).unwrap_or(0) as f64;
     let slow_ticks = sample.count(&call.slow_by("ticks")).unwrap_or(0) as f64;

@@ -25,7 +25,7 @@ use rundata::case::{self, trials};
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
 use rundata::run::Run;
-use rundata::trial::{Case, Quantity, Tally};
+use rundata::trial::{Quantity, Tally, TrialCase};
 use stats::{Elasticity, median};
 
 pub(crate) use headline::{clock_of, figure_ns, headline_ns, lacks_clean, widths};
@@ -35,7 +35,7 @@ pub(crate) use headline::{clock_of, figure_ns, headline_ns, lacks_clean, widths}
 #[schemars(rename = "Summary")]
 pub struct TrialSummary {
     /// The case.
-    pub case: Case,
+    pub case: TrialCase,
     /// Rounds in which it was measured.
     pub rounds: u32,
     /// Each tally over all rounds and slices.
@@ -102,7 +102,7 @@ pub(crate) fn summaries(run: &Run, table: &Table) -> Vec<TrialSummary> {
     table.plan.trials().map(|(number, case)| summary(run, table, number, case)).collect()
 }
 
-fn summary(run: &Run, table: &Table, number: usize, case: &Case) -> TrialSummary {
+fn summary(run: &Run, table: &Table, number: usize, case: &TrialCase) -> TrialSummary {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
     for sample in table.of_trial(number) {

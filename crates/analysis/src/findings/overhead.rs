@@ -2,7 +2,7 @@
 //! `test_cycles`).
 
 use rundata::trial::overhead::*;
-use rundata::trial::{Quantity, Sample, Tally, Trial};
+use rundata::trial::{Quantity, Tally, Trial, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -71,7 +71,7 @@ fn call_cost(table: &Table, case: usize, call: &str) -> Option<CallCost> {
     })
 }
 
-fn empty_intervals(sample: &Sample) -> Option<Tally> {
+fn empty_intervals(sample: &TrialSample) -> Option<Tally> {
     sample.tally(EMPTY_TICKS).map(|tally| tally.into_owned())
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rundata::trial::primes::*;
-use rundata::trial::{Sample, Trial};
+use rundata::trial::{Trial, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,13 +57,13 @@ pub struct PrimesFindings {
     pub overall: BTreeMap<String, PrecisionComparison>,
 }
 
-fn sd(sample: &Sample, name: &str) -> Option<f64> {
+fn sd(sample: &TrialSample, name: &str) -> Option<f64> {
     sample.tally(name)?.sd()
 }
 
 /// Returns the logarithm of the ratio of standard deviations; absent where one of them is 0: a way
 /// of timing that always gives one value is not precise but blind.
-fn log_ratio(sample: &Sample, name: &str) -> Option<f64> {
+fn log_ratio(sample: &TrialSample, name: &str) -> Option<f64> {
     let ratio = sd(sample, name)? / sd(sample, THREADCLOCK_NS)?;
     (ratio.is_finite() && ratio > 0.0).then(|| ratio.ln())
 }
@@ -73,17 +73,17 @@ fn percent(log_ratio: f64) -> f64 {
 }
 
 /// Returns the difference between the sums of the samples' means, in percent of threadclock's.
-fn difference_percent(samples: &[&Sample], name: &str) -> Option<f64> {
+fn difference_percent(samples: &[&TrialSample], name: &str) -> Option<f64> {
     let threadclock = sum_of_means(samples, THREADCLOCK_NS)?;
     Some(100.0 * (sum_of_means(samples, name)? - threadclock) / threadclock)
 }
 
-fn sum_of_means(samples: &[&Sample], name: &str) -> Option<f64> {
+fn sum_of_means(samples: &[&TrialSample], name: &str) -> Option<f64> {
     samples.iter().map(|sample| mean(sample, name)).sum()
 }
 
 /// Returns the mean gain of the samples, in percent.
-fn mean_gain_percent(samples: &[&Sample], name: &str) -> Option<f64> {
+fn mean_gain_percent(samples: &[&TrialSample], name: &str) -> Option<f64> {
     let ratios: Vec<f64> = samples.iter().filter_map(|sample| log_ratio(sample, name)).collect();
     stats::mean(&ratios).map(percent)
 }

@@ -19,7 +19,7 @@ use crate::estimate::Estimate;
 use crate::table::Table;
 use rundata::competing::CompetingTasks;
 use rundata::trial::command::*;
-use rundata::trial::{Sample, Tally, Trial};
+use rundata::trial::{Tally, Trial, TrialSample};
 use speed::CoreSpeed;
 pub use speed::CoreSpeedFindings;
 
@@ -97,7 +97,7 @@ struct SampleUse {
 impl SampleUse {
     /// Returns the use of a sample, with the events of this count; absent where its time cannot be
     /// converted to full speed.
-    fn from_sample(sample: &Sample, speed: &CoreSpeed, events: &str) -> Option<Self> {
+    fn from_sample(sample: &TrialSample, speed: &CoreSpeed, events: &str) -> Option<Self> {
         let cpu_ns = speed.factor(sample)? * sample.tallies.get(CPU_NS)?.total();
         let done = sample.count(DONE).filter(|done| *done > 0)? as f64;
         let [events, looks, wakes] =
@@ -245,7 +245,7 @@ impl<'a> SensitivityCases<'a> {
 
     /// Returns the cost of a timer's interrupt, by samples of the program alone and of a neighbour
     /// elsewhere: looks are in both.
-    fn timer_ns(&self, samples: &[&Sample]) -> Option<f64> {
+    fn timer_ns(&self, samples: &[&TrialSample]) -> Option<f64> {
         let alone = SampleUse::from_sample(samples[0], &self.speed, TIMER_INTERRUPTS)?;
         let elsewhere = SampleUse::from_sample(samples[1], &self.speed, TIMER_INTERRUPTS)?;
         cost_per_event(alone, &[elsewhere])

@@ -10,7 +10,7 @@ use rundata::plan::{Batching, Plan};
 use rundata::ring::{Policy, Slices};
 use rundata::run::{Build, Header, Line, Run, SCHEMA};
 use rundata::trial::sampling::{Phase, count};
-use rundata::trial::{Repeats, Sample, Sliced, Trial, loops, malloc, overhead, primes};
+use rundata::trial::{Sliced, Trial, TrialBatching, TrialSample, loops, malloc, overhead, primes};
 use stats::median;
 use testing::repeats;
 
@@ -23,11 +23,11 @@ use crate::record::TrialRecord as Record;
 use crate::speed::{self, CleanCounts, around};
 use crate::table::{ByRound, Table};
 
-pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Sample>) -> Run {
-    let case = |trial| Case { trial, cpu: 1, policy: Policy::Other };
+pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<TrialSample>) -> Run {
+    let case = |trial| TrialCase { trial, cpu: 1, policy: Policy::Other };
     let plan = Plan {
         seed: 1,
-        batching: Batching::of_trials(Repeats { trials: 4 }),
+        batching: Batching::of_trials(TrialBatching { trials: 4 }),
         ..Plan::of(experiment, trials.into_iter().map(case))
     };
     let mut run = Run::new(Header {
@@ -59,10 +59,10 @@ pub(crate) fn sample(
     round: u32,
     tallies: &[(&str, &[i64])],
     counts: &[(&str, i64)],
-) -> Sample {
+) -> TrialSample {
     let tally =
         |(name, values): &(&str, &[i64])| (name.to_string(), values.iter().copied().collect());
-    Sample {
+    TrialSample {
         case,
         round,
         elapsed_ns: 1_000_000_000,
@@ -268,7 +268,7 @@ fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
         [vec![(0, 1000 + wobble)], vec![(1, 1000 + 400 * wobble)]].concat()
     };
     let samples = (0..6).flat_map(|round| {
-        times(round).into_iter().map(move |(case, time)| Sample {
+        times(round).into_iter().map(move |(case, time)| TrialSample {
             steal_ns: Some(if case == 1 { 7 } else { 0 }),
             ..sample(case, round, &[(EXECUTION_NS, &[time])], &[])
         })
@@ -298,19 +298,19 @@ pub(crate) fn sliced(
 
 const CALL: &str = "dear";
 
-fn overhead(samples: Vec<Sample>) -> Run {
+fn overhead(samples: Vec<TrialSample>) -> Run {
     run(Experiment::ClockOverhead, vec![Trial::Call { call: CALL.to_string() }], samples)
 }
 
 /// Ten slices of single calls and ten of batches. A call takes 25 ticks in a row and 100 alone, on
 /// a shared core 35 and 140; rounds differ by a tick.
-fn one(round: u32, is_clean: impl Fn(u64) -> bool + Copy) -> Sample {
+fn one(round: u32, is_clean: impl Fn(u64) -> bool + Copy) -> TrialSample {
     let wobble = i64::from(round % 2);
     let at = move |full: i64, shared: i64| {
         move |index| if is_clean(index) { full + wobble } else { shared + wobble }
     };
     let (single, empty, batch) = (at(140, 180), at(40, 40), at(2500, 3500));
-    Sample {
+    TrialSample {
         sliced: vec![
             sliced(
                 10,
@@ -358,7 +358,7 @@ fn a_call_costs_what_it_takes_in_clean_slices() {
 #[test]
 fn with_few_clean_slices_a_figure_is_of_few_rounds_or_as_the_core_was() {
     let enough = |rounds: u32, clean: u64| {
-        let mut samples: Vec<Sample> =
+        let mut samples: Vec<TrialSample> =
             (0..rounds).map(|round| one(round, |index| index < clean)).collect();
         // What an unshared core does is known from elsewhere in any case.
         samples.extend((90..92).map(|round| one(round, |_| true)));
@@ -385,14 +385,14 @@ fn with_few_clean_slices_a_figure_is_of_few_rounds_or_as_the_core_was() {
 fn what_nobody_looked_at_is_as_it_was() {
     let batches: [(&str, &[i64]); 1] = [(overhead::BATCH_TICKS, &[2500, 2600, 2700])];
     let unsliced = |round| sample(0, round, &batches, &[]);
-    let estimate = |samples: Vec<Sample>| {
+    let estimate = |samples: Vec<TrialSample>| {
         headlines_ns(&overhead(samples))[0].estimate(&overhead(Vec::new()).header.plan)
     };
     let as_before = estimate((0..6).map(unsliced).collect()).expect("six rounds");
     assert_eq!((as_before.speed, as_before.rounds), (Speed::NotJudged, 6));
     assert!(close(as_before.value, 13.0) && as_before.interval().is_some(), "{as_before:?}");
     // One round without slices, or with slices too long to be judged: nobody looked at all of it.
-    let mut mixed: Vec<Sample> = (0..10).map(|round| one(round, |_| true)).collect();
+    let mut mixed: Vec<TrialSample> = (0..10).map(|round| one(round, |_| true)).collect();
     assert_eq!(estimate(mixed.clone()).map(|of| of.speed), Some(Speed::Full));
     mixed[3] = unsliced(3);
     assert_eq!(estimate(mixed.clone()).map(|of| of.speed), Some(Speed::NotJudged));
@@ -406,7 +406,7 @@ fn what_nobody_looked_at_is_as_it_was() {
 
 #[test]
 fn a_slice_in_which_another_had_its_turn_is_left_out() {
-    let mut samples: Vec<Sample> = (0..10).map(|round| one(round, |_| true)).collect();
+    let mut samples: Vec<TrialSample> = (0..10).map(|round| one(round, |_| true)).collect();
     for sample in &mut samples {
         let batches = &mut sample.sliced[1];
         batches.slices.elapsed_ns[4] *= 3;
@@ -424,7 +424,7 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
         other_clock_as_found: 0,
     };
     assert_eq!(table.counts(0), counts);
-    let largest = |sample: &Sample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
+    let largest = |sample: &TrialSample| Some(sample.tally(overhead::BATCH_TICKS)?.max()? as f64);
     let of_clean = table.by_round(0, overhead::BATCH_TICKS, largest);
     assert!(of_clean.figures().all(|(_, most)| most < 2600.0));
     assert!(of_clean.of_all().all(|(_, most)| most == 900_000.0));
@@ -482,7 +482,7 @@ fn calls_at_other_clocks_are_brought_to_the_runs_by_their_own_power() {
     assert_eq!(own_power(&stepped), None);
 }
 
-fn trials_mut(samples: &mut [case::Sample]) -> impl Iterator<Item = &mut Sample> {
+fn trials_mut(samples: &mut [case::Sample]) -> impl Iterator<Item = &mut TrialSample> {
     samples.iter_mut().filter_map(|sample| match sample {
         case::Sample::Trial(sample) => Some(sample),
         case::Sample::Ring(_) => None,
@@ -520,7 +520,7 @@ fn what_waits_has_no_clock() {
     let run = at_two_clocks(1.0);
     let (figures, mut plan) = (headlines_ns(&run), run.header.plan);
     assert!(clock_of(&plan, 0, &figures[0]).is_some());
-    let waits = Case { trial: Trial::Gaps { duration_ns: 1 }, cpu: 1, policy: Policy::Other };
+    let waits = TrialCase { trial: Trial::Gaps { duration_ns: 1 }, cpu: 1, policy: Policy::Other };
     plan.cases = vec![waits.into()];
     assert_eq!(clock_of(&plan, 0, &figures[0]), None);
 }
@@ -534,7 +534,7 @@ fn the_tallies_of_a_sample_are_those_of_all_its_slices() {
     assert_eq!(whole.tally(overhead::CALL_TICKS).map(|of| of.count()), Some(30));
     assert_eq!(whole.tally("else"), None);
     let text = serde_json::to_string(&whole).expect("JSON");
-    assert_eq!(serde_json::from_str::<Sample>(&text).expect("a sample"), whole);
+    assert_eq!(serde_json::from_str::<TrialSample>(&text).expect("a sample"), whole);
 }
 
 /// Whatever a damaged file says of slices.
@@ -566,15 +566,15 @@ proptest! {
         all in prop::collection::vec((0..3_usize, prop::collection::vec(any_sliced(), 0..3)), 0..40),
     ) {
         let of = |(round, (case, sliced)): (usize, &(usize, Vec<Sliced>))| {
-            Sample { sliced: sliced.clone(), ..sample(*case, round as u32 / 2, &[], &[]) }
+            TrialSample { sliced: sliced.clone(), ..sample(*case, round as u32 / 2, &[], &[]) }
         };
         // Between samples that are sound, so that there is a level and something clean.
         let sound = (0..9).map(|round| one(round, |_| true));
-        let samples: Vec<Sample> = sound.chain(all.iter().enumerate().map(of)).collect();
+        let samples: Vec<TrialSample> = sound.chain(all.iter().enumerate().map(of)).collect();
         let call = |name: &str| Trial::Call { call: name.to_string() };
         let mut run = run(Experiment::ClockOverhead, vec![call("a"), call("b")], samples);
         let looped = Trial::Loop { call: "b".to_string() };
-        run.header.plan.cases[1] = Case { trial: looped, ..run.header.plan.trial(1).unwrap().clone() }.into();
+        run.header.plan.cases[1] = TrialCase { trial: looped, ..run.header.plan.trial(1).unwrap().clone() }.into();
         let record = Record::of(&run);
         prop_assert!(record.cases.len() == 2);
         let _ = interim::cases_without_full_speed(&run.header.plan, &run.samples);

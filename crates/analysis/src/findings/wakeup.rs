@@ -1,7 +1,7 @@
 //! Wake-ups: how late a sleeper is woken.
 
 use rundata::trial::wakeup::*;
-use rundata::trial::{Case, Quantity, Sample, Tally, Trial};
+use rundata::trial::{Quantity, Tally, Trial, TrialCase, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Histogram, quantile_ranks};
@@ -85,9 +85,9 @@ pub(crate) fn medians(table: &Table, case: usize) -> ByRound {
 
 /// Returns the case of the same sleeper with the least timer slack and every idle state; absent for
 /// that sleeper itself.
-fn plain_sleeper(table: &Table, case: &Case, wakeup: &Wakeup) -> Option<usize> {
+fn plain_sleeper(table: &Table, case: &TrialCase, wakeup: &Wakeup) -> Option<usize> {
     let plain = Wakeup { timer_slack_ns: LEAST_SLACK_NS, cpu_latency_us: None, ..*wakeup };
-    let plain = Case { trial: Trial::Wakeup(plain), ..case.clone() };
+    let plain = TrialCase { trial: Trial::Wakeup(plain), ..case.clone() };
     let (number, _) = table.plan.trials().find(|(_, other)| **other == plain)?;
     (plain != *case).then_some(number)
 }
@@ -104,7 +104,12 @@ pub(crate) fn find(table: &Table) -> Vec<WakeupFindings> {
 }
 
 /// Returns the findings of a case; absent without wakes.
-fn find_case(table: &Table, number: usize, case: &Case, wakeup: &Wakeup) -> Option<WakeupFindings> {
+fn find_case(
+    table: &Table,
+    number: usize,
+    case: &TrialCase,
+    wakeup: &Wakeup,
+) -> Option<WakeupFindings> {
     let samples = table.of_trial(number);
     let medians_ns = medians(table, number);
     let above_plain_ns = plain_sleeper(table, case, wakeup).and_then(|plain| {
@@ -139,7 +144,7 @@ fn find_case(table: &Table, number: usize, case: &Case, wakeup: &Wakeup) -> Opti
 }
 
 /// Returns the sum of a count that every sample has; absent where one lacks it.
-fn sum_of_counts(samples: &[&Sample], name: &str) -> Option<f64> {
+fn sum_of_counts(samples: &[&TrialSample], name: &str) -> Option<f64> {
     samples.iter().map(|sample| Some(sample.count(name)? as f64)).sum()
 }
 
@@ -151,7 +156,7 @@ mod tests {
     use rundata::experiment::Experiment;
     use rundata::plan::{Batching, Plan};
     use rundata::ring::Policy;
-    use rundata::trial::Repeats;
+    use rundata::trial::TrialBatching;
 
     fn wakeup(load: Load, wakes: i64) -> Wakeup {
         Wakeup {
@@ -165,20 +170,20 @@ mod tests {
     }
 
     fn plan(sleepers: &[(Wakeup, Policy)]) -> Plan {
-        let case = |(of, policy): &(Wakeup, Policy)| Case {
+        let case = |(of, policy): &(Wakeup, Policy)| TrialCase {
             trial: Trial::Wakeup(*of),
             cpu: 1,
             policy: *policy,
         };
         Plan {
             seed: 1,
-            batching: Batching::of_trials(Repeats { trials: 1 }),
+            batching: Batching::of_trials(TrialBatching { trials: 1 }),
             ..Plan::of(Experiment::Response, sleepers.iter().map(case))
         }
     }
 
-    fn sample(case: usize, round: u32, late_ns: Tally, counts: &[(&str, i64)]) -> Sample {
-        Sample {
+    fn sample(case: usize, round: u32, late_ns: Tally, counts: &[(&str, i64)]) -> TrialSample {
+        TrialSample {
             case,
             round,
             elapsed_ns: 2_000_000,
@@ -196,7 +201,7 @@ mod tests {
         let mut counts = vec![(SWITCHES, wakes_per_round), (SLACK_NS, 1)];
         counts.extend(busy.map(|ns| (COMPANION_NS, ns)));
         let of = |round| sample(0, round, (1..=wakes_per_round).collect(), &counts);
-        let samples: Vec<Sample> = (0..rounds).map(of).collect();
+        let samples: Vec<TrialSample> = (0..rounds).map(of).collect();
         find(&Table::of(&plan, [], &samples)).pop().expect("wakes")
     }
 
@@ -204,9 +209,11 @@ mod tests {
     #[test]
     fn more_stolen_time_than_can_be_added_is_no_reason_to_fail() {
         let plan = plan(&[(wakeup(Load::Busy, 3), Policy::Fifo)]);
-        let of =
-            |round| Sample { steal_ns: Some(u64::MAX), ..sample(0, round, (1..=3).collect(), &[]) };
-        let samples: Vec<Sample> = (0..3).map(of).collect();
+        let of = |round| TrialSample {
+            steal_ns: Some(u64::MAX),
+            ..sample(0, round, (1..=3).collect(), &[])
+        };
+        let samples: Vec<TrialSample> = (0..3).map(of).collect();
         let found = find(&Table::of(&plan, [], &samples)).pop().expect("wakes");
         assert!(found.steal_percent.is_some_and(|of| of > 1e14), "{:?}", found.steal_percent);
     }
@@ -234,7 +241,7 @@ mod tests {
                 sample(4, round, late(60_000), &[]),
             ]
         };
-        let samples: Vec<Sample> = (0..6).flat_map(round).collect();
+        let samples: Vec<TrialSample> = (0..6).flat_map(round).collect();
         let found = find(&Table::of(&plan, [], &samples));
         let above = |case: usize| {
             let above = found[case].above_plain_ns?;

@@ -2,7 +2,7 @@
 
 use rundata::machine::Machine;
 use rundata::plan::MINIMUM_ROUNDS;
-use rundata::ring::{Case, Kind, Walk, Work};
+use rundata::ring::{Kind, RingCase, Walk, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Elasticity;
@@ -218,12 +218,12 @@ impl ProfilePoint {
 }
 
 /// Whether a ring's costs are those of a profile: of processes on one CPU.
-fn is_of_one_cpu(case: &Case) -> bool {
+fn is_of_one_cpu(case: &RingCase) -> bool {
     case.members > 1 && case.kind == Kind::Process && case.placement.is_one_cpu()
 }
 
 /// The same of two.
-pub fn is_of_two(case: &Case) -> bool {
+pub fn is_of_two(case: &RingCase) -> bool {
     case.members == 2 && is_of_one_cpu(case)
 }
 
@@ -321,7 +321,7 @@ fn points_by(
     let rings = record.cases.iter().filter(|summary| is_of_one_cpu(&summary.case));
     let point = |summary: &CaseSummary| {
         let work = summary.case.work.filter(is_walk)?;
-        let bare = Case { work: None, ..summary.case.clone() };
+        let bare = RingCase { work: None, ..summary.case.clone() };
         let direct = record.cases.iter().find(|other| other.case == bare).and_then(&cost_of);
         Some(ProfilePoint {
             array_bytes: work.bytes,
@@ -351,7 +351,7 @@ fn points_by(
 const FILLED: f64 = 0.5;
 
 /// Whether the arrays of all members of a ring fit into the last cache that only its core uses.
-fn fits_private_cache(machine: &Machine, case: &Case) -> bool {
+fn fits_private_cache(machine: &Machine, case: &RingCase) -> bool {
     let cpu = case.placement.cpus_of(0).first().copied();
     let private = cpu.and_then(|cpu| machine.last_private_cache(cpu).ok());
     let private_bytes = private.and_then(|cache| cache.size_bytes.known().copied());

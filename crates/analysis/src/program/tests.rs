@@ -301,7 +301,7 @@ fn a_run_of_rings_is_a_profile() {
             .map(|mut sample| {
                 sample.case = cases + original;
                 sample.elapsed_ns += 1000 * sample.counters.switches();
-                rundata::case::Sample::Ring(sample)
+                rundata::case::Sample::from(sample)
             })
             .collect();
         run.samples.extend(copies);

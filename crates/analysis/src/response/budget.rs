@@ -112,7 +112,7 @@ mod tests {
         tallies: BTreeMap<String, Tally>,
         counts: &[(&str, u64)],
     ) -> Sample {
-        Sample::Trial(trial::Sample {
+        Sample::Trial(trial::TrialSample {
             case,
             round,
             elapsed_ns: WINDOW_NS,
@@ -164,7 +164,7 @@ mod tests {
             (Trial::Wakeup(wakeup), Policy::Fifo),
         ];
         let first = run.header.plan.cases.len();
-        let case = |(trial, policy)| rundata::trial::Case { trial, cpu: 1, policy }.into();
+        let case = |(trial, policy)| rundata::trial::TrialCase { trial, cpu: 1, policy }.into();
         run.header.plan.cases.extend(trials.map(case));
         for round in 0..6 {
             let late = [20_000 + 100 * i64::from(round)].into_iter().collect();

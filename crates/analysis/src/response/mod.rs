@@ -15,12 +15,11 @@ use crate::estimate::Estimate;
 use crate::findings::{self, gaps, wakeup};
 use crate::summary::CaseSummary;
 use crate::table::{ByRound, Table};
-use rundata::case::Either;
-use rundata::ring::Case as Ring;
+use rundata::ring::RingCase;
 use rundata::run::Run;
 use rundata::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES, empty_ticks, net_of_loop};
 use rundata::trial::overhead::BATCH_TICKS;
-use rundata::trial::{Sample, Trial};
+use rundata::trial::{Trial, TrialSample};
 
 pub use budget::{BudgetComparison, ResponseBudget};
 pub use signals::{SignalAccount, SignalCosts};
@@ -29,7 +28,33 @@ pub use signals::{SignalAccount, SignalCosts};
 const REFERENCE: &str = "pipe";
 
 /// The summary of a ring or of a trial.
-pub type ResponseSummary = Either<CaseSummary, findings::TrialSummary>;
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "CaseSummary_or_TrialSummary")]
+pub enum ResponseSummary {
+    /// Summary of a ring.
+    Ring(CaseSummary),
+    /// Summary of a trial.
+    Trial(findings::TrialSummary),
+}
+
+impl ResponseSummary {
+    /// Returns the summary of a ring; `None` for a trial.
+    pub fn ring(&self) -> Option<&CaseSummary> {
+        match self {
+            Self::Ring(summary) => Some(summary),
+            Self::Trial(_) => None,
+        }
+    }
+
+    /// Returns the summary of a trial; `None` for a ring.
+    pub fn trial(&self) -> Option<&findings::TrialSummary> {
+        match self {
+            Self::Ring(_) => None,
+            Self::Trial(summary) => Some(summary),
+        }
+    }
+}
 
 /// Cost of one call, or of one loop of a short sequence, above the empty loop. Signed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -130,8 +155,8 @@ fn loop_of(table: &Table, name: &str) -> Option<usize> {
 }
 
 /// Returns the nanoseconds per call or loop of a case, by round; empty without a case.
-fn loop_ns(table: &Table, case: Option<usize>, ticks: fn(&Sample) -> Option<f64>) -> ByRound {
-    let ns = |sample: &Sample| Some(ticks(sample)? * sample.ns_per_tick()?);
+fn loop_ns(table: &Table, case: Option<usize>, ticks: fn(&TrialSample) -> Option<f64>) -> ByRound {
+    let ns = |sample: &TrialSample| Some(ticks(sample)? * sample.ns_per_tick()?);
     case.map(|case| table.by_round(case, BATCH_TICKS, ns)).unwrap_or_default()
 }
 
@@ -142,7 +167,7 @@ fn links(table: &Table, cases: &[CaseSummary]) -> Vec<LinkCost> {
         if case.members != 2 || case.work.is_some() {
             continue;
         }
-        let by_pipe = Ring { link: REFERENCE.to_string(), ..case.clone() };
+        let by_pipe = RingCase { link: REFERENCE.to_string(), ..case.clone() };
         let pipe = table.plan.find_ring(|other| *other == by_pipe);
         let pipe = pipe.filter(|pipe| *pipe != number && !summary.does_not_switch);
         let above_pipe_ns =

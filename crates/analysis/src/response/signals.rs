@@ -2,7 +2,7 @@
 //! machine: signals to oneself and between two processes, and what its formulas make of them.
 //! Formulas take any unit of time; what comes out has the unit of what goes in. Signed.
 
-use rundata::ring::Sample;
+use rundata::ring::RingSample;
 use rundata::trial::Trial;
 use rundata::trial::loops::{
     CALLS, CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, GETUID, LOOP_SWITCHES,
@@ -138,7 +138,7 @@ fn switches_per_loop(table: &Table, case: usize) -> Option<f64> {
 pub(super) fn ring_switch_ns(table: &Table, link: &str) -> ByRound {
     let ring = table.plan.find_ring(|case| case.members == 2 && case.link == link);
     let Some(ring) = ring else { return ByRound::default() };
-    let all_slices = table.above_solo_of_all(ring, Sample::ns_per_hop);
+    let all_slices = table.above_solo_of_all(ring, RingSample::ns_per_hop);
     match table.above_solo(ring, 0).map(|estimate| estimate.speed) {
         Some(Speed::NotJudged) | None => all_slices.into_iter().collect(),
         Some(speed) if speed.is_full() => {

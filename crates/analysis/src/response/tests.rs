@@ -11,7 +11,7 @@ use rundata::plan::{Batching, Plan};
 use rundata::ring::{self, Counters, Policy};
 use rundata::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
 use rundata::trial::overhead::BATCH_TICKS;
-use rundata::trial::{self, Repeats, Trial, loops};
+use rundata::trial::{self, Trial, TrialBatching, loops};
 
 use super::*;
 use crate::estimate::{Estimate, Speed};
@@ -20,14 +20,14 @@ use crate::record::ResponseRecord as Record;
 use crate::speed;
 
 fn ring(members: u32, link: &str) -> Case {
-    Case::Ring(ring::Case {
+    Case::Ring(ring::RingCase {
         link: link.into(),
-        ..ring::Case::of_processes(members, Placement::Same { cpu: 1 })
+        ..ring::RingCase::of_processes(members, Placement::Same { cpu: 1 })
     })
 }
 
 fn trial(trial: Trial) -> Case {
-    Case::Trial(trial::Case { trial, cpu: 1, policy: Policy::Other })
+    Case::Trial(trial::TrialCase { trial, cpu: 1, policy: Policy::Other })
 }
 
 fn calls_of(name: &str) -> Case {
@@ -38,7 +38,10 @@ fn calls_of(name: &str) -> Case {
 fn plan() -> Plan {
     Plan {
         seed: 3,
-        batching: Batching { ring: ring::Batching::default(), trial: Repeats { trials: 100 } },
+        batching: Batching {
+            ring: ring::RingBatching::default(),
+            trial: TrialBatching { trials: 100 },
+        },
         ..Plan::of(
             Experiment::Response,
             [
@@ -80,7 +83,7 @@ pub(super) fn run() -> Run {
 /// A hop of so many nanoseconds, a switch in each hop of a ring of two.
 fn hops(case: usize, round: u32, ns: u64) -> Sample {
     let switches = if [2, 5].contains(&case) { 1000 } else { 0 };
-    Sample::Ring(ring::Sample {
+    Sample::from(ring::RingSample {
         case,
         round,
         laps: 1000,
@@ -88,7 +91,7 @@ fn hops(case: usize, round: u32, ns: u64) -> Sample {
         elapsed_ns: 1000 * ns,
         counters: Counters { voluntary: switches, cpu_ns: 1000 * ns, ..Counters::default() },
         steal_ns: Some(0),
-        ..ring::Sample::default()
+        ..ring::RingSample::default()
     })
 }
 
@@ -98,7 +101,7 @@ fn calls(case: usize, round: u32, ns: i64, empty: Option<i64>, counts: &[(&str, 
     let full = ns + empty.unwrap_or(0);
     let mut tallies = BTreeMap::from([(trial::overhead::BATCH_TICKS.to_string(), batch(full))]);
     tallies.extend(empty.map(|ns| (loops::EMPTY_BATCH_TICKS.to_string(), batch(ns))));
-    Sample::Trial(trial::Sample {
+    Sample::Trial(trial::TrialSample {
         case,
         round,
         elapsed_ns: 10_000,
@@ -185,7 +188,7 @@ fn a_rings_figures_are_those_of_a_run_of_rings_alone() {
         .into_iter()
         .filter_map(|sample| {
             let place = rings.iter().position(|case| *case == sample.case())?;
-            Some(sample.of_case(place))
+            Some(sample.with_case(place))
         })
         .collect();
     let alone = crate::record::RingRecord::of(&alone);
@@ -274,11 +277,11 @@ fn in_slices(rings_clean: u64, trials_clean: u64) -> Run {
             Sample::Ring(mut sample) => {
                 let is_pair = [2, 5].contains(&sample.case);
                 sample.laps = sample.hops / if is_pair { 2 } else { 1 };
-                let mut cut = speed::cut(sample, 10, |index| index < rings_clean);
+                let mut cut = speed::cut(*sample, 10, |index| index < rings_clean);
                 let times = &mut cut.slices.as_mut().unwrap().elapsed_ns;
                 times.iter_mut().skip(rings_clean as usize).for_each(|ns| *ns = *ns * 14 / 10);
                 cut.elapsed_ns = times.iter().sum();
-                Sample::Ring(cut)
+                Sample::from(cut)
             }
             Sample::Trial(mut sample) => {
                 let mut slices = speed::around(10, 1, |index| index < trials_clean);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::placement::Placement;
-use rundata::ring::{Case, Policy};
+use rundata::ring::{Policy, RingCase};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -29,7 +29,7 @@ pub struct PublishedCase {
     pub intervals: BTreeMap<Quantity, (f64, f64)>,
     /// The ring, where it is one.
     #[serde(skip)]
-    pub ring: Option<Case>,
+    pub ring: Option<RingCase>,
 }
 
 /// A figure that is of no one case, so that it is shown and not compared.
@@ -183,15 +183,15 @@ const TODAY: Paper = Paper {
 };
 
 /// A ring of processes without work under SCHED_OTHER; of several CPUs the scheduler chose.
-fn ring(members: u32, link: &str, cpus: u32) -> Case {
+fn ring(members: u32, link: &str, cpus: u32) -> RingCase {
     let placement = match cpus {
         1 => Placement::Same { cpu: 0 },
         many => Placement::Free { cpus: (0..many).collect() },
     };
-    Case { link: link.to_string(), ..Case::of_processes(members, placement) }
+    RingCase { link: link.to_string(), ..RingCase::of_processes(members, placement) }
 }
 
-fn case<const N: usize>(ring: Case, figures: [(Quantity, f64); N]) -> PublishedCase {
+fn case<const N: usize>(ring: RingCase, figures: [(Quantity, f64); N]) -> PublishedCase {
     let (title, labels) = (ring.title(), runs::labels(&ring).into_iter().collect());
     let intervals = BTreeMap::new();
     PublishedCase { title, labels, figures: figures.into(), intervals, ring: Some(ring) }
@@ -267,7 +267,7 @@ fn hines() -> Published {
 /// c1; their total costs are ranges over ranges of arrays.
 fn li() -> Result<Published, PublishedError> {
     let figures = li2007::Figures::published()?;
-    let direct = Case { policy: Policy::Fifo, ..ring(2, "pipe", 1) };
+    let direct = RingCase { policy: Policy::Fifo, ..ring(2, "pipe", 1) };
     let totals = [&figures.first_region, &figures.second_region].into_iter();
     let range = |total: &li2007::Total| {
         let arrays = rundata::words::byte_range(total.smallest_bytes, total.largest_bytes);
@@ -297,7 +297,7 @@ fn machines_of_today() -> Result<Vec<Published>, PublishedError> {
         let case = match row.processes {
             Some(members) => {
                 let (work, policy) = (row.work(), row.policy);
-                case(Case { work, policy, ..ring(members.get(), &row.name, 1) }, [])
+                case(RingCase { work, policy, ..ring(members.get(), &row.name, 1) }, [])
             }
             None if row.what == modern::What::Loop => of_call("loop", &row.name, row.policy),
             None => of_call("call", &row.name, row.policy),

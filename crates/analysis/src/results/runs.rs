@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rundata::case;
 use rundata::plan::Plan;
-use rundata::ring::Case;
+use rundata::ring::RingCase;
 use rundata::run::Run;
 use rundata::trial;
 use rundata::words;
@@ -34,7 +34,7 @@ pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
 
 /// All rings of a plan with their figures.
 pub(super) fn rings(run: &Run, table: &Table) -> Vec<CaseResults> {
-    let case_results = |((number, case), summary): ((usize, &Case), CaseSummary)| CaseResults {
+    let case_results = |((number, case), summary): ((usize, &RingCase), CaseSummary)| CaseResults {
         number,
         experiment: table.plan.experiment.name(),
         title: table.plan.title(number),
@@ -52,7 +52,7 @@ pub(super) fn rings(run: &Run, table: &Table) -> Vec<CaseResults> {
 /// All trials whose figure is a time.
 pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
     let (plan, is_whole) = (table.plan, run.unfinished().is_none());
-    let case_results = |(number, case): (usize, &trial::Case)| {
+    let case_results = |(number, case): (usize, &trial::TrialCase)| {
         let figures = &headline_ns(table, number);
         CaseResults {
             number,
@@ -76,7 +76,7 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
     };
     // What a sleeper's share of the ticks is, is no cost.
     let is_time =
-        |(_, case): &(usize, &trial::Case)| case.trial.headline().unit != trial::Unit::Share;
+        |(_, case): &(usize, &trial::TrialCase)| case.trial.headline().unit != trial::Unit::Share;
     plan.trials().filter(is_time).map(case_results).collect()
 }
 
@@ -136,7 +136,7 @@ fn figures(
 
 /// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other
 /// CPUs have it.
-pub(super) fn labels(case: &Case) -> Labels {
+pub(super) fn labels(case: &RingCase) -> Labels {
     let mut labels = named([
         ("members", case.members.to_string()),
         ("kind", case.kind.to_string()),
@@ -164,7 +164,7 @@ pub(super) fn labels(case: &Case) -> Labels {
     labels
 }
 
-fn details(case: &Case) -> Labels {
+fn details(case: &RingCase) -> Labels {
     let cpus = words::list(&case.placement.cpus());
     named([("CPU", cpus), ("real-time priority", case.priority().to_string())])
 }
@@ -173,7 +173,7 @@ fn named<const N: usize>(labels: [(&str, String); N]) -> Labels {
     labels.map(|(name, value)| (name.to_string(), value)).into()
 }
 
-fn trial_labels(case: &trial::Case) -> Labels {
+fn trial_labels(case: &trial::TrialCase) -> Labels {
     let mut labels = Labels::new();
     // Cannot fail: every key is a string.
     flatten("", &serde_json::to_value(&case.trial).unwrap_or_default(), &mut labels);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rundata::experiment::Takes;
+use rundata::experiment::CaseKinds;
 use rundata::plan::Plan;
 use rundata::ring;
 use stats::{
@@ -88,8 +88,8 @@ pub(crate) struct CaseClocks {
 impl CaseClocks {
     /// Fits all samples of a case by round, to be converted to `level.clock_ns`.
     pub(crate) fn from_rounds(
-        case: &ring::Case,
-        rounds: &BTreeMap<u32, Vec<&ring::Sample>>,
+        case: &ring::RingCase,
+        rounds: &BTreeMap<u32, Vec<&ring::RingSample>>,
         level: &SpeedLevel,
     ) -> Self {
         let mut hops: BTreeMap<u32, Vec<TimedAtClock>> = BTreeMap::new();
@@ -124,14 +124,14 @@ impl CaseClocks {
 /// had in earlier launches, if it was seen in this one.
 pub(crate) fn case_clocks(
     plan: &Plan,
-    cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
+    cases: &[BTreeMap<u32, Vec<&ring::RingSample>>],
     levels: &mut SpeedLevels,
 ) -> Vec<CaseClocks> {
     let clocks = fit_cases(plan, cases, levels);
     // Trials beside the rings share the level, and need no elasticity. A clock that was not seen is
     // not converted to: the elasticity is that of the clocks that were.
     let usual_ns = plan.reference.clock_ns.filter(|usual_ns| {
-        plan.experiment.takes() == Takes::Rings
+        plan.experiment.case_kinds() == CaseKinds::Rings
             && plan.rings().all(|(number, case)| {
                 cases[number].is_empty() || is_complete(plan, case, &clocks[number])
             })
@@ -145,14 +145,14 @@ pub(crate) fn case_clocks(
 }
 
 /// Returns whether all elasticities that a case needs are known.
-fn is_complete(plan: &Plan, case: &ring::Case, clocks: &CaseClocks) -> bool {
+fn is_complete(plan: &Plan, case: &ring::RingCase, clocks: &CaseClocks) -> bool {
     let has_triples = plan.batching.ring.triples.is_some() && case.members > 1;
     clocks.hop.is_some() && (!has_triples || clocks.above().is_some())
 }
 
 fn fit_cases(
     plan: &Plan,
-    cases: &[BTreeMap<u32, Vec<&ring::Sample>>],
+    cases: &[BTreeMap<u32, Vec<&ring::RingSample>>],
     levels: &SpeedLevels,
 ) -> Vec<CaseClocks> {
     let mut clocks = vec![CaseClocks::default(); cases.len()];

@@ -224,8 +224,8 @@ impl CaseSlices {
     /// Adds all samples of a round.
     pub(crate) fn add(
         &mut self,
-        case: &ring::Case,
-        samples: &[&ring::Sample],
+        case: &ring::RingCase,
+        samples: &[&ring::RingSample],
         level: Option<&SpeedLevel>,
         clocks: &CaseClocks,
     ) {
@@ -239,7 +239,7 @@ impl CaseSlices {
     }
 
     /// Counts the slices of a sample that can be judged, whatever they show.
-    fn add_judged(&mut self, case: &ring::Case, sample: &ring::Sample) {
+    fn add_judged(&mut self, case: &ring::RingCase, sample: &ring::RingSample) {
         if let Some(triples) = sample.in_pieces() {
             let (parts, as_found) = triples.ring_parts();
             let not_alone = triples.ring_slices_beside_others();
@@ -271,8 +271,8 @@ impl CaseSlices {
     /// Counts the clean slices of the rings of triples.
     fn add_clean_triples(
         &mut self,
-        case: &ring::Case,
-        samples: &[&ring::Sample],
+        case: &ring::RingCase,
+        samples: &[&ring::RingSample],
         round: u32,
         level: &SpeedLevel,
         clocks: &CaseClocks,
@@ -295,8 +295,8 @@ impl CaseSlices {
     /// Counts the clean slices of the ring, in rows, by how they were timed and by what they switched.
     fn add_clean_slices(
         &mut self,
-        case: &ring::Case,
-        samples: &[&ring::Sample],
+        case: &ring::RingCase,
+        samples: &[&ring::RingSample],
         level: &SpeedLevel,
         clocks: &CaseClocks,
     ) {
@@ -321,7 +321,7 @@ impl CaseSlices {
             self.clean_as_found += clean_as_found;
         }
         if clocks.hop.is_none() && level.clock_range().is_some() {
-            let as_found: Vec<&ring::Sample> =
+            let as_found: Vec<&ring::RingSample> =
                 samples.iter().copied().filter(|sample| sample.is_as_found()).collect();
             let at_any = count_clean_slices(case, &as_found, level, ClockFilter::Any);
             let at_the_runs = count_clean_slices(case, &as_found, level, ClockFilter::TheRuns);
@@ -331,8 +331,8 @@ impl CaseSlices {
 }
 
 fn count_clean_slices(
-    case: &ring::Case,
-    samples: &[&ring::Sample],
+    case: &ring::RingCase,
+    samples: &[&ring::RingSample],
     level: &SpeedLevel,
     clocks: ClockFilter,
 ) -> u32 {
@@ -340,7 +340,11 @@ fn count_clean_slices(
 }
 
 /// Counts the slices of a sample with competing tasks in or near them.
-fn count_with_competitors(case: &ring::Case, sample: &ring::Sample, slices: &Slices) -> u32 {
+fn count_with_competitors(
+    case: &ring::RingCase,
+    sample: &ring::RingSample,
+    slices: &Slices,
+) -> u32 {
     if sample.is_shared_throughout(case) {
         return slices.elapsed_ns.len() as u32;
     }
@@ -348,16 +352,16 @@ fn count_with_competitors(case: &ring::Case, sample: &ring::Sample, slices: &Sli
 }
 
 /// A sample with the time of a hop in its clean slices, by the number of the slice.
-type NumberedHops<'a> = (&'a ring::Sample, Vec<(usize, TimedAtClock)>);
+type NumberedHops<'a> = (&'a ring::RingSample, Vec<(usize, TimedAtClock)>);
 
 /// Returns the samples of a round that have clean slices, with the time of a hop in each of these,
 /// in nanoseconds, at the run's clock. With `clock`, slices at other clocks count too, converted.
 pub(crate) fn clean_hops<'a>(
-    case: &ring::Case,
-    samples: &[&'a ring::Sample],
+    case: &ring::RingCase,
+    samples: &[&'a ring::RingSample],
     level: &SpeedLevel,
     clock: Option<&ClockModel>,
-) -> Vec<(&'a ring::Sample, Vec<f64>)> {
+) -> Vec<(&'a ring::RingSample, Vec<f64>)> {
     let mut clean = Vec::new();
     for (sample, hops) in clean_slices(case, samples, level, used_clocks(clock)) {
         let hops_ns = hops.into_iter().map(|(_, timed)| at_the_runs_clock(timed, clock)).collect();
@@ -369,8 +373,8 @@ pub(crate) fn clean_hops<'a>(
 /// Returns the time of a hop in the clean slices of a round that stand in rows, in nanoseconds, at
 /// the run's clock.
 pub(crate) fn clean_hops_in_rows(
-    case: &ring::Case,
-    samples: &[&ring::Sample],
+    case: &ring::RingCase,
+    samples: &[&ring::RingSample],
     level: &SpeedLevel,
     clock: Option<&ClockModel>,
 ) -> Vec<f64> {
@@ -406,8 +410,8 @@ fn used_clocks(clock: Option<&ClockModel>) -> ClockFilter {
 /// Returns the clean slices of a round at these clocks, as they were timed, without interrupted
 /// ones. Hops in pieces give one time a sample.
 fn clean_slices<'a>(
-    case: &ring::Case,
-    samples: &[&'a ring::Sample],
+    case: &ring::RingCase,
+    samples: &[&'a ring::RingSample],
     level: &SpeedLevel,
     clocks: ClockFilter,
 ) -> Vec<NumberedHops<'a>> {
@@ -430,8 +434,8 @@ fn clean_slices<'a>(
 
 /// Returns the time of a hop in each clean slice of a sample, by the number of the slice, ascending.
 fn clean_slices_of_sample(
-    case: &ring::Case,
-    sample: &ring::Sample,
+    case: &ring::RingCase,
+    sample: &ring::RingSample,
     level: &SpeedLevel,
     clocks: ClockFilter,
 ) -> Vec<(usize, TimedAtClock)> {
@@ -470,7 +474,10 @@ pub(crate) struct HopAsItWas {
 }
 
 /// Returns the slices of a round as they were, without the last of each batch, which is shorter.
-pub(crate) fn hops_as_they_were(case: &ring::Case, samples: &[&ring::Sample]) -> Vec<HopAsItWas> {
+pub(crate) fn hops_as_they_were(
+    case: &ring::RingCase,
+    samples: &[&ring::RingSample],
+) -> Vec<HopAsItWas> {
     let mut as_they_were = Vec::new();
     for sample in samples {
         let Some(slices) = sample.judged_slices() else { continue };
@@ -496,8 +503,8 @@ pub(crate) fn hops_as_they_were(case: &ring::Case, samples: &[&ring::Sample]) ->
 /// Returns how often the plan's event of this number was counted for a hop in clean slices, at
 /// whatever clock; absent where no slice is clean, and where nothing was counted.
 pub(crate) fn clean_events(
-    case: &ring::Case,
-    samples: &[&ring::Sample],
+    case: &ring::RingCase,
+    samples: &[&ring::RingSample],
     level: &SpeedLevel,
     event: usize,
 ) -> Option<f64> {
@@ -520,8 +527,8 @@ pub(crate) fn clean_events(
 /// Returns what a hop takes above the members' own solos, in nanoseconds, in each clean slice of
 /// the rings of triples; hops in pieces give one figure a worker.
 pub(crate) fn clean_above(
-    case: &ring::Case,
-    samples: &[&ring::Sample],
+    case: &ring::RingCase,
+    samples: &[&ring::RingSample],
     level: &SpeedLevel,
     clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
@@ -530,8 +537,8 @@ pub(crate) fn clean_above(
 
 /// Like [`clean_above`], of workers most of whose slices were clean.
 pub(crate) fn mostly_clean_above(
-    case: &ring::Case,
-    samples: &[&ring::Sample],
+    case: &ring::RingCase,
+    samples: &[&ring::RingSample],
     level: &SpeedLevel,
     clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
@@ -558,8 +565,8 @@ impl CleanWorker {
 
 /// Returns the clean rings of each worker of a round whose samples have triples.
 fn clean_workers<'a>(
-    case: &'a ring::Case,
-    samples: &'a [&ring::Sample],
+    case: &'a ring::RingCase,
+    samples: &'a [&ring::RingSample],
     level: &'a SpeedLevel,
     clocks: Option<(ClockModel, ClockModel)>,
 ) -> impl Iterator<Item = CleanWorker> + 'a {
@@ -579,16 +586,16 @@ fn clean_workers<'a>(
 
 /// Returns the samples that have triples and were not disturbed.
 fn sound_triples<'a>(
-    case: &'a ring::Case,
-    samples: &'a [&ring::Sample],
-) -> impl Iterator<Item = (&'a ring::Sample, &'a Triples)> {
+    case: &'a ring::RingCase,
+    samples: &'a [&ring::RingSample],
+) -> impl Iterator<Item = (&'a ring::RingSample, &'a Triples)> {
     let sound = samples.iter().filter(|sample| !is_disturbed(case, sample));
     sound.filter_map(|sample| Some((*sample, sample.triples.as_deref()?)))
 }
 
 /// Returns the slices of a sample if they can be judged and were not disturbed. Those of a sample
 /// whose triples are in pieces are too long to be judged.
-fn judged_slices<'a>(case: &ring::Case, sample: &'a ring::Sample) -> Option<&'a Slices> {
+fn judged_slices<'a>(case: &ring::RingCase, sample: &'a ring::RingSample) -> Option<&'a Slices> {
     let slices = sample.judged_slices()?;
     let is_short = sample.in_pieces().is_none();
     (is_short && !is_disturbed(case, sample)).then_some(slices)
@@ -596,7 +603,7 @@ fn judged_slices<'a>(case: &ring::Case, sample: &'a ring::Sample) -> Option<&'a 
 
 /// Returns whether the hypervisor stole time from a sample, a member left its CPU, or competing
 /// tasks had the CPU throughout.
-fn is_disturbed(case: &ring::Case, sample: &ring::Sample) -> bool {
+fn is_disturbed(case: &ring::RingCase, sample: &ring::RingSample) -> bool {
     let was_stolen_from = sample.steal_ns.is_some_and(|ns| ns > 0);
     was_stolen_from || sample.has_moved(case) || sample.is_shared_throughout(case)
 }
@@ -613,7 +620,7 @@ pub(crate) fn longest_uninterrupted(slices: &[f64]) -> Option<f64> {
 }
 
 /// Returns the CPUs that the quanta of a case run on: the leader's.
-pub(crate) fn leader_cpus(case: &ring::Case) -> Vec<u32> {
+pub(crate) fn leader_cpus(case: &ring::RingCase) -> Vec<u32> {
     match &case.placement {
         Placement::Free { .. } => case.placement.cpus(),
         _ => case.placement.cpus_of(0),
@@ -624,8 +631,8 @@ pub(crate) fn leader_cpus(case: &ring::Case) -> Vec<u32> {
 /// judged.
 pub(crate) fn levels_of<'a>(
     plan: &Plan,
-    rings: impl Iterator<Item = &'a ring::Sample>,
-    trials: impl Iterator<Item = &'a trial::Sample>,
+    rings: impl Iterator<Item = &'a ring::RingSample>,
+    trials: impl Iterator<Item = &'a trial::TrialSample>,
 ) -> SpeedLevels {
     let mut counts_by_cpus: BTreeMap<Vec<u32>, QuantaCounts> = BTreeMap::new();
     for sample in rings {

@@ -45,10 +45,10 @@ impl<'a> Table<'a> {
     /// and are passed over.
     pub fn of(
         plan: &'a Plan,
-        rings: impl IntoIterator<Item = &'a ring::Sample>,
-        trials: impl IntoIterator<Item = &'a trial::Sample>,
+        rings: impl IntoIterator<Item = &'a ring::RingSample>,
+        trials: impl IntoIterator<Item = &'a trial::TrialSample>,
     ) -> Self {
-        let is_sound = |of: &&ring::Sample| of.hops > 0 && of.elapsed_ns > 0;
+        let is_sound = |of: &&ring::RingSample| of.hops > 0 && of.elapsed_ns > 0;
         let rings: Vec<_> = rings.into_iter().filter(is_sound).collect();
         let trials: Vec<_> = trials.into_iter().collect();
         let mut levels = levels_of(plan, rings.iter().copied(), trials.iter().copied());
@@ -65,7 +65,7 @@ impl<'a> Table<'a> {
 
 fn rings_of<'a>(
     plan: &Plan,
-    samples: &[&'a ring::Sample],
+    samples: &[&'a ring::RingSample],
     levels: &mut SpeedLevels,
 ) -> Vec<OfRing<'a>> {
     let mut cases = vec![BTreeMap::<u32, rings::Batch>::new(); plan.cases.len()];
@@ -88,14 +88,14 @@ fn rings_of<'a>(
 
 fn trials_of<'a>(
     plan: &Plan,
-    samples: &[&'a trial::Sample],
+    samples: &[&'a trial::TrialSample],
     levels: &SpeedLevels,
 ) -> Vec<OfTrial<'a>> {
     let mut cases = vec![Vec::new(); plan.cases.len()];
     for sample in samples.iter().filter(|sample| plan.trial(sample.case).is_some()) {
         cases[sample.case].push(*sample);
     }
-    let of = |(number, samples): (usize, Vec<&'a trial::Sample>)| {
+    let of = |(number, samples): (usize, Vec<&'a trial::TrialSample>)| {
         let level = plan.trial(number).and_then(|case| levels.get([case.cpu].as_slice()));
         OfTrial::of(&samples, level)
     };

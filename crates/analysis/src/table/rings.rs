@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use rundata::bounds::sum;
 use rundata::plan::{MINIMUM_ROUNDS, Plan};
-use rundata::ring::{self, Sample, Triples};
+use rundata::ring::{self, RingSample, Triples};
 use stats::{Elasticity, FewFigures, PooledMedian, PriorScatter, mad_sigma, mean, median};
 
 use super::{Figures, Table};
@@ -20,7 +20,7 @@ use crate::speed::{
 use as_it_was::SliceTime;
 
 /// Samples of one case in one round.
-pub(super) type Batch<'a> = Vec<&'a Sample>;
+pub(super) type Batch<'a> = Vec<&'a RingSample>;
 
 /// Figures of slices by the number of their round.
 pub(super) type OfSlices = BTreeMap<u32, Vec<f64>>;
@@ -121,7 +121,7 @@ impl<'a> Table<'a> {
     }
 
     /// Samples of a case in the order of rounds.
-    pub fn samples(&self, case: usize) -> impl Iterator<Item = &'a Sample> + '_ {
+    pub fn samples(&self, case: usize) -> impl Iterator<Item = &'a RingSample> + '_ {
         self.batches(case).flat_map(|(_, batch)| batch.iter().copied())
     }
 
@@ -174,7 +174,7 @@ impl<'a> Table<'a> {
     fn of_clean(
         &self,
         case: usize,
-        of: impl Fn(&ring::Case, &Batch, &SpeedLevel) -> Vec<f64>,
+        of: impl Fn(&ring::RingCase, &Batch, &SpeedLevel) -> Vec<f64>,
     ) -> Option<OfSlices> {
         let ring = self.plan.ring(case)?;
         let level = self.levels.get(&leader_cpus(ring))?;
@@ -326,21 +326,21 @@ impl<'a> Table<'a> {
     }
 
     /// The median of what a round's samples say, by rounds.
-    fn middles(&self, case: usize, of: impl Fn(&Sample) -> Option<f64>) -> Figures {
+    fn middles(&self, case: usize, of: impl Fn(&RingSample) -> Option<f64>) -> Figures {
         let figures = |batch: &Batch| batch.iter().filter_map(|s| of(s)).collect::<Vec<f64>>();
         let middle = |(round, batch): (u32, &Batch)| Some((round, median(&figures(batch))?));
         self.batches(case).filter_map(middle).collect()
     }
 
     /// A figure of one case by rounds: the median of the round's samples.
-    pub fn middle_by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
+    pub fn middle_by_round(&self, case: usize, of: fn(&RingSample) -> f64) -> Figures {
         self.middles(case, |sample| Some(of(sample)))
     }
 
     /// The same of the samples that were timed as the machine was found: rounds without one have no
     /// figure. Of a case that is not judged of all samples: waiting changed nothing in it that
     /// anybody knows of.
-    pub fn as_found_by_round(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
+    pub fn as_found_by_round(&self, case: usize, of: fn(&RingSample) -> f64) -> Figures {
         let any = !self.is_judged(case);
         self.middles(case, |sample| (any || sample.is_as_found()).then(|| of(sample)))
     }
@@ -351,7 +351,7 @@ impl<'a> Table<'a> {
         match self.supply(Figure::Hop(case)) {
             CleanSupply::Enough => self.clean_hops(case).map(medians).unwrap_or_default(),
             CleanSupply::FewRounds => self.few_by_round(Figure::Hop(case)),
-            CleanSupply::TooFew => self.as_found_by_round(case, Sample::ns_per_hop),
+            CleanSupply::TooFew => self.as_found_by_round(case, RingSample::ns_per_hop),
         }
     }
 
@@ -370,13 +370,13 @@ impl<'a> Table<'a> {
             Some(Solo::Own) if is_seen => {
                 self.per_switch(case, self.few_by_round(Figure::AboveOwnSolos(case)))
             }
-            _ => self.above_solo_of_all(case, Sample::ns_per_hop),
+            _ => self.above_solo_of_all(case, RingSample::ns_per_hop),
         }
     }
 
     /// The same of all samples, at whatever speed. `of` is the cost of a hop: by real or by CPU
     /// time. The members' own solos are known by real time only.
-    pub fn above_solo_of_all(&self, case: usize, of: fn(&Sample) -> f64) -> Figures {
+    pub fn above_solo_of_all(&self, case: usize, of: fn(&RingSample) -> f64) -> Figures {
         let above = match self.solo(case) {
             None => Figures::new(),
             Some(Solo::Case(solo)) => {
@@ -390,12 +390,12 @@ impl<'a> Table<'a> {
 
     /// Returns the CPU time of a switch above the solo ring by rounds, of all samples.
     pub(crate) fn cpu_above_solo_by_round(&self, case: usize) -> Figures {
-        self.above_solo_of_all(case, Sample::cpu_ns_per_hop)
+        self.above_solo_of_all(case, RingSample::cpu_ns_per_hop)
     }
 
     /// Returns the CPU time of a hop by rounds, of the samples timed as the machine was found.
     pub(crate) fn cpu_hop_by_round(&self, case: usize) -> Figures {
-        self.as_found_by_round(case, Sample::cpu_ns_per_hop)
+        self.as_found_by_round(case, RingSample::cpu_ns_per_hop)
     }
 
     /// Returns the CPU time of a hop, the median over rounds.
@@ -418,7 +418,7 @@ impl<'a> Table<'a> {
 
     /// Time of a hop.
     pub fn hop(&self, case: usize, stream: u64) -> Option<Estimate> {
-        let of_all = || self.as_found_by_round(case, Sample::ns_per_hop);
+        let of_all = || self.as_found_by_round(case, RingSample::ns_per_hop);
         let scatter = self.plan.reference.scatter_of(case);
         self.sum_of(&[(Figure::Hop(case), 1.0)], scatter, of_all, stream)
     }
@@ -426,7 +426,7 @@ impl<'a> Table<'a> {
     /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing
     /// switched.
     pub fn above_solo(&self, case: usize, stream: u64) -> Option<Estimate> {
-        let of_all = || self.above_solo_of_all(case, Sample::ns_per_hop);
+        let of_all = || self.above_solo_of_all(case, RingSample::ns_per_hop);
         self.sum_of(&self.switch(case)?, self.plan.reference.scatter_of(case), of_all, stream)
     }
 
@@ -434,7 +434,7 @@ impl<'a> Table<'a> {
     /// set or registers in use add. By the rounds in which both were measured and switched, or of
     /// all clean slices.
     pub fn difference(&self, one: usize, other: usize, stream: u64) -> Option<Estimate> {
-        let of_all = |case: usize| self.above_solo_of_all(case, Sample::ns_per_hop);
+        let of_all = |case: usize| self.above_solo_of_all(case, RingSample::ns_per_hop);
         let others = self.switch(other)?.into_iter().map(|(figure, times)| (figure, -times));
         let parts: Vec<Part> = self.switch(one)?.into_iter().chain(others).collect();
         let scatter = |case| self.plan.reference.scatter_of(case);
@@ -529,7 +529,7 @@ impl<'a> Table<'a> {
     pub(crate) fn switches_per_hop(&self, case: usize) -> Option<f64> {
         let of = |(switches, hops): &(u64, u64)| *switches as f64 / *hops as f64;
         let clean: Vec<f64> = self.slices(case)?.switches.values().map(of).collect();
-        let all = || self.middle_by_round(case, Sample::switches_per_hop).into_values();
+        let all = || self.middle_by_round(case, RingSample::switches_per_hop).into_values();
         let mean = mean(&clean).or_else(|| mean(&all().collect::<Vec<f64>>()));
         mean.filter(|per_hop| *per_hop > 0.0)
     }
@@ -614,9 +614,9 @@ mod tests {
 
     /// Four rings: a solo one and one of two, twice.
     fn plan() -> Plan {
-        let case = |members: u32, link: &str| ring::Case {
+        let case = |members: u32, link: &str| ring::RingCase {
             link: link.into(),
-            ..ring::Case::of_processes(members, Placement::Same { cpu: 1 })
+            ..ring::RingCase::of_processes(members, Placement::Same { cpu: 1 })
         };
         Plan {
             seed: 7,
@@ -629,20 +629,26 @@ mod tests {
         }
     }
 
-    fn sample(case: usize, round: u32, hops: u64, elapsed_ns: u64, switches: (u64, u64)) -> Sample {
+    fn sample(
+        case: usize,
+        round: u32,
+        hops: u64,
+        elapsed_ns: u64,
+        switches: (u64, u64),
+    ) -> RingSample {
         let (voluntary, involuntary) = switches;
-        Sample {
+        RingSample {
             case,
             round,
             laps: hops / if case % 2 == 0 { 1 } else { 2 },
             hops,
             elapsed_ns,
             counters: Counters { voluntary, involuntary, ..Counters::default() },
-            ..Sample::default()
+            ..RingSample::default()
         }
     }
 
-    fn above(samples: &[Sample]) -> Figures {
+    fn above(samples: &[RingSample]) -> Figures {
         Table::of(&plan(), samples, []).above_solo_by_round(1)
     }
 
@@ -668,7 +674,7 @@ mod tests {
                 sample(1, round, 100, 400_000 + drift, (100, 0)),
             ]
         };
-        let mut all: Vec<Sample> = (0..2).flat_map(round).collect();
+        let mut all: Vec<RingSample> = (0..2).flat_map(round).collect();
         all.push(sample(0, 2, 100, 1, (0, 0)));
         all.push(sample(1, 3, 100, 1, (100, 0)));
         assert_eq!(above(&all), [(0, 3000.0), (1, 3000.0)].into());
@@ -685,7 +691,7 @@ mod tests {
     }
 
     /// Ten rounds of all four rings: futex switches for 1000 ns more than pipe, each round drifts.
-    fn rounds(count: u32) -> Vec<Sample> {
+    fn rounds(count: u32) -> Vec<RingSample> {
         let one = |round: u32| {
             let drift = 1_000_000 * u64::from(round % 3);
             [
@@ -710,8 +716,8 @@ mod tests {
 
     /// Every second slice runs on a shared core and takes 1.4 times as long; the figures are of the
     /// others.
-    fn sliced(count: u32, is_clean: impl Fn(u32, u64) -> bool) -> Vec<Sample> {
-        let cut = |plain: Sample| {
+    fn sliced(count: u32, is_clean: impl Fn(u32, u64) -> bool) -> Vec<RingSample> {
+        let cut = |plain: RingSample| {
             let round = plain.round;
             let mut sample = cut(plain, 20, |index| is_clean(round, index));
             let slices = sample.slices.as_mut().unwrap();
@@ -721,9 +727,9 @@ mod tests {
             sample.elapsed_ns = slices.elapsed_ns.iter().sum();
             sample
         };
-        let steady = |sample: Sample| {
+        let steady = |sample: RingSample| {
             let drift = 1_000_000 * u64::from(sample.round % 3);
-            Sample { elapsed_ns: sample.elapsed_ns - drift, ..sample }
+            RingSample { elapsed_ns: sample.elapsed_ns - drift, ..sample }
         };
         rounds(count).into_iter().map(steady).map(cut).collect()
     }
@@ -780,7 +786,7 @@ mod tests {
         let more = table.difference(3, 1, 1).unwrap();
         assert!((more.value - 1000.0).abs() < 1e-6 && more.speed == Speed::Full, "{more:?}");
         // All slices together say something else, which stands beside.
-        let all = table.above_solo_of_all(1, Sample::ns_per_hop);
+        let all = table.above_solo_of_all(1, RingSample::ns_per_hop);
         assert!(all.values().all(|cost| *cost > 3600.0), "{all:?}");
         assert!(table.above_solo_by_round(1).values().all(|cost| (*cost - 3000.0).abs() < 1e-6));
     }

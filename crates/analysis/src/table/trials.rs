@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rundata::plan::{Known, MINIMUM_ROUNDS};
-use rundata::trial::{Sample, Sliced, Tally, Trial};
+use rundata::trial::{Sliced, Tally, Trial, TrialSample};
 use stats::{Center, FigureAtLevel, group_by_level, has_level_span, median};
 
 use super::by_round::{brought, finite};
@@ -18,20 +18,20 @@ use crate::speed::{
 /// What is known of one case.
 #[derive(Debug, Default)]
 pub(super) struct OfTrial<'a> {
-    samples: Vec<&'a Sample>,
+    samples: Vec<&'a TrialSample>,
     /// The samples that have slices with the outcomes of clean ones only.
-    clean: Vec<Sample>,
+    clean: Vec<TrialSample>,
     /// The slices that have outcomes of a tally, by its name; of each clean one the time of a lap.
     slices: BTreeMap<String, CaseSlices>,
     /// How many of its slices are clean.
     counts: CleanCounts,
     /// Where the clock moved: the samples with the outcomes of clean slices at one clock each.
-    at_clocks: Vec<(f64, Sample)>,
+    at_clocks: Vec<(f64, TrialSample)>,
 }
 
 /// The latency quanta of all clean slices of a case, whatever the clock.
-fn quanta_ns(samples: &[&Sample], level: &SpeedLevel) -> Vec<f64> {
-    let of_sample = |sample: &&Sample| {
+fn quanta_ns(samples: &[&TrialSample], level: &SpeedLevel) -> Vec<f64> {
+    let of_sample = |sample: &&TrialSample| {
         let judged = sample.sliced.iter().filter(|sliced| sliced.can_be_judged());
         let laps = judged.map(|sliced| clean_laps(sample, sliced, level, ClockFilter::Any));
         laps.flat_map(BTreeMap::into_values).map(|(quantum_ns, _)| quantum_ns).collect::<Vec<_>>()
@@ -42,7 +42,7 @@ fn quanta_ns(samples: &[&Sample], level: &SpeedLevel) -> Vec<f64> {
 impl<'a> OfTrial<'a> {
     /// Of all its samples. Slices at all clocks count where the clock moved so far that they tell
     /// how figures go with it.
-    pub(super) fn of(samples: &[&'a Sample], level: Option<&SpeedLevel>) -> Self {
+    pub(super) fn of(samples: &[&'a TrialSample], level: Option<&SpeedLevel>) -> Self {
         let moved = level.is_some_and(|level| has_level_span(&quanta_ns(samples, level)));
         let clocks = if moved { ClockFilter::Any } else { ClockFilter::TheRuns };
         let mut all = Self::default();
@@ -50,7 +50,7 @@ impl<'a> OfTrial<'a> {
         all
     }
 
-    fn add(&mut self, sample: &'a Sample, level: Option<&SpeedLevel>, clocks: ClockFilter) {
+    fn add(&mut self, sample: &'a TrialSample, level: Option<&SpeedLevel>, clocks: ClockFilter) {
         self.samples.push(sample);
         // What was not taken in slices says nothing of the speed of a tally that was in other
         // rounds.
@@ -60,7 +60,7 @@ impl<'a> OfTrial<'a> {
         if sample.sliced.is_empty() {
             return;
         }
-        let mut of_clean = Sample { sliced: Vec::new(), ..sample.clone() };
+        let mut of_clean = TrialSample { sliced: Vec::new(), ..sample.clone() };
         for sliced in &sample.sliced {
             let can_be_judged = sliced.can_be_judged();
             let judged = if can_be_judged { sliced.slices.elapsed_ns.len() as u32 } else { 0 };
@@ -103,8 +103,8 @@ impl<'a> OfTrial<'a> {
 
 /// The clean slices of a sample by their clock: the middle quantum, and a sample that has their
 /// outcomes only.
-fn at_clocks(sample: &Sample, level: &SpeedLevel) -> Vec<(f64, Sample)> {
-    let bare = Sample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
+fn at_clocks(sample: &TrialSample, level: &SpeedLevel) -> Vec<(f64, TrialSample)> {
+    let bare = TrialSample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
     let mut all = Vec::new();
     for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
         let laps: Vec<(usize, f64)> = clean_laps(sample, sliced, level, ClockFilter::Any)
@@ -119,7 +119,7 @@ fn at_clocks(sample: &Sample, level: &SpeedLevel) -> Vec<(f64, Sample)> {
                 |name: &String| sliced.tally_of(name, |index| slices.binary_search(&index).is_ok());
             let names = sliced.tallies.keys();
             let tallies = names.filter_map(|name| Some((name.clone(), tally(name)?))).collect();
-            all.extend(median(&quanta).map(|of| (of, Sample { tallies, ..bare.clone() })));
+            all.extend(median(&quanta).map(|of| (of, TrialSample { tallies, ..bare.clone() })));
         }
     }
     all
@@ -128,7 +128,7 @@ fn at_clocks(sample: &Sample, level: &SpeedLevel) -> Vec<(f64, Sample)> {
 /// The latency quantum and the time of a lap in each clean slice at these clocks, in nanoseconds,
 /// by its number.
 fn clean_laps(
-    sample: &Sample,
+    sample: &TrialSample,
     sliced: &Sliced,
     level: &SpeedLevel,
     clocks: ClockFilter,
@@ -160,7 +160,7 @@ impl<'a> Table<'a> {
     }
 
     /// The samples of a case.
-    pub(crate) fn of_trial(&self, case: usize) -> &[&'a Sample] {
+    pub(crate) fn of_trial(&self, case: usize) -> &[&'a TrialSample] {
         self.trials.get(case).map_or(&[], |of| &of.samples)
     }
 
@@ -175,7 +175,7 @@ impl<'a> Table<'a> {
     }
 
     /// What all samples of a case have of a tally, together.
-    pub(crate) fn merged(&self, case: usize, of: impl Fn(&Sample) -> Option<Tally>) -> Tally {
+    pub(crate) fn merged(&self, case: usize, of: impl Fn(&TrialSample) -> Option<Tally>) -> Tally {
         let mut all = Tally::default();
         self.of_trial(case)
             .iter()
@@ -195,7 +195,7 @@ impl<'a> Table<'a> {
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&Sample) -> Option<f64>,
+        of: impl Fn(&TrialSample) -> Option<f64>,
     ) -> ByRound {
         let Known { launch_scatter, round_scatter, .. } = self.plan.reference.known_of(case);
         let cpu = self.plan.trial(case).map(|case| case.cpu);
@@ -213,9 +213,9 @@ impl<'a> Table<'a> {
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&Sample) -> Option<f64>,
+        of: impl Fn(&TrialSample) -> Option<f64>,
     ) -> ByRound {
-        let figure = |sample: &Sample| Some((sample.round, of(sample)?));
+        let figure = |sample: &TrialSample| Some((sample.round, of(sample)?));
         let all = self.of_trial(case).iter().filter_map(|sample| figure(sample));
         let Some(slices) = self.judged(case, tally) else { return all.collect() };
         let is_full = slices.has_full_speed();
@@ -243,7 +243,7 @@ impl<'a> Table<'a> {
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&Sample) -> Option<f64>,
+        of: impl Fn(&TrialSample) -> Option<f64>,
     ) -> Option<ByRound> {
         let level = self.levels.get([self.plan.trial(case)?.cpu].as_slice())?;
         let mut rounds: BTreeMap<u32, Vec<FigureAtLevel>> = BTreeMap::new();
@@ -273,7 +273,7 @@ impl<'a> Table<'a> {
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&Sample) -> Option<f64>,
+        of: impl Fn(&TrialSample) -> Option<f64>,
     ) -> Option<Estimate> {
         self.by_round(case, tally, of).estimate(self.plan)
     }
@@ -283,7 +283,7 @@ impl<'a> Table<'a> {
     pub(crate) fn estimate(
         &self,
         case: usize,
-        of: impl Fn(&Sample) -> Option<f64>,
+        of: impl Fn(&TrialSample) -> Option<f64>,
     ) -> Option<Estimate> {
         let figures =
             self.of_trial(case).iter().filter_map(|sample| Some((sample.round, of(sample)?)));
@@ -295,7 +295,7 @@ impl<'a> Table<'a> {
     pub(crate) fn estimate_together(
         &self,
         cases: &[usize],
-        of: impl Fn(&[&Sample]) -> Option<f64>,
+        of: impl Fn(&[&TrialSample]) -> Option<f64>,
     ) -> Option<Estimate> {
         self.figures_together(cases, of).estimate(self.plan)
     }
@@ -305,7 +305,7 @@ impl<'a> Table<'a> {
     pub(crate) fn midmean_together(
         &self,
         cases: &[usize],
-        of: impl Fn(&[&Sample]) -> Option<f64>,
+        of: impl Fn(&[&TrialSample]) -> Option<f64>,
     ) -> Option<Estimate> {
         let figures: Vec<f64> =
             self.figures_together(cases, of).figures().map(|(_, f)| f).collect();
@@ -313,8 +313,12 @@ impl<'a> Table<'a> {
         Estimate::middle(&figures, Center::Midmean, MINIMUM_ROUNDS, confidence, seed)
     }
 
-    fn figures_together(&self, cases: &[usize], of: impl Fn(&[&Sample]) -> Option<f64>) -> ByRound {
-        let together = |first: &&Sample| {
+    fn figures_together(
+        &self,
+        cases: &[usize],
+        of: impl Fn(&[&TrialSample]) -> Option<f64>,
+    ) -> ByRound {
+        let together = |first: &&TrialSample| {
             let in_round =
                 |case: &usize| self.of_trial(*case).iter().find(|s| s.round == first.round);
             let samples: Option<Vec<_>> =

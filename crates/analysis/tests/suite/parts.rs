@@ -33,7 +33,7 @@ fn whole_run() -> Run {
     let mut whole = Run::new(header);
     whole.samples = rings.samples.clone();
     for sample in &trials.samples {
-        whole.samples.push(sample.clone().of_case(first + sample.case()));
+        whole.samples.push(sample.clone().with_case(first + sample.case()));
     }
     whole.failures.push(Failure { case: first, round: 2, message: "once".to_string() });
     whole.end.clone_from(&rings.end);

@@ -8,10 +8,10 @@ use rundata::experiment::Experiment;
 use rundata::machine::Relation;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
-use rundata::ring::{Case, Counters, Kind, Policy, Sample, State};
+use rundata::ring::{Counters, Kind, Policy, RingCase, RingSample, State};
 
-fn case(placement: Placement, state: Option<State>) -> Case {
-    Case {
+fn case(placement: Placement, state: Option<State>) -> RingCase {
+    RingCase {
         members: 2,
         kind: Kind::Process,
         link: "pipe".into(),
@@ -24,7 +24,7 @@ fn case(placement: Placement, state: Option<State>) -> Case {
     }
 }
 
-fn plan(cases: Vec<Case>) -> Plan {
+fn plan(cases: Vec<RingCase>) -> Plan {
     Plan { seed: 7, ..Plan::of(Experiment::Ring, cases) }.with_solos()
 }
 
@@ -32,25 +32,25 @@ fn plan(cases: Vec<Case>) -> Plan {
 /// `switch_ns` says, the hop of a solo ring what `solo_ns` says.
 fn found(
     plan: &Plan,
-    solo_ns: impl Fn(&Case) -> u64,
-    switch_ns: impl Fn(&Case) -> u64,
+    solo_ns: impl Fn(&RingCase) -> u64,
+    switch_ns: impl Fn(&RingCase) -> u64,
 ) -> Vec<CaseSummary> {
     let one = |round: u32, index: usize| {
         let case = plan.ring(index).unwrap();
         let switches = if case.members == 1 { 0 } else { 2 };
         let hop_ns = solo_ns(case) + 1000 * u64::from(round) + switches * switch_ns(case);
-        Sample {
+        RingSample {
             case: index,
             round,
             laps: 50,
             hops: 100,
             elapsed_ns: 100 * hop_ns,
             counters: Counters { voluntary: 100 * switches, ..Counters::default() },
-            ..Sample::default()
+            ..RingSample::default()
         }
     };
     let rounds = (0..6).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
-    let samples: Vec<Sample> = rounds.map(|(round, case)| one(round, case)).collect();
+    let samples: Vec<RingSample> = rounds.map(|(round, case)| one(round, case)).collect();
     summaries(&Table::of(plan, &samples, []), &[])
 }
 
@@ -61,8 +61,8 @@ fn a_state_costs_the_double_difference_to_none_with_its_sign() {
     let plan = plan(states.map(|state| case(same(), Some(state))).to_vec());
     assert_eq!(plan.cases.len(), 6, "a solo ring for each state");
     // The instructions' own time, 30 ns, is in both rings and drops out.
-    let solo_ns = |case: &Case| 800 + 30 * u64::from(case.state != Some(State::None));
-    let switch_ns = |case: &Case| match case.state {
+    let solo_ns = |case: &RingCase| 800 + 30 * u64::from(case.state != Some(State::None));
+    let switch_ns = |case: &RingCase| match case.state {
         Some(State::Sse) => 2040,
         Some(State::Avx) => 1985,
         _ => 2000,

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use rundata::placement::Placement;
-use rundata::ring::{Case, Kind, State};
+use rundata::ring::{Kind, RingCase, State};
 use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;
@@ -48,7 +48,7 @@ pub trait RingMaker: 'static {
     /// memory; it returns the errno of memory that is refused. If `has_solos`, each member also
     /// gets a channel to itself, unless members of the link poll.
     fn build<W: HopWork>(
-        case: &Case,
+        case: &RingCase,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         has_solos: bool,
     ) -> Result<BuiltRing, RingError>;
@@ -56,7 +56,7 @@ pub trait RingMaker: 'static {
 
 impl<L: Link> RingMaker for L {
     fn build<W: HopWork>(
-        case: &Case,
+        case: &RingCase,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         has_solos: bool,
     ) -> Result<BuiltRing, RingError> {
@@ -71,7 +71,7 @@ impl<L: Link> RingMaker for L {
 /// Builds the ring of a case by `M`, with the work or the registers of the case. `seed` decides
 /// where the members' memory lies.
 pub fn build_ring<M: RingMaker>(
-    case: &Case,
+    case: &RingCase,
     seed: u64,
     has_solos: bool,
 ) -> Result<BuiltRing, RingError> {
@@ -99,7 +99,7 @@ pub fn build_ring<M: RingMaker>(
 
 /// Builds a ring whose members keep registers in use.
 struct WithState<'a, M> {
-    case: &'a Case,
+    case: &'a RingCase,
     has_solos: bool,
     link: PhantomData<M>,
 }
@@ -142,7 +142,7 @@ type Ends<L> = (<L as Link>::End, <L as Link>::End);
 
 /// Everything that is needed to create each member.
 struct MemberPlan<L: Link> {
-    case: Case,
+    case: RingCase,
     new_member: NewMember<L>,
     has_solos: bool,
     area: Arc<SharedArea>,
@@ -155,7 +155,7 @@ struct PageOfStack<T>(T);
 
 /// Builds a ring over a link. Compiled once for all kinds of work.
 fn build_over_link<L: Link>(
-    case: &Case,
+    case: &RingCase,
     has_solos: bool,
     new_member: NewMember<L>,
 ) -> Result<BuiltRing, RingError> {
@@ -187,7 +187,7 @@ fn build_over_link<L: Link>(
 }
 
 /// Builds the error that the memory of a member's work was refused.
-pub(super) fn no_memory(case: &Case, errno: Errno) -> RingError {
+pub(super) fn no_memory(case: &RingCase, errno: Errno) -> RingError {
     let bytes = case.work.map_or(0, |work| work.bytes);
     RingError::Memory(format!(
         "a working set of {bytes} bytes cannot be allocated: mmap: {errno} (fewer bytes, or see \
@@ -404,7 +404,7 @@ mod tests {
     #[test]
     fn between_forks_a_leader_writes_to_no_more_pages_than_who_only_forks() {
         const MEMBERS: u32 = 300;
-        let case = Case::of_processes(MEMBERS, Placement::Same { cpu: 0 });
+        let case = RingCase::of_processes(MEMBERS, Placement::Same { cpu: 0 });
         let is_right = || {
             let leader = ChildProcess::start(|| {
                 let mut children = Vec::with_capacity(MEMBERS as usize);

@@ -3,7 +3,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rundata::ring::{Burden, Case};
+use rundata::ring::{Burden, RingCase};
 use rustix::io::Errno;
 
 use super::groups::CgroupLevels;
@@ -28,12 +28,12 @@ pub enum HeldBurden {
 }
 
 /// Takes a burden for the calling process and all that it forks or starts.
-pub fn take(burden: Burden, case: &Case) -> Result<HeldBurden, RingError> {
+pub fn take(burden: Burden, case: &RingCase) -> Result<HeldBurden, RingError> {
     take_or_explain(burden, case).map_err(|why| RingError::Other(format!("{burden}: {why}")))
 }
 
 /// Takes a burden. The error says why it is refused, and what helps.
-fn take_or_explain(burden: Burden, case: &Case) -> Result<HeldBurden, String> {
+fn take_or_explain(burden: Burden, case: &RingCase) -> Result<HeldBurden, String> {
     match burden {
         Burden::Seccomp => match filter_nothing() {
             Ok(()) => Ok(HeldBurden::Permanent),
@@ -102,7 +102,7 @@ fn explain_refusal(burden: Burden, call: &str, errno: Errno) -> String {
 
 /// Checks that this machine grants a burden to members under the policy of `case`, in a process of
 /// its own. The error says why not, and what helps. The calling process must be single-threaded.
-pub fn check(burden: Burden, case: &Case) -> Result<(), String> {
+pub fn check(burden: Burden, case: &RingCase) -> Result<(), String> {
     let child = ChildProcess::start_ready(
         || {
             // A kernel with real-time group scheduling has no real-time task in a new group.
@@ -130,7 +130,7 @@ mod tests {
     /// Whether a process that is forked under a burden finds that `look` holds; passed over where
     /// the burden is refused.
     fn holds_under(burden: Burden, look: impl Fn(&HeldBurden) -> bool) -> bool {
-        let case = Case::of_processes(2, Placement::Same { cpu: 0 });
+        let case = RingCase::of_processes(2, Placement::Same { cpu: 0 });
         if let Err(why) = check(burden, &case) {
             testing::skip(Need::Hardware("burdens"), why);
             return true;
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn switches_of_members_are_counted() {
         const SLEEPS: u64 = 20;
-        let case = Case::of_processes(2, Placement::Same { cpu: 0 });
+        let case = RingCase::of_processes(2, Placement::Same { cpu: 0 });
         let child = ChildProcess::start_ready(
             || {
                 let held = take(Burden::PerfEvent, &case).map_err(|why| why.to_string())?;

@@ -1,7 +1,7 @@
 //! CPU time that the members of a ring on one CPU have used, read by the leader between two slices.
 //! If it is less than the time that passed, a competing task ran.
 
-use rundata::ring::{Case, MOST_ASKED_MEMBERS};
+use rundata::ring::{MOST_ASKED_MEMBERS, RingCase};
 
 use crate::sys::{CpuClock, TaskId, cpu_clock_ns, own_process_cpu_ns};
 
@@ -20,7 +20,7 @@ pub enum MemberClocks {
 impl MemberClocks {
     /// Chooses the clocks of a ring whose members beside the leader are `tasks`. They are unknown
     /// if members may run at the same time: their CPU time then exceeds the time that passes.
-    pub fn choose(case: &Case, tasks: &[TaskId]) -> Self {
+    pub fn choose(case: &RingCase, tasks: &[TaskId]) -> Self {
         if !case.placement.is_one_cpu() || case.members > MOST_ASKED_MEMBERS {
             return Self::Unknown;
         }
@@ -56,8 +56,8 @@ mod tests {
 
     use super::*;
 
-    fn case(members: u32, placement: Placement) -> Case {
-        Case::of_processes(members, placement)
+    fn case(members: u32, placement: Placement) -> RingCase {
+        RingCase::of_processes(members, placement)
     }
 
     #[test]

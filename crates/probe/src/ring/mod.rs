@@ -25,7 +25,7 @@ mod slices;
 
 use std::path::Path;
 
-use rundata::ring::{Case, Sample};
+use rundata::ring::{RingCase, RingSample};
 
 pub use build::check_state;
 pub use burden::check as check_burden;
@@ -45,7 +45,7 @@ use crate::sys::monotonic_raw_ns;
 /// Runs one assignment in the calling process, which must be single-threaded and serve no other
 /// purpose: it forks, changes its policy and its CPUs, and sets itself a deadline. Each sample goes
 /// to `sink` as soon as every member has proven that it made its hops.
-pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
+pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(RingSample)) -> Result<(), RingError> {
     check_room(&assignment.case)?;
     run_by_clock(assignment, &mut monotonic_raw_ns, sink)
 }
@@ -55,7 +55,7 @@ pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(Sample)) -> Result<(), 
 const MANY_MEMBERS: u32 = 256;
 
 /// Checks that the machine has room for all members of a large ring.
-fn check_room(case: &Case) -> Result<(), RingError> {
+fn check_room(case: &RingCase) -> Result<(), RingError> {
     if case.members < MANY_MEMBERS || case.link == "coroutine" {
         return Ok(());
     }

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rundata::ring::{
-    Batching, Case, Counters, ELEMENT_BYTES, Event, LONGEST_SLICE_NS, Places, Policy, Sample,
-    Slices, Triple, Triples,
+    Counters, ELEMENT_BYTES, Event, LONGEST_SLICE_NS, Places, Policy, RingBatching, RingCase,
+    RingSample, Slices, Triple, Triples,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -43,7 +43,7 @@ use crate::{halts, placement, policy};
 
 /// Work order of a worker: one case in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Assignment<C = Case, B = Batching> {
+pub struct Assignment<C = RingCase, B = RingBatching> {
     /// Number of the case in the plan.
     pub case_number: usize,
     /// The case.
@@ -106,7 +106,7 @@ const SLOW_HOP_NS: f64 = 10e6;
 pub fn run_by_clock(
     assignment: &Assignment,
     clock: &mut dyn FnMut() -> u64,
-    sink: &mut dyn FnMut(Sample),
+    sink: &mut dyn FnMut(RingSample),
 ) -> Result<(), RingError> {
     let case = &assignment.case;
     let link = links::find_link(&case.link)
@@ -186,7 +186,7 @@ struct RingSampler<'a, 'ring> {
 
 impl RingSampler<'_, '_> {
     /// Takes all samples of the round, and announces the end to the members.
-    fn run(mut self, sink: &mut dyn FnMut(Sample)) -> Result<(), RingError> {
+    fn run(mut self, sink: &mut dyn FnMut(RingSample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
         self.warm_up()?;
         self.places = self.choose_place()?;
@@ -293,7 +293,7 @@ impl RingSampler<'_, '_> {
         number: u32,
         laps: u64,
         slice_laps: Option<u64>,
-    ) -> Result<Sample, RingError> {
+    ) -> Result<RingSample, RingError> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
         let mut slices = slice_laps.map(|slice_laps| {
             let is_judged = slice_laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
@@ -310,7 +310,7 @@ impl RingSampler<'_, '_> {
             None => self.leader.batch(laps, &mut *self.clock)?,
         };
         let (after, stolen_after) = self.counts_after()?;
-        Ok(Sample {
+        Ok(RingSample {
             case: self.assignment.case_number,
             round: self.assignment.round,
             sample: number,
@@ -465,14 +465,14 @@ fn huge_page_bytes(tasks: &[TaskId]) -> Option<u64> {
 }
 
 /// Returns a time in nanoseconds that is far longer than a hop on any machine.
-fn slow_hop_ns(case: &Case) -> f64 {
+fn slow_hop_ns(case: &RingCase) -> f64 {
     let elements = case.work.map_or(0, |work| work.bytes / ELEMENT_BYTES);
     SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
 }
 
 /// Returns an upper bound of the time that a member takes for the first walks through its working
 /// set, which calibrate the number of laps.
-pub fn max_walk_time(case: &Case) -> Duration {
+pub fn max_walk_time(case: &RingCase) -> Duration {
     let elements = case.work.map_or(0, |work| work.bytes / ELEMENT_BYTES);
     Duration::from_nanos(elements.saturating_mul(4 * SLOW_ELEMENT_NS as u64))
 }
@@ -499,7 +499,7 @@ fn set_step_deadline(expected_ns: f64) {
 }
 
 /// Takes the policy of the case for the worker and all that it forks or starts.
-fn take_policy(case: &Case, sleeps: bool) -> Result<(), RingError> {
+fn take_policy(case: &RingCase, sleeps: bool) -> Result<(), RingError> {
     // A ring of one never waits; if it hangs, its deadline ends it.
     if case.policy.is_realtime() && case.members > 1 && sleeps {
         let work_us = 20.0 * slow_hop_ns(case) / 1000.0;

@@ -7,7 +7,7 @@ use rundata::trial::gaps::{
     ALL_INTERRUPTS, CUT_SHORT, INTERRUPTS, LOOK_TICKS, LOOP_TICKS, SWITCHES, THRESHOLD_FACTOR,
     THRESHOLD_TICKS, TICK_NS, WINDOW_TICKS,
 };
-use rundata::trial::{Case, Gap};
+use rundata::trial::{Gap, TrialCase};
 
 use super::harness::{TrialError, TrialOutcome, touched_room};
 use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};
@@ -23,7 +23,7 @@ const MAX_GAPS: usize = 16_384;
 const STEPS_LEARNED_FROM: usize = 200_000;
 
 /// Watches for a window of `duration_ns`; returns its gaps and counts.
-pub(super) fn run(case: &Case, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
+pub(super) fn run(case: &TrialCase, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
     threadclock::time_stamp().ok_or_else(TrialError::no_counter)?;
     if case.policy.is_realtime() {
         limit_real_time(duration_ns / 1000 + RT_GRACE_US, RT_GRACE_US);

@@ -9,8 +9,8 @@ use std::thread;
 use std::time::Duration;
 
 use rundata::placement::Placement;
-use rundata::ring::{Batching, Case as RingCase, Policy, Sample as RingSample};
-use rundata::trial::Case;
+use rundata::ring::{Policy, RingBatching, RingCase, RingSample};
+use rundata::trial::TrialCase;
 use rundata::trial::interference::{
     EXECUTION_NS, Environment, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
 };
@@ -25,7 +25,7 @@ use crate::sys::{self, ChildProcess, SharedValue, monotonic_ns, monotonic_raw_ns
 /// fixed number of laps, with a noise beside it or without.
 pub(super) fn run(
     case_number: usize,
-    case: &Case,
+    case: &TrialCase,
     round: u32,
     execution: &Execution,
 ) -> Result<TrialOutcome, TrialError> {
@@ -41,12 +41,12 @@ pub(super) fn run(
         case_number,
         case: ring,
         round,
-        batching: Batching {
+        batching: RingBatching {
             laps: Some(execution.laps),
             samples_per_round: 1,
             // The noise runs all the time: no quanta come between laps.
             slice_ns: None,
-            ..Batching::default()
+            ..RingBatching::default()
         },
         unshared_ratio: None,
     };

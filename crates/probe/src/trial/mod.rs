@@ -20,7 +20,7 @@ mod sampling;
 mod timing;
 mod wakeup;
 
-use rundata::trial::{Case, Sample, Trial};
+use rundata::trial::{Trial, TrialCase, TrialSample};
 
 pub use command::{check_fixed_addresses, check_process, check_timer, most_timer_hz, try_command};
 pub use harness::TrialError;
@@ -37,10 +37,10 @@ const DEADLINE_S: u32 = 600;
 /// The calling process must be single-threaded and serve no other purpose.
 pub(crate) fn run(
     case_number: usize,
-    case: &Case,
+    case: &TrialCase,
     round: u32,
     trials: u32,
-) -> Result<Sample, TrialError> {
+) -> Result<TrialSample, TrialError> {
     sys::reset_alarm();
     sys::set_deadline(DEADLINE_S);
     harness::pin(case.cpu)?;
@@ -70,7 +70,7 @@ pub(crate) fn run(
         (Some(start), Some(end)) if outcome.elapsed_ns.is_none() => Some(end.wrapping_sub(start)),
         _ => None,
     };
-    Ok(Sample {
+    Ok(TrialSample {
         case: case_number,
         round,
         elapsed_ns: outcome.elapsed_ns.unwrap_or(end_ns.saturating_sub(start_ns)),

@@ -5,7 +5,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use rundata::ring::Policy;
-use rundata::trial::Case;
+use rundata::trial::TrialCase;
 use rundata::trial::sampling::{Phase, TICK_NS, count};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
@@ -227,7 +227,11 @@ fn run_sleeper(phase: Phase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock)
 }
 
 /// Runs sleeper and burner for `duration_ns`; returns their CPU times by all clocks.
-pub(super) fn run(case: &Case, phase: Phase, duration_ns: u64) -> Result<TrialOutcome, TrialError> {
+pub(super) fn run(
+    case: &TrialCase,
+    phase: Phase,
+    duration_ns: u64,
+) -> Result<TrialOutcome, TrialError> {
     // Before any fork: the burner would take the CPU from the process that observes the ticks.
     // Under the sleeper's policy, if that is granted, no other task does.
     take_policy(case.policy)?;

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rundata::ring::{Case, Kind};
+use rundata::ring::{Kind, RingCase};
 use rustix::process::{Pid, Signal, kill_process};
 use testing::{PATIENCE, repeats, wait_for};
 
@@ -258,7 +258,7 @@ fn killed_in_set_up() {
     }
 }
 
-fn kill_in_set_up(link: &str, start: impl Fn(&Case) -> Child) {
+fn kill_in_set_up(link: &str, start: impl Fn(&RingCase) -> Child) {
     let moments = repeats(15, 60);
     for moment in 0..moments {
         let child = start(&worker::case(link, Kind::Thread, 200));

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rundata::placement::Placement;
-use rundata::ring::{Case, Kind};
+use rundata::ring::{Kind, RingCase};
 use rustix::process::{Pid, Signal, kill_process};
 use testing::wait_for;
 
@@ -159,7 +159,7 @@ fn misplaced_of(kind: Kind) {
         let case = worker::case(link.name, kind, 4);
         let cpu = case.placement.cpus()[0];
         let placement = Placement::Pinned { cpus: vec![cpu, cpu, 5000, cpu], relation: None };
-        let case = Case { placement, ..case };
+        let case = RingCase { placement, ..case };
         if link.suits(&case).is_err() {
             continue;
         }

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use rundata::ring::{Batching, Case, Kind, Op, Walk, Work};
+use rundata::ring::{Kind, Op, RingBatching, RingCase, Walk, Work};
 
 use testing::Need;
 
@@ -16,8 +16,8 @@ const MEMBERS: usize = 3;
 const LAPS: u64 = 8;
 
 /// Slices so short that any hop with this work is longer than one.
-fn batching(slice_ns: u64) -> Batching {
-    Batching {
+fn batching(slice_ns: u64) -> RingBatching {
+    RingBatching {
         laps: Some(LAPS),
         sample_ns: 1_000_000,
         samples_per_round: 1,
@@ -35,7 +35,7 @@ fn pieces_are_counted() {
             let stride = if walk == Walk::Sparse { 4096 } else { 64 };
             let work = Work::new(1 << 18, stride, Op::Rmw).unwrap();
             let work = Some(Work { walk, huge_pages: walk == Walk::Chase, ..work });
-            let case = Case { work, ..case("pipe", kind, MEMBERS as u32) };
+            let case = RingCase { work, ..case("pipe", kind, MEMBERS as u32) };
             let command = || Command::new(std::env::current_exe().unwrap());
             let began = Instant::now();
             let sample = finish(start_batching(command(), &case, batching(500))).unwrap();

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use probe::ring::{LINKS, RegisteredLink, RingError, find_link};
 use rundata::placement::Placement;
-use rundata::ring::{Case, Kind, Op, Policy, Sample, Work};
+use rundata::ring::{Kind, Op, Policy, RingCase, RingSample, Work};
 use testing::{Need, repeats, wait_for};
 
 use crate::worker::{self, case};
@@ -51,13 +51,13 @@ fn lacks(link: &RegisteredLink, why: &str) {
     skip(Need::Hardware(&what), format_args!("{}: {why}", link.name));
 }
 
-fn measure(case: &Case) -> Sample {
+fn measure(case: &RingCase) -> RingSample {
     let name = format!("{} by {} of {}", case.members, case.link, case.kind);
     worker::finish(worker::start(case, LAPS)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// The rings of `members` that each link can make.
-fn each(members: u32, act: impl Fn(&RegisteredLink, Case)) {
+fn each(members: u32, act: impl Fn(&RegisteredLink, RingCase)) {
     for link in available() {
         for kind in Kind::ALL {
             let case = case(link.name, *kind, members);
@@ -106,7 +106,7 @@ fn every_hop() {
 }
 
 /// The switches of a sample, again where something else took the CPU in between.
-fn switches_per_hop(case: &Case, is_right: impl Fn(f64) -> bool) -> f64 {
+fn switches_per_hop(case: &RingCase, is_right: impl Fn(f64) -> bool) -> f64 {
     let mut seen = f64::NAN;
     for _ in 0..ATTEMPTS {
         seen = measure(case).switches_per_hop();
@@ -144,7 +144,7 @@ fn never_switched() {
 fn counted_yields() {
     for kind in Kind::ALL {
         // Each member but the leader goes to sleep once, at the end of the batch.
-        let is_right = |sample: &Sample| sample.counters.voluntary <= 3;
+        let is_right = |sample: &RingSample| sample.counters.voluntary <= 3;
         let mut samples = (0..ATTEMPTS).map(|_| measure(&case("yield", *kind, 2)));
         let sample = samples.find(is_right).expect("members that yield and do not sleep");
         let switches = sample.counters.switches();
@@ -153,7 +153,7 @@ fn counted_yields() {
 }
 
 fn unsuited() {
-    let why = |case: &Case| match find_link(&case.link).unwrap().suits(case) {
+    let why = |case: &RingCase| match find_link(&case.link).unwrap().suits(case) {
         Err(error @ RingError::Other { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
@@ -164,7 +164,7 @@ fn unsuited() {
     assert!(said.contains("--kind thread"), "{said}");
     let apart = Placement::Pinned { cpus: vec![0, 1], relation: None };
     for name in ["yield", "coroutine"] {
-        let case = Case { placement: apart.clone(), ..case(name, Kind::Thread, 2) };
+        let case = RingCase { placement: apart.clone(), ..case(name, Kind::Thread, 2) };
         assert!(why(&case).contains("--placement same"), "{name}");
     }
 }
@@ -172,7 +172,7 @@ fn unsuited() {
 /// As a stored plan may ask for.
 fn too_large() {
     let work = Some(Work::new(u64::MAX - 7, 8, Op::Rmw).unwrap());
-    let case = Case { work, ..case("pipe", Kind::Process, 2) };
+    let case = RingCase { work, ..case("pipe", Kind::Process, 2) };
     let said = worker::finish(worker::start(&case, LAPS)).unwrap_err();
     let words = ["error: a working set of 18446744073709551608 bytes", "the limit is 1407"];
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
@@ -201,18 +201,18 @@ fn real_time() {
         return skip(Need::RealTime, "SCHED_FIFO needs CAP_SYS_NICE");
     }
     for (name, kind) in [("yield", Kind::Process), ("coroutine", Kind::Thread)] {
-        let case = Case { policy: Policy::Fifo, ..case(name, kind, 2) };
+        let case = RingCase { policy: Policy::Fifo, ..case(name, kind, 2) };
         assert_eq!(measure(&case).hops, 2 * LAPS, "{name}");
     }
     // Under SCHED_FIFO a yield goes to the end of the line, so that there is a law.
-    let case = Case { policy: Policy::Fifo, ..case("yield", Kind::Process, 2) };
+    let case = RingCase { policy: Policy::Fifo, ..case("yield", Kind::Process, 2) };
     let seen = switches_per_hop(&case, |switches| (0.95..1.1).contains(&switches));
     assert!((0.95..1.1).contains(&seen), "{seen} switches a hop");
 }
 
 /// Soft RLIMIT_RTTIME in microseconds of a ring that has taken its policy; `None` is no limit.
 fn spin_limit_us(link: &str, kind: Kind, members: u32) -> Option<u64> {
-    let case = Case { policy: Policy::Fifo, ..case(link, kind, members) };
+    let case = RingCase { policy: Policy::Fifo, ..case(link, kind, members) };
     let mut child = worker::start(&case, left_behind::ENDLESS);
     let pid = child.id() as i32;
     // The limit comes first, so that nothing runs under the policy without it.
@@ -251,7 +251,7 @@ fn across_cpus() {
     for link in available() {
         for kind in Kind::ALL {
             let placement = Placement::Free { cpus: cpus.clone() };
-            let case = Case { placement, ..case(link.name, *kind, 2) };
+            let case = RingCase { placement, ..case(link.name, *kind, 2) };
             if link.suits(&case).is_ok() {
                 let done = worker::finish(worker::start(&case, laps));
                 let sample = done.unwrap_or_else(|said| panic!("{} {kind}: {said}", link.name));
@@ -268,7 +268,7 @@ fn pinned() {
         return skip(Need::TwoCpus, "there is one CPU only");
     };
     let placement = Placement::Pinned { cpus: vec![first, second, second], relation: None };
-    let case = Case { placement, ..case("pipe", Kind::Process, 3) };
+    let case = RingCase { placement, ..case("pipe", Kind::Process, 3) };
     let child = left_behind::until_it_turns(worker::start(&case, left_behind::ENDLESS));
     let mut members = left_behind::members(&child);
     members.sort_by_key(|pid| *pid != child.id() as i32);

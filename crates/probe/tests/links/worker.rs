@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use probe::ring::{self, Assignment};
 use rundata::placement::Placement;
-use rundata::ring::{Batching, Case, Kind, Policy, Sample};
+use rundata::ring::{Kind, Policy, RingBatching, RingCase, RingSample};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::left_behind::NAMES;
@@ -40,24 +40,34 @@ pub fn main() -> ExitCode {
 }
 
 /// A ring on one CPU: each on the next.
-pub fn case(link: &str, kind: Kind, members: u32) -> Case {
+pub fn case(link: &str, kind: Kind, members: u32) -> RingCase {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let cpus = probe::placement::allowed_cpus().unwrap();
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let placement = Placement::Same { cpu: cpus[number % cpus.len()] };
     let policy = Policy::Other;
     let (link, work) = (link.to_string(), None);
-    Case { members, kind, link, work, placement, policy, priority: None, state: None, burden: None }
+    RingCase {
+        members,
+        kind,
+        link,
+        work,
+        placement,
+        policy,
+        priority: None,
+        state: None,
+        burden: None,
+    }
 }
 
 /// Starts a worker for one sample of so many laps.
-pub fn start(case: &Case, laps: u64) -> Child {
+pub fn start(case: &RingCase, laps: u64) -> Child {
     start_by(Command::new(std::env::current_exe().unwrap()), case, laps)
 }
 
 /// The same by a command that becomes this program, or a copy of it.
-pub fn start_by(command: Command, case: &Case, laps: u64) -> Child {
-    let batching = Batching {
+pub fn start_by(command: Command, case: &RingCase, laps: u64) -> Child {
+    let batching = RingBatching {
         laps: Some(laps),
         sample_ns: 1_000_000,
         samples_per_round: 1,
@@ -71,7 +81,7 @@ pub fn start_by(command: Command, case: &Case, laps: u64) -> Child {
 }
 
 /// The same of a worker that makes its samples so.
-pub fn start_batching(mut command: Command, case: &Case, batching: Batching) -> Child {
+pub fn start_batching(mut command: Command, case: &RingCase, batching: RingBatching) -> Child {
     let assignment =
         Assignment { case_number: 0, case: case.clone(), round: 0, batching, unshared_ratio: None };
     // Its members are found by their process group.
@@ -83,7 +93,7 @@ pub fn start_batching(mut command: Command, case: &Case, batching: Batching) -> 
 }
 
 /// What a worker said at its end.
-pub fn finish(mut child: Child) -> Result<Sample, String> {
+pub fn finish(mut child: Child) -> Result<RingSample, String> {
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let lines: Vec<String> = lines.collect();
     let status = child.wait().unwrap();

@@ -80,11 +80,11 @@ pub struct Work {
     /// What is done to each element.
     pub op: Op,
     /// Which elements are touched; all of them in runs that do not say.
-    #[serde(default)]
+    #[schemars(default)]
     pub walk: Walk,
     /// Whether the array asks for transparent huge pages (madvise(2)); else it refuses them. Runs
     /// that do not say did neither.
-    #[serde(default)]
+    #[schemars(default)]
     pub huge_pages: bool,
 }
 
@@ -285,8 +285,7 @@ named!(State, "state of the registers", None => "none", Sse => "sse", Avx => "av
 
 /// A ring.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "RingCase")]
-pub struct Case {
+pub struct RingCase {
     /// Ring size; 1 is the solo ring, a member that passes the token to itself.
     pub members: u32,
     /// Processes or threads.
@@ -308,7 +307,7 @@ pub struct Case {
     pub burden: Option<Burden>,
 }
 
-impl Case {
+impl RingCase {
     /// So many processes by pipe under the normal policy, without work.
     pub fn of_processes(members: u32, placement: Placement) -> Self {
         Self {
@@ -339,12 +338,12 @@ impl Case {
     }
 
     /// The ring of one that this ring is compared with: of a sweep's pair of CPUs, on the first.
-    pub fn solo(&self) -> Case {
-        Case { members: 1, placement: self.placement.of_solo(), ..self.clone() }
+    pub fn solo(&self) -> RingCase {
+        RingCase { members: 1, placement: self.placement.of_solo(), ..self.clone() }
     }
 
     /// Whether `self` is the ring of one that `other` is compared with.
-    pub fn is_solo_of(&self, other: &Case) -> bool {
+    pub fn is_solo_of(&self, other: &RingCase) -> bool {
         *self == other.solo()
     }
 
@@ -372,24 +371,23 @@ impl Case {
 
     /// Whether two rings are subtracted from one another: a ring, its solo ring, and the same with
     /// other registers in use or under a burden.
-    pub fn belongs_to(&self, other: &Case) -> bool {
-        let bare = |case: &Case| Case { state: None, burden: None, ..case.solo() };
+    pub fn belongs_to(&self, other: &RingCase) -> bool {
+        let bare = |case: &RingCase| RingCase { state: None, burden: None, ..case.solo() };
         bare(self) == bare(other)
     }
 
     /// Whether it needs at least as much of the machine as `failed`, on which it ran out.
-    pub fn needs_as_much(&self, failed: &Case) -> bool {
-        let bytes = |case: &Case| case.work.map_or(0, |work| work.bytes);
+    pub fn needs_as_much(&self, failed: &RingCase) -> bool {
+        let bytes = |case: &RingCase| case.work.map_or(0, |work| work.bytes);
         // All that is needed lies in members and bytes; how the bytes are walked needs nothing.
-        let same_kind = Case { members: self.members, work: self.work, ..failed.clone() };
+        let same_kind = RingCase { members: self.members, work: self.work, ..failed.clone() };
         same_kind == *self && self.members >= failed.members && bytes(self) >= bytes(failed)
     }
 }
 
 /// How a worker batches laps into samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "RingBatching")]
-pub struct Batching {
+pub struct RingBatching {
     /// Laps of every sample; calibrated in each worker when absent.
     pub laps: Option<u64>,
     /// Wanted duration of a calibrated sample, in nanoseconds.
@@ -416,7 +414,7 @@ pub struct Batching {
     pub events: Vec<Event>,
 }
 
-impl Batching {
+impl RingBatching {
     /// Or which number cannot be meant.
     pub fn check(&self) -> Result<(), String> {
         known_within("laps", self.laps, 1..=MOST_LAPS)?;
@@ -438,7 +436,7 @@ impl Batching {
 /// is shared half of the time, of these few have: launches vary by 0.4 %, not 1.6 %.
 pub const SLICE_NS: u64 = 250_000;
 
-impl Default for Batching {
+impl Default for RingBatching {
     /// 10 ms a sample: at least one timer tick down to HZ=100, so that the kernel's user/system
     /// split has something to say, and long enough that two clock reads do not count.
     fn default() -> Self {
@@ -459,8 +457,8 @@ impl Default for Batching {
 mod tests {
     use super::*;
 
-    fn case(members: u32) -> Case {
-        Case::of_processes(members, Placement::Pinned { cpus: vec![3, 1], relation: None })
+    fn case(members: u32) -> RingCase {
+        RingCase::of_processes(members, Placement::Pinned { cpus: vec![3, 1], relation: None })
     }
 
     #[test]
@@ -476,9 +474,9 @@ mod tests {
     fn solo_differs_in_nothing_but_its_size() {
         assert!(case(1).is_solo_of(&case(8)));
         assert!(!case(2).is_solo_of(&case(8)));
-        let other_policy = Case { policy: Policy::Batch, ..case(1) };
+        let other_policy = RingCase { policy: Policy::Batch, ..case(1) };
         assert!(!other_policy.is_solo_of(&case(8)));
-        let other_state = Case { state: Some(State::Sse), ..case(1) };
+        let other_state = RingCase { state: Some(State::Sse), ..case(1) };
         assert!(!other_state.is_solo_of(&case(8)));
     }
 
@@ -486,10 +484,10 @@ mod tests {
     fn the_solo_of_a_pair_of_a_sweep_is_alone_on_its_first_cpu() {
         let relation = Some(crate::machine::Relation::Smt);
         let placement = Placement::Pinned { cpus: vec![3, 1], relation };
-        let ring = Case { placement, ..case(4) };
-        let alone = Case { placement: Placement::Same { cpu: 3 }, ..case(1) };
+        let ring = RingCase { placement, ..case(4) };
+        let alone = RingCase { placement: Placement::Same { cpu: 3 }, ..case(1) };
         assert!(alone.is_solo_of(&ring));
-        assert!(!Case { members: 1, ..ring.clone() }.is_solo_of(&ring));
+        assert!(!RingCase { members: 1, ..ring.clone() }.is_solo_of(&ring));
     }
 
     #[test]

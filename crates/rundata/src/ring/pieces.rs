@@ -4,7 +4,7 @@
 
 use stats::median;
 
-use super::{LONGEST_SLICE_NS, Sample, Triple, Triples};
+use super::{LONGEST_SLICE_NS, RingSample, Triple, Triples};
 use crate::reference::near;
 
 /// What the clean pieces of a worker say.
@@ -28,7 +28,7 @@ struct Times {
     solo: Vec<f64>,
 }
 
-impl Sample {
+impl RingSample {
     /// Its triples, where their hops were cut into pieces.
     pub fn in_pieces(&self) -> Option<&Triples> {
         self.triples.as_deref().filter(|triples| triples.pieces.is_some())

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::Case;
+use super::RingCase;
 use crate::placement::Placement;
 
 /// What the kernel counted for all members of a ring between two moments at which the ring stood
@@ -65,8 +65,7 @@ impl Counters {
 
 /// One timed batch of laps. The default is one of no laps, of which nothing is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "RingSample")]
-pub struct Sample {
+pub struct RingSample {
     /// Number of the case in the plan.
     pub case: usize,
     /// Round, from 0: one fresh worker for each case.
@@ -186,7 +185,7 @@ const HALTED_SLICE_TIMES: u64 = 3;
 /// The timer tick and its soft interrupts take well below this on an idle machine.
 pub const OTHER_WORK_LIMIT: f64 = 0.05;
 
-impl Sample {
+impl RingSample {
     /// Nanoseconds per hop.
     pub fn ns_per_hop(&self) -> f64 {
         self.elapsed_ns as f64 / self.hops as f64
@@ -223,14 +222,14 @@ impl Sample {
     }
 
     /// Whether a member that was to stay on its CPU moved.
-    pub fn has_moved(&self, case: &Case) -> bool {
+    pub fn has_moved(&self, case: &RingCase) -> bool {
         let pinned = !matches!(case.placement, Placement::Free { .. });
         pinned && self.counters.migrations.is_some_and(|count| count > 0)
     }
 
     /// Whether others had so much of the ring's one CPU that no slice of the sample can be told
     /// from theirs: of rings whose members are too many to be asked after each slice.
-    pub fn is_shared_throughout(&self, case: &Case) -> bool {
+    pub fn is_shared_throughout(&self, case: &RingCase) -> bool {
         let by_slice = case.members <= MOST_ASKED_MEMBERS;
         let is_known = self.counters.cpu_ns > 0 && case.placement.is_one_cpu();
         // What stood still had the CPU before and after.
@@ -255,7 +254,7 @@ impl Sample {
     }
 
     /// By what the sample was disturbed, as far as the kernel's counts tell.
-    pub fn disturbances(&self, case: &Case) -> Vec<Disturbance> {
+    pub fn disturbances(&self, case: &RingCase) -> Vec<Disturbance> {
         let other_work = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
         let one_cpu = case.placement.is_one_cpu() && self.elapsed_ns > 0;
         let halt = self.halt(case);
@@ -274,7 +273,7 @@ impl Sample {
 
     /// Why the ring stood still, and for how long: what the kernel counted, or real time that is
     /// far above what is accounted for.
-    fn halt(&self, case: &Case) -> Option<(Halt, u64)> {
+    fn halt(&self, case: &RingCase) -> Option<(Halt, u64)> {
         let halts = self.counters.halts.unwrap_or_default();
         let is_much = |ns: u64, limit: f64| ns as f64 > limit * self.elapsed_ns as f64;
         let unaccounted_ns = self.unaccounted_ns(case, &halts);
@@ -293,7 +292,7 @@ impl Sample {
     /// always does. On several all may be idle while one wakes up: there only slices tell that are
     /// far longer than the others, or the signal that ended a stop. Without run delay, in older
     /// runs, it may have been other work.
-    fn unaccounted_ns(&self, case: &Case, halts: &Halts) -> u64 {
+    fn unaccounted_ns(&self, case: &RingCase, halts: &Halts) -> u64 {
         let Some(run_delay_ns) = self.counters.run_delay_ns else { return 0 };
         let waits_for_pages = self.counters.major_faults > 0;
         let one_cpu = case.placement.is_one_cpu() && !waits_for_pages;
@@ -601,8 +600,8 @@ mod tests {
     use super::*;
     use crate::ring::{Kind, Policy};
 
-    fn sample() -> Sample {
-        Sample {
+    fn sample() -> RingSample {
+        RingSample {
             case: 0,
             round: 0,
             laps: 500,
@@ -617,13 +616,13 @@ mod tests {
             },
             steal_ns: Some(0),
             setup_ns: 1,
-            ..Sample::default()
+            ..RingSample::default()
         }
     }
 
-    fn case(placement: Placement) -> Case {
+    fn case(placement: Placement) -> RingCase {
         let (kind, policy) = (Kind::Process, Policy::Other);
-        Case {
+        RingCase {
             members: 2,
             kind,
             link: "pipe".into(),

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::{Gap, Measure, Sample, Unit};
+use super::{Gap, Measure, TrialSample, Unit};
 use crate::experiment::named;
 
 /// Tally that a sample's gaps come to: the length of each.
@@ -69,7 +69,7 @@ pub struct Told {
 
 /// The gaps of a sample in the order of time; none without a rate of its time stamp. What is no
 /// longer than a step of the loop is no gap.
-pub fn classified(sample: &Sample) -> Vec<Told> {
+pub fn classified(sample: &TrialSample) -> Vec<Told> {
     let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
     let told = |gap: &Gap| {
@@ -89,7 +89,7 @@ pub fn classified(sample: &Sample) -> Vec<Told> {
 
 /// Median length of the gaps in which an interrupt ran, in nanoseconds: the figure that stands for
 /// a case.
-pub fn median_interrupt_ns(sample: &Sample) -> Option<f64> {
+pub fn median_interrupt_ns(sample: &TrialSample) -> Option<f64> {
     let gaps = classified(sample).into_iter().filter(|gap| gap.class == Class::Interrupt);
     median(&gaps.map(|gap| gap.length_ns).collect::<Vec<f64>>())
 }

@@ -96,7 +96,7 @@ pub struct Execution {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
     /// What packets go through, where the noise is packets; older runs had the loopback.
-    #[serde(default)]
+    #[schemars(default)]
     pub wire: Wire,
 }
 

@@ -1,7 +1,7 @@
 //! Calls in loops, and signals between two processes.
 
 use super::overhead::{BATCH_CALLS, BATCH_TICKS, in_a_row};
-use super::{Measure, Sample, Unit};
+use super::{Measure, TrialSample, Unit};
 
 /// Call: the memorandum's system call.
 pub const GETUID: &str = "getuid";
@@ -44,12 +44,12 @@ pub const CHILD_SAMPLED_USER_NS: &str = "child_sampled_user_ns";
 pub const TWO_PROCESS_SHARE: u32 = 5;
 
 /// Ticks per turn of the empty loop.
-pub fn empty_ticks(sample: &Sample) -> Option<f64> {
+pub fn empty_ticks(sample: &TrialSample) -> Option<f64> {
     Some(sample.median(EMPTY_BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }
 
 /// Ticks per call above the empty loop: the sample's median batches. Signed.
-pub fn net_of_loop(sample: &Sample) -> Option<f64> {
+pub fn net_of_loop(sample: &TrialSample) -> Option<f64> {
     Some(in_a_row(sample)? - empty_ticks(sample)?)
 }
 

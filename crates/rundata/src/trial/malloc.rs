@@ -1,6 +1,6 @@
 //! `classic experiment malloc`.
 
-use super::{Measure, Sample, Tally, Unit};
+use super::{Measure, Tally, TrialSample, Unit};
 
 /// Tally: ticks of the thread's CPU time for one malloc, by threadclock.
 pub const MALLOC_TICKS: &str = "malloc_ticks";
@@ -63,12 +63,12 @@ impl Call {
 
 /// Returns the times of `call` less those of reading the clock twice with nothing between; absent
 /// where one of them was not taken.
-pub fn net(sample: &Sample, call: Call) -> Option<Tally> {
+pub fn net(sample: &TrialSample, call: Call) -> Option<Tally> {
     sample.tally(call.tally)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
 /// The median malloc of a sample, in ticks.
-pub fn net_median(sample: &Sample) -> Option<f64> {
+pub fn net_median(sample: &TrialSample) -> Option<f64> {
     net(sample, Call::MALLOC)?.median()
 }
 

@@ -1,6 +1,6 @@
 //! What is taken of a sample of a trial, declared once.
 
-use super::Sample;
+use super::TrialSample;
 
 /// The unit of what a [`Measure`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub struct Measure {
     /// that.
     pub waits: bool,
     /// The figure; absent of a sample that does not have it.
-    pub of: fn(&Sample) -> Option<f64>,
+    pub of: fn(&TrialSample) -> Option<f64>,
 }
 
 impl Measure {
@@ -38,7 +38,7 @@ impl Measure {
         header: &'static str,
         tally: &'static str,
         unit: Unit,
-        of: fn(&Sample) -> Option<f64>,
+        of: fn(&TrialSample) -> Option<f64>,
     ) -> Self {
         Self { name, header, tally, unit, waits: false, of }
     }
@@ -49,7 +49,7 @@ impl Measure {
     }
 
     /// The figure as it is told: a time in nanoseconds.
-    pub fn told(&self, sample: &Sample) -> Option<f64> {
+    pub fn told(&self, sample: &TrialSample) -> Option<f64> {
         let figure = (self.of)(sample)?;
         match self.unit {
             Unit::Ns | Unit::Share => Some(figure),

@@ -26,7 +26,7 @@ use crate::ring::Policy;
 use command::Command;
 use interference::Execution;
 pub use measure::{Measure, Unit};
-pub use sample::{Gap, Quantity, Sample, Sliced, Tally};
+pub use sample::{Gap, Quantity, Sliced, Tally, TrialSample};
 use sampling::Phase;
 use wakeup::Wakeup;
 
@@ -127,8 +127,7 @@ impl fmt::Display for Trial {
 
 /// A trial.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TrialCase")]
-pub struct Case {
+pub struct TrialCase {
     /// What is tried.
     pub trial: Trial,
     /// On which CPU.
@@ -137,7 +136,7 @@ pub struct Case {
     pub policy: Policy,
 }
 
-impl Case {
+impl TrialCase {
     /// Or which number cannot be meant.
     pub fn check(&self) -> Result<(), String> {
         within("CPU", self.cpu, 0..=MAX_CPUS - 1)?;
@@ -160,12 +159,12 @@ impl Case {
 
 /// How a worker makes a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Repeats {
+pub struct TrialBatching {
     /// Trials in a sample, of each thing that is compared in it.
     pub trials: u32,
 }
 
-impl Repeats {
+impl TrialBatching {
     /// Or why nothing can be tried so often.
     pub fn check(&self) -> Result<(), String> {
         within("trials", self.trials, 1..=MOST_COUNTS)

@@ -1,6 +1,6 @@
 //! What one call costs: `clock overhead`, and calls in loops.
 
-use super::{Measure, Sample, Tally, Unit};
+use super::{Measure, Tally, TrialSample, Unit};
 
 /// Tally: ticks between two ordered time stamps with one call between them.
 pub const CALL_TICKS: &str = "call_ticks";
@@ -13,14 +13,14 @@ pub const BATCH_TICKS: &str = "batch_ticks";
 pub const BATCH_CALLS: u32 = 100;
 
 /// The single calls of a sample without what the two stamps cost.
-pub fn net(sample: &Sample) -> Option<Tally> {
+pub fn net(sample: &TrialSample) -> Option<Tally> {
     sample.tally(CALL_TICKS)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
 /// Ticks per call of calls made one after the other: the sample's median batch. Of two processes,
 /// per loop: nothing is taken off, beside two signals and two switches a test and a jump do not
 /// count.
-pub fn in_a_row(sample: &Sample) -> Option<f64> {
+pub fn in_a_row(sample: &TrialSample) -> Option<f64> {
     Some(sample.median(BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }
 

@@ -1,6 +1,6 @@
 //! `classic experiment primes`.
 
-use super::{Measure, Sample, Unit};
+use super::{Measure, TrialSample, Unit};
 
 /// Tally: CPU time of a trial by threadclock, in nanoseconds.
 pub const THREADCLOCK_NS: &str = "threadclock_ns";
@@ -20,7 +20,7 @@ pub fn empty(name: &str) -> String {
 }
 
 /// Mean of the trials less that of the empty ones, in nanoseconds.
-pub fn mean(sample: &Sample, name: &str) -> Option<f64> {
+pub fn mean(sample: &TrialSample, name: &str) -> Option<f64> {
     let empty = sample.tally(&empty(name))?.mean()?;
     Some(sample.tally(name)?.mean()? - empty)
 }

@@ -11,8 +11,7 @@ use crate::ring::Slices;
 
 /// The trials of one case in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TrialSample")]
-pub struct Sample {
+pub struct TrialSample {
     /// Number of the case in the plan.
     pub case: usize,
     /// Round, from 0: one fresh worker for each case.
@@ -41,7 +40,7 @@ pub struct Sample {
     pub steal_ns: Option<u64>,
 }
 
-impl Sample {
+impl TrialSample {
     /// Nanoseconds to a tick of the time-stamp counter; absent without such a counter.
     pub fn ns_per_tick(&self) -> Option<f64> {
         let ticks = self.elapsed_ticks.filter(|ticks| *ticks > 0)?;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, Sample, Unit};
+use super::{Measure, TrialSample, Unit};
 use crate::experiment::named;
 
 /// When a process that sleeps and wakes does so.
@@ -51,7 +51,7 @@ pub fn count(process: &str, account: &str) -> String {
 }
 
 /// Share of the time that the sleeper truly ran.
-pub fn sleepers_share(sample: &Sample) -> Option<f64> {
+pub fn sleepers_share(sample: &TrialSample) -> Option<f64> {
     let ran = sample.count(&count(PROCESSES[0], "precise"))?;
     (sample.elapsed_ns > 0).then(|| ran as f64 / sample.elapsed_ns as f64)
 }

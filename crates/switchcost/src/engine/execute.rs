@@ -307,7 +307,7 @@ pub(crate) struct More {
 
 impl More {
     fn check_preload(&self, plan: &Plan) -> Result<()> {
-        let library = |case: &trial::Case| match &case.trial {
+        let library = |case: &trial::TrialCase| match &case.trial {
             Trial::Malloc { preload, .. } => preload.clone(),
             _ => None,
         };
@@ -445,7 +445,7 @@ pub(crate) fn fill(
     let cases = runs[0].header.plan.cases.len();
     for sample in samples {
         let case = sample.case();
-        runs[case / cases].samples.push(sample.of_case(case % cases));
+        runs[case / cases].samples.push(sample.with_case(case % cases));
     }
     for failure in failures {
         let run = failure.case / cases;
@@ -469,7 +469,7 @@ impl<const N: usize> Recorder<'_, N> {
             Event::Case(state) => self.progress.show(&state),
             Event::Sample(sample) => {
                 let (run, case) = (sample.case() / cases, sample.case() % cases);
-                self.keep(run, &Line::Sample(sample.clone().of_case(case)));
+                self.keep(run, &Line::Sample(sample.clone().with_case(case)));
             }
             Event::Pause => {
                 (0..N).for_each(|run| self.with_file(run, RunFile::sync));

@@ -416,7 +416,7 @@ mod tests {
     use rundata::experiment::Experiment;
     use rundata::placement::Placement;
     use rundata::plan::Stopping;
-    use rundata::ring::Case;
+    use rundata::ring::RingCase;
 
     use crate::report::figures::tests::sample;
 
@@ -478,7 +478,7 @@ mod tests {
     }
 
     fn plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
-        let case = |members| Case::of_processes(members, Placement::Same { cpu: 1 });
+        let case = |members| RingCase::of_processes(members, Placement::Same { cpu: 1 });
         let stopping =
             Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95, fixed_budget: false };
         let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();
@@ -636,7 +636,7 @@ mod tests {
     /// Of a budget that is kept, and is spent: one is measured, which says what the others take.
     #[test]
     fn large_rings_that_do_not_fit_a_kept_budget_are_not_begun() {
-        let case = |members| Case::of_processes(members, Placement::Same { cpu: 1 });
+        let case = |members| RingCase::of_processes(members, Placement::Same { cpu: 1 });
         let large = |is_kept: bool| {
             let mut plan = plan(LONG, Some(1));
             plan.cases.extend([300, 600, 1200].map(|members| case(members).into()));
@@ -715,7 +715,7 @@ mod tests {
         let rings = plan(budget_ns, rounds);
         let set = |bytes| {
             let work = rundata::ring::Work::new(bytes, 64, rundata::ring::Op::Read).ok();
-            Case { work, ..Case::of_processes(2, Placement::Same { cpu: 1 }) }
+            RingCase { work, ..RingCase::of_processes(2, Placement::Same { cpu: 1 }) }
         };
         let mut sets = Plan::of(Experiment::Cost, [4096, 8192].map(set));
         sets.batching.ring.triples = Some(4);

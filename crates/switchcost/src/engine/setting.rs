@@ -11,7 +11,7 @@ use probe::policy;
 use rundata::machine::Machine;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
-use rundata::ring::{Case, Policy};
+use rundata::ring::{Policy, RingCase};
 use rundata::words;
 use rustix::io::Errno;
 
@@ -47,8 +47,8 @@ pub(crate) type Planned = (Plan, Vec<String>);
 
 /// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from
 /// it.
-pub(crate) fn pair(placement: Placement) -> Case {
-    Case::of_processes(2, placement)
+pub(crate) fn pair(placement: Placement) -> RingCase {
+    RingCase::of_processes(2, placement)
 }
 
 /// Where a plan is to run.

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use probe::ring::{self, LINKS, RegisteredLink};
 use rundata::experiment::meant;
-use rundata::ring::Case;
+use rundata::ring::RingCase;
 use serde::Serialize;
 
 use crate::base::failure::usage;
@@ -32,7 +32,7 @@ pub(crate) fn is_list_wanted(asked: &[String]) -> bool {
 /// ring without its link. One that was asked for by name and is not available is an error.
 pub(crate) fn choose(
     asked: &[String],
-    case: &Case,
+    case: &RingCase,
 ) -> Result<(Vec<&'static RegisteredLink>, Vec<String>)> {
     let is_all = asked == [ALL];
     let names = each_once(asked.iter().map(|name| resolve_alias(name.trim()))).into_iter();

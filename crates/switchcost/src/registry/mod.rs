@@ -15,7 +15,7 @@ use analysis::{record, summary_line};
 use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Body, Figure, Look, Role, terminal as plot};
-use rundata::experiment::{Experiment, Takes};
+use rundata::experiment::{CaseKinds, Experiment};
 use rundata::run::{Header, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -58,13 +58,13 @@ impl Record {
         if run.header.plan.experiment == Experiment::Measure {
             return Self::Measure(Box::new(MeasureRecord::from_run(run)));
         }
-        match run.header.plan.experiment.takes() {
-            Takes::Both if run.header.plan.experiment == Experiment::Explain => {
+        match run.header.plan.experiment.case_kinds() {
+            CaseKinds::Both if run.header.plan.experiment == Experiment::Explain => {
                 Self::Explain(Box::new(record::ExplainRecord::of(run)))
             }
-            Takes::Rings => Self::Rings(Box::new(record::RingRecord::of(run))),
-            Takes::Trials => Self::Trials(Box::new(record::TrialRecord::of(run))),
-            Takes::Both => Self::Response(Box::new(record::ResponseRecord::of(run))),
+            CaseKinds::Rings => Self::Rings(Box::new(record::RingRecord::of(run))),
+            CaseKinds::Trials => Self::Trials(Box::new(record::TrialRecord::of(run))),
+            CaseKinds::Both => Self::Response(Box::new(record::ResponseRecord::of(run))),
         }
     }
 

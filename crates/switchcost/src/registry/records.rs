@@ -7,7 +7,7 @@ use analysis::parts::part_runs;
 use analysis::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
 use analysis::summary::CaseSummary;
 use charts::Figure;
-use rundata::ring::{Case, Policy};
+use rundata::ring::{Policy, RingCase};
 use rundata::run::Run;
 use rundata::words;
 
@@ -103,7 +103,7 @@ fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<String> {
     let cost = smallest.ns_per_switch_above_solo?;
     if cost.quote_cost().is_err() {
         // A normal ring that others kept from the CPU was measured under fifo, too.
-        let under_fifo = Case { policy: Policy::Fifo, ..smallest.case.clone() };
+        let under_fifo = RingCase { policy: Policy::Fifo, ..smallest.case.clone() };
         let is_normal = smallest.case.policy == Policy::Other;
         if let Some(twin) = cases.iter().find(|case| is_normal && case.case == under_fifo) {
             let twin_cost = twin.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
@@ -122,7 +122,7 @@ fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<String> {
 }
 
 /// Returns `1.55 us a switch (2)`, with the policy if it is not the normal one.
-fn switch_in_words(cost: &str, case: &Case) -> String {
+fn switch_in_words(cost: &str, case: &RingCase) -> String {
     let policy = if case.policy == Policy::Fifo { ", fifo" } else { "" };
     format!("{cost} a switch ({}{policy})", case.members)
 }

@@ -7,19 +7,19 @@ use rundata::plan::{Batching, Plan, Stopping};
 use rundata::run::{Header, Run};
 use rundata::trial;
 use rundata::trial::sampling::Phase;
-use rundata::trial::{Case, Repeats, Sample, Trial};
+use rundata::trial::{Trial, TrialBatching, TrialCase, TrialSample};
 
 use super::Record;
 use crate::report::figures::tests::*;
 use crate::report::terminal::View;
 
 fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
-    let case = |trial| Case { trial, cpu: 1, policy: rundata::ring::Policy::Other }.into();
+    let case = |trial| TrialCase { trial, cpu: 1, policy: rundata::ring::Policy::Other }.into();
     Plan {
         experiment,
         cases: trials.into_iter().map(case).collect(),
         seed: 1,
-        batching: Batching::of_trials(Repeats { trials: 10 }),
+        batching: Batching::of_trials(TrialBatching { trials: 10 }),
         stopping: Stopping {
             precision: 0.01,
             budget_ns: 1,
@@ -65,7 +65,7 @@ fn made(
     for round in 0..6 {
         for (number, case) in plan.trials() {
             let tallies = of(&case.trial).into_iter();
-            let sample = Sample {
+            let sample = TrialSample {
                 case: number,
                 round,
                 elapsed_ns: 1_000_000,

@@ -7,7 +7,7 @@ use rand_chacha::ChaCha8Rng;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan};
 use rundata::ring::Policy;
-use rundata::trial::{Case, Gap, Repeats};
+use rundata::trial::{Gap, TrialBatching, TrialCase};
 
 use super::*;
 
@@ -63,7 +63,7 @@ fn gaps(takers: &[Taker], others: usize, random: &mut ChaCha8Rng) -> Vec<(f64, f
 }
 
 /// As the probe would have seen them.
-fn sample(round: u32, gaps: &[(f64, f64, Class)]) -> Sample {
+fn sample(round: u32, gaps: &[(f64, f64, Class)]) -> TrialSample {
     let mut end = 0.0;
     let seen = |(at, length, class): &(f64, f64, Class)| {
         let ran_ns = at - end + if *class == Class::Interrupt { *length } else { 0.0 };
@@ -88,7 +88,7 @@ fn sample(round: u32, gaps: &[(f64, f64, Class)]) -> Sample {
         (ALL_INTERRUPTS, 70),
         ("interrupts_LOC", 63),
     ];
-    Sample {
+    TrialSample {
         case: 0,
         round,
         elapsed_ns: WINDOW_NS as u64,
@@ -101,7 +101,7 @@ fn sample(round: u32, gaps: &[(f64, f64, Class)]) -> Sample {
     }
 }
 
-fn samples(takers: &[Taker], others: usize) -> Vec<Sample> {
+fn samples(takers: &[Taker], others: usize) -> Vec<TrialSample> {
     let mut random = ChaCha8Rng::seed_from_u64(11);
     (0..8).map(|round| sample(round, &gaps(takers, others, &mut random))).collect()
 }
@@ -110,12 +110,12 @@ fn plan() -> Plan {
     let trial = Trial::Gaps { duration_ns: WINDOW_NS as u64 };
     Plan {
         seed: 1,
-        batching: Batching::of_trials(Repeats { trials: 1 }),
-        ..Plan::of(Experiment::Response, [Case { trial, cpu: 1, policy: Policy::Other }])
+        batching: Batching::of_trials(TrialBatching { trials: 1 }),
+        ..Plan::of(Experiment::Response, [TrialCase { trial, cpu: 1, policy: Policy::Other }])
     }
 }
 
-fn found_in(samples: &[Sample]) -> GapFindings {
+fn found_in(samples: &[TrialSample]) -> GapFindings {
     find(&Table::of(&plan(), [], samples)).pop().expect("a case of gaps").0
 }
 
@@ -255,11 +255,11 @@ fn gaps_survive_their_file() {
     let of = sample(0, &[(10.0, 2000.0, Class::SwitchedOut)]);
     let text = serde_json::to_string(&of).unwrap();
     assert!(text.contains(r#""gaps":[[20,4040,1,10,4020]]"#), "{text}");
-    assert_eq!(serde_json::from_str::<Sample>(&text).unwrap(), of);
+    assert_eq!(serde_json::from_str::<TrialSample>(&text).unwrap(), of);
     assert_eq!(of.all_tallies()[GAP_TICKS].max(), Some(4040));
     // Samples of before have none.
     let old = text.replace(r#""gaps":[[20,4040,1,10,4020]],"#, "");
-    assert!(serde_json::from_str::<Sample>(&old).unwrap().gaps.is_empty());
+    assert!(serde_json::from_str::<TrialSample>(&old).unwrap().gaps.is_empty());
 }
 
 /// Eight windows as watched on the 2-CPU test machine, a guest of Firecracker (gaps of 2 us and
@@ -267,7 +267,7 @@ fn gaps_survive_their_file() {
 #[test]
 fn the_tick_of_a_real_guest_is_known() {
     let lines = include_str!("measured/firecracker-epyc.jsonl").lines();
-    let samples: Vec<Sample> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+    let samples: Vec<TrialSample> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
     let found = found_in(&samples);
     let ticks = ticks(&found);
     let [tick, ..] = &ticks[..] else { panic!("no tick: {found:?}") };

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan, Stopping};
 use rundata::ring::{Op, Policy, Work};
-use rundata::trial::{Case, Repeats};
+use rundata::trial::{TrialBatching, TrialCase};
 use stats::student_quantile;
 use testing::repeats;
 
@@ -281,7 +281,7 @@ proptest! {
 }
 
 fn plan() -> Plan {
-    let case = |setting, environment| Case {
+    let case = |setting, environment| TrialCase {
         trial: Trial::Execution(Execution {
             setting,
             environment,
@@ -301,7 +301,7 @@ fn plan() -> Plan {
     let cases = settings.iter().flat_map(|setting| environments.map(|e| case(*setting, e)));
     Plan {
         seed: 1,
-        batching: Batching::of_trials(Repeats { trials: 1 }),
+        batching: Batching::of_trials(TrialBatching { trials: 1 }),
         stopping: Stopping {
             precision: 0.0,
             budget_ns: 1,
@@ -313,8 +313,8 @@ fn plan() -> Plan {
     }
 }
 
-fn sample(case: usize, round: u32, time: i64, events: Option<i64>) -> Sample {
-    Sample {
+fn sample(case: usize, round: u32, time: i64, events: Option<i64>) -> TrialSample {
+    TrialSample {
         case,
         round,
         elapsed_ns: time as u64,
@@ -328,7 +328,7 @@ fn sample(case: usize, round: u32, time: i64, events: Option<i64>) -> Sample {
 }
 
 /// Times 1000 -+ d around: six runs whose deviation is d sqrt(6/5).
-fn samples(deviations: [i64; 4]) -> Vec<Sample> {
+fn samples(deviations: [i64; 4]) -> Vec<TrialSample> {
     let each = |(case, d): (usize, i64)| {
         let events = (case % 2 == 1).then_some(case as i64 * 10);
         (0..6).map(move |round| {
@@ -386,7 +386,7 @@ fn each_condition_has_its_own_runs_and_the_verdict_theirs() {
 #[test]
 fn a_condition_that_met_hardly_any_noise_is_named() {
     let plan = plan();
-    let with = |events: [i64; 6]| -> Vec<Sample> {
+    let with = |events: [i64; 6]| -> Vec<TrialSample> {
         let mut samples = samples([10, 10, 10, 80]);
         // Of the plain setting, disturbed.
         for (sample, events) in samples.iter_mut().filter(|s| s.case == 3).zip(events) {
@@ -409,7 +409,7 @@ fn real_time_runs_that_meet_the_kernels_limit_are_told() {
     samples[0].tallies.insert(EXECUTION_NS.into(), [900_000_000].into_iter().collect());
     let doubts = |plan: &Plan| find(&Table::of(plan, [], &samples)).doubts;
     assert_eq!(doubts(&plan), Vec::<String>::new());
-    let fifo = Case { policy: Policy::Fifo, ..plan.trial(0).unwrap().clone() };
+    let fifo = TrialCase { policy: Policy::Fifo, ..plan.trial(0).unwrap().clone() };
     plan.cases[0] = fifo.into();
     let told = doubts(&plan);
     assert!(told[0].contains("up to 900 ms") && told[0].contains("--laps"), "{told:?}");

@@ -11,7 +11,7 @@
 use std::array;
 use std::collections::{BTreeMap, BTreeSet};
 
-use rundata::trial::{Sample, Tally};
+use rundata::trial::{Tally, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
@@ -75,7 +75,7 @@ struct SpeedSample {
 impl CoreSpeed {
     /// Fits the samples of these cases.
     pub(super) fn fit(table: &Table, cases: impl IntoIterator<Item = usize>) -> Self {
-        let mut samples: Vec<&Sample> = Vec::new();
+        let mut samples: Vec<&TrialSample> = Vec::new();
         for case in cases {
             samples.extend(table.of_trial(case));
         }
@@ -112,7 +112,7 @@ impl CoreSpeed {
 
     /// Returns the factor of a sample's CPU time; absent for a sample without one where others were
     /// fitted.
-    pub(super) fn factor(&self, sample: &Sample) -> Option<f64> {
+    pub(super) fn factor(&self, sample: &TrialSample) -> Option<f64> {
         let factor = self.factors.get(&(sample.case, sample.round)).copied();
         let is_fitted = self.findings.is_some_and(|findings| findings.fitted);
         if is_fitted { factor } else { factor.or(Some(1.0)) }
@@ -124,7 +124,7 @@ impl CoreSpeed {
 }
 
 /// Sorts samples by the time at which they were taken.
-fn sort_by_time(table: &Table, samples: &mut [&Sample]) {
+fn sort_by_time(table: &Table, samples: &mut [&TrialSample]) {
     let rounds: BTreeSet<u32> = samples.iter().map(|sample| sample.round).collect();
     let mut places: BTreeMap<(u32, usize), usize> = BTreeMap::new();
     for round in rounds {
@@ -135,12 +135,12 @@ fn sort_by_time(table: &Table, samples: &mut [&Sample]) {
     samples.sort_by_key(|sample| (sample.round, places.get(&(sample.round, sample.case)).copied()));
 }
 
-fn ratios<'a>(samples: &'a [&Sample]) -> impl Iterator<Item = &'a Tally> {
+fn ratios<'a>(samples: &'a [&TrialSample]) -> impl Iterator<Item = &'a Tally> {
     samples.iter().filter_map(|sample| sample.tallies.get(QUANTUM_RATIO))
 }
 
 /// Returns the quanta's ratio on an unshared core, by the fastest looks.
-fn best_ratio(samples: &[&Sample]) -> Option<f64> {
+fn best_ratio(samples: &[&TrialSample]) -> Option<f64> {
     let mut merged = Tally::default();
     for tally in ratios(samples) {
         merged.merge(tally);
@@ -150,7 +150,7 @@ fn best_ratio(samples: &[&Sample]) -> Option<f64> {
 }
 
 /// Returns the share of looks on a shared core.
-fn shared_share(samples: &[&Sample], best: f64) -> f64 {
+fn shared_share(samples: &[&TrialSample], best: f64) -> f64 {
     let (mut looks, mut shared) = (0.0, 0.0);
     for (ratio, times) in ratios(samples).flat_map(Tally::values) {
         looks += f64::from(times);
@@ -159,7 +159,7 @@ fn shared_share(samples: &[&Sample], best: f64) -> f64 {
     shared / f64::max(looks, 1.0)
 }
 
-fn speed_sample(sample: &Sample, best: f64) -> Option<SpeedSample> {
+fn speed_sample(sample: &TrialSample, best: f64) -> Option<SpeedSample> {
     let cpu_ns = sample.tallies.get(CPU_NS)?.total();
     let done = sample.count(DONE)? as f64;
     let ratios = sample.tallies.get(QUANTUM_RATIO)?;

@@ -6,7 +6,7 @@ use rand_chacha::ChaCha8Rng;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan};
 use rundata::ring::Policy;
-use rundata::trial::{Case, Repeats};
+use rundata::trial::{TrialBatching, TrialCase};
 use testing::repeats;
 
 use super::*;
@@ -40,10 +40,10 @@ fn plan(sizes: &[u64]) -> Plan {
     for bytes in sizes {
         all.extend([2000, 4000].map(|hz| command(Neighbour::Preempts, hz, *bytes)));
     }
-    let case = |of| Case { cpu: 1, policy: Policy::Fifo, trial: Trial::Command(of) };
+    let case = |of| TrialCase { cpu: 1, policy: Policy::Fifo, trial: Trial::Command(of) };
     Plan {
         seed: 7,
-        batching: Batching::of_trials(Repeats { trials: 1 }),
+        batching: Batching::of_trials(TrialBatching { trials: 1 }),
         ..Plan::of(Experiment::Sensitivity, all.into_iter().map(case))
     }
 }
@@ -56,7 +56,7 @@ fn sample(
     round: u32,
     scale: f64,
     us: impl Fn(&Command) -> f64,
-) -> Sample {
+) -> TrialSample {
     let Trial::Command(of) = &plan.trials().nth(case).expect("a case").1.trial else {
         panic!("another trial")
     };
@@ -76,7 +76,7 @@ fn sample(
     if of.neighbour == Neighbour::Preempts {
         counts.insert(WAKES, events as i64 * i64::from(times));
     }
-    Sample {
+    TrialSample {
         case,
         round,
         elapsed_ns: (run_ns * f64::from(times)) as u64,
@@ -94,7 +94,7 @@ fn sample(
 
 /// The same on a core that somebody else shares for a part of the time, at a clock of its own,
 /// with what was seen of both; where nobody preempts the program, each look does.
-fn looked_at(mut of: Sample, shared: f64, period: f64) -> Sample {
+fn looked_at(mut of: TrialSample, shared: f64, period: f64) -> TrialSample {
     const LOOKS_OF_RUN: u32 = 50;
     let looks = LOOKS_OF_RUN * of.tallies[CPU_NS].count() as u32;
     let at_shared = (shared * f64::from(looks)).round() as u32;
@@ -120,18 +120,18 @@ fn looked_at(mut of: Sample, shared: f64, period: f64) -> Sample {
     of
 }
 
-fn samples_of(samples: Vec<Sample>) -> Vec<rundata::case::Sample> {
+fn samples_of(samples: Vec<TrialSample>) -> Vec<rundata::case::Sample> {
     samples.into_iter().map(rundata::case::Sample::Trial).collect()
 }
 
-fn found(plan: &Plan, samples: &[Sample]) -> SensitivityFindings {
+fn found(plan: &Plan, samples: &[TrialSample]) -> SensitivityFindings {
     find(&Table::of(plan, [], samples), None).expect("a run alone")
 }
 
 #[test]
 fn beside_others_on_the_cpu_no_cost_is_quoted() {
     let plan = plan(&[0]);
-    let samples: Vec<Sample> = (0..6)
+    let samples: Vec<TrialSample> = (0..6)
         .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
         .map(|(round, case)| sample(&plan, case, round, 1.0, cost))
         .collect();
@@ -157,7 +157,7 @@ fn cost(of: &Command) -> f64 {
 fn what_a_preemption_costs_is_told_without_the_timer() {
     let plan = plan(&[0, 1 << 20]);
     let cases = plan.cases.len();
-    let samples: Vec<Sample> = (0..6)
+    let samples: Vec<TrialSample> = (0..6)
         .flat_map(|round| (0..cases).map(move |case| (round, case)))
         .map(|(round, case)| sample(&plan, case, round, 1.0, cost))
         .collect();
@@ -183,13 +183,13 @@ fn who_stays_is_told_apart_from_who_leaves_at_once() {
     for bytes in [0, 1 << 20] {
         let of = command(Neighbour::Preempts, 250, bytes);
         let of = Command { stays_ns: 4_000_000, ..of };
-        let case = Case { cpu: 1, policy: Policy::Fifo, trial: Trial::Command(of) };
+        let case = TrialCase { cpu: 1, policy: Policy::Fifo, trial: Trial::Command(of) };
         plan.cases.push(rundata::case::Case::Trial(case));
     }
     let by_stay = |of: &Command| cost(of) + of.stays_ns as f64 / 1e5;
     // On a CPU alone, and on it for half of the time: half of those who wake preempt it.
     for part in [1, 2] {
-        let with_looks = |case: usize, mut of: Sample| {
+        let with_looks = |case: usize, mut of: TrialSample| {
             // Those that wake often look themselves.
             if (2..plan.cases.len() - 2).contains(&case) {
                 return of;
@@ -208,7 +208,7 @@ fn who_stays_is_told_apart_from_who_leaves_at_once() {
             *of.counts.entry(WAKES.to_string()).or_default() *= part;
             of
         };
-        let samples: Vec<Sample> = (0..6)
+        let samples: Vec<TrialSample> = (0..6)
             .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
             .map(|(round, case)| with_looks(case, sample(&plan, case, round, 1.0, by_stay)))
             .collect();
@@ -224,7 +224,7 @@ fn who_stays_is_told_apart_from_who_leaves_at_once() {
 fn a_loss_that_does_not_grow_with_the_count_is_told() {
     let plan = plan(&[1 << 20]);
     let saturates = |of: &Command| if of.rate_hz > 2000 { 8.0 } else { 14.0 };
-    let samples: Vec<Sample> = (0..6)
+    let samples: Vec<TrialSample> = (0..6)
         .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
         .map(|(round, case)| sample(&plan, case, round, 1.0, saturates))
         .collect();
@@ -258,7 +258,7 @@ fn too_few_preemptions_are_no_cost() {
         let Trial::Command(of) = &mut case.trial else { continue };
         of.rate_hz = of.rate_hz.min(50);
     }
-    let samples: Vec<Sample> = (0..6)
+    let samples: Vec<TrialSample> = (0..6)
         .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
         .map(|(round, case)| sample(&plan, case, round, 1.0, cost))
         .collect();
@@ -271,8 +271,8 @@ fn rounds(
     plan: &Plan,
     count: u32,
     random: &mut ChaCha8Rng,
-    mut of: impl FnMut(&mut ChaCha8Rng, usize, u32) -> Sample,
-) -> Vec<Sample> {
+    mut of: impl FnMut(&mut ChaCha8Rng, usize, u32) -> TrialSample,
+) -> Vec<TrialSample> {
     let mut samples = Vec::new();
     for round in 0..count {
         for case in plan.order(round) {
@@ -365,7 +365,7 @@ fn looks_are_no_part_of_a_cost_at_any_rate() {
 #[test]
 fn without_the_timers_interrupt_a_cost_holds_it() {
     let plan = plan(&[0]);
-    let samples: Vec<Sample> = (0..6)
+    let samples: Vec<TrialSample> = (0..6)
         .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
         .map(|(round, case)| sample(&plan, case, round, 1.0, cost))
         .map(|mut of| {

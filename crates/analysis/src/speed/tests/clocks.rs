@@ -7,7 +7,7 @@ use crate::estimate::Speed;
 
 /// Ten rounds of 20 slices of a hop of 1,000 ns: the core's period is so many times its usual one
 /// in a slice, and the hop takes that to the power of `power`.
-fn run(rounds: u32, power: f64, period: impl Fn(u32, usize) -> f64) -> (Plan, Vec<Sample>) {
+fn run(rounds: u32, power: f64, period: impl Fn(u32, usize) -> f64) -> (Plan, Vec<RingSample>) {
     let one = |round| {
         let mut sample = cut(sample(round), 20, |_| true);
         let slices = sample.slices.as_mut().unwrap();
@@ -191,7 +191,7 @@ fn run_of_triples(
     rounds: u32,
     solo_power: f64,
     period: impl Fn(u32) -> f64,
-) -> (Plan, Vec<Sample>) {
+) -> (Plan, Vec<RingSample>) {
     let mut plan = plan_of(case(2));
     plan.batching.ring.triples = Some(10);
     let worker = |round| {
@@ -213,7 +213,7 @@ fn run_of_triples(
             all: vec![triple; 10],
             ..Triples::default()
         };
-        Sample { triples: Some(triples.into()), ..cut(sample(round), 20, |_| true) }
+        RingSample { triples: Some(triples.into()), ..cut(sample(round), 20, |_| true) }
     };
     (plan, (0..rounds).map(worker).collect())
 }

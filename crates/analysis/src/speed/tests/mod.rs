@@ -17,14 +17,18 @@ use crate::table::Table;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
-use rundata::ring::{Case, Counters, QUANTA_AROUND, Sample, Wait};
+use rundata::ring::{Counters, QUANTA_AROUND, RingCase, RingSample, Wait};
 
 /// Loops of the test machine, in nanoseconds, alone on the core.
 const ALONE: (u32, u32) = (5860, 5920);
 const K0: f64 = 5920.0 / 5860.0;
 
 /// Cuts a sample into as many slices, of which `is_clean` says whether quanta around them are.
-pub(crate) fn cut(mut sample: Sample, slices: u64, is_clean: impl Fn(u64) -> bool) -> Sample {
+pub(crate) fn cut(
+    mut sample: RingSample,
+    slices: u64,
+    is_clean: impl Fn(u64) -> bool,
+) -> RingSample {
     let laps = sample.laps / slices;
     let mut cut = around(slices, laps, is_clean);
     let per_lap = sample.elapsed_ns as f64 / sample.laps as f64;
@@ -50,12 +54,12 @@ pub(crate) fn around(slices: u64, laps: u64, is_clean: impl Fn(u64) -> bool) -> 
     made
 }
 
-fn case(members: u32) -> Case {
-    Case::of_processes(members, Placement::Same { cpu: 1 })
+fn case(members: u32) -> RingCase {
+    RingCase::of_processes(members, Placement::Same { cpu: 1 })
 }
 
-fn sample(round: u32) -> Sample {
-    Sample {
+fn sample(round: u32) -> RingSample {
+    RingSample {
         case: 0,
         round,
         laps: 5000,
@@ -63,7 +67,7 @@ fn sample(round: u32) -> Sample {
         elapsed_ns: 10_000_000,
         counters: Counters { voluntary: 10_000, cpu_ns: 10_200_000, ..Counters::default() },
         steal_ns: Some(0),
-        ..Sample::default()
+        ..RingSample::default()
     }
 }
 
@@ -256,7 +260,7 @@ fn what_was_waited_for_warms_up_and_the_next_slice_lies_behind_the_wait() {
     assert_eq!(waited.quanta().count() - without.quanta().count(), 2);
     assert!(without.are_as_found() && !waited.are_as_found());
     // Nor are the leader's switches in it the ring's.
-    let of = |slices| Sample { slices: Some(slices), ..sample(0) }.switches();
+    let of = |slices| RingSample { slices: Some(slices), ..sample(0) }.switches();
     assert_eq!(of(without) - of(waited), 6);
 }
 
@@ -267,9 +271,10 @@ fn what_waited_is_no_measure_of_the_machine() {
     let waited = |round| {
         let mut waited = cut(sample(round), 10, |_| true);
         waited.slices.as_mut().unwrap().waits = Some(Vec::new());
-        Sample { elapsed_ns: 8_000_000, sample: 1, ..waited }
+        RingSample { elapsed_ns: 8_000_000, sample: 1, ..waited }
     };
-    let samples: Vec<Sample> = (0..10).flat_map(|round| [as_found(round), waited(round)]).collect();
+    let samples: Vec<RingSample> =
+        (0..10).flat_map(|round| [as_found(round), waited(round)]).collect();
     let all = slices_with(&samples, &known);
     let counts = all[0].clean_counts();
     assert_eq!(
@@ -328,12 +333,12 @@ fn plan_with(reference: &Reference) -> Plan {
     Plan { seed: 1, reference: reference.clone(), ..Plan::of(Experiment::Ring, [case(2)]) }
 }
 
-fn slices_with(samples: &[Sample], reference: &Reference) -> Vec<CaseSlices> {
+fn slices_with(samples: &[RingSample], reference: &Reference) -> Vec<CaseSlices> {
     let plan = plan_with(reference);
     vec![Table::of(&plan, samples, []).slices(0).unwrap().clone()]
 }
 
-fn slices_of(samples: &[Sample]) -> CaseSlices {
+fn slices_of(samples: &[RingSample]) -> CaseSlices {
     let mut all = slices_with(samples, &Reference::default());
     all.remove(0)
 }
@@ -341,7 +346,7 @@ fn slices_of(samples: &[Sample]) -> CaseSlices {
 #[test]
 fn clean_slices_are_counted_and_disturbed_samples_have_none() {
     let clean = |round| cut(sample(round), 10, |_| true);
-    let all: Vec<Sample> = (0..5).map(clean).collect();
+    let all: Vec<RingSample> = (0..5).map(clean).collect();
     let found = slices_of(&all);
     assert_eq!((found.clean_counts().clean, found.judged, found.not_judged), (50, 50, 0));
     let plan = plan_with(&Reference::default());
@@ -360,7 +365,7 @@ fn clean_slices_are_counted_and_disturbed_samples_have_none() {
 
 #[test]
 fn samples_without_slices_or_with_long_ones_are_not_judged() {
-    let mut all: Vec<Sample> = (0..5).map(|round| cut(sample(round), 10, |_| true)).collect();
+    let mut all: Vec<RingSample> = (0..5).map(|round| cut(sample(round), 10, |_| true)).collect();
     assert!(slices_of(&all).is_judged());
     all.push(sample(5));
     assert!(!slices_of(&all).is_judged());
@@ -370,12 +375,12 @@ fn samples_without_slices_or_with_long_ones_are_not_judged() {
     all.push(sample(10));
     assert!(!slices_of(&all).is_judged());
     let long = |round| {
-        let sample = Sample { elapsed_ns: 40_000_000, ..sample(round) };
+        let sample = RingSample { elapsed_ns: 40_000_000, ..sample(round) };
         cut(sample, 10, |_| true)
     };
     assert_eq!(slices_of(&(0..5).map(long).collect::<Vec<_>>()).judged, 0);
     // Slices that waited for the CPU are not long: one that did not says so.
-    let mut waited: Vec<Sample> = (0..5).map(long).collect();
+    let mut waited: Vec<RingSample> = (0..5).map(long).collect();
     waited.iter_mut().for_each(|sample| sample.slices.as_mut().unwrap().elapsed_ns[2] = 1_000_000);
     assert_eq!(slices_of(&waited).judged, 50);
     // A damaged file: a quantum is missing.
@@ -386,7 +391,7 @@ fn samples_without_slices_or_with_long_ones_are_not_judged() {
 
 #[test]
 fn the_last_slice_has_what_is_left() {
-    let slices = cut(Sample { laps: 1007, ..sample(0) }, 10, |_| true).slices.unwrap();
+    let slices = cut(RingSample { laps: 1007, ..sample(0) }, 10, |_| true).slices.unwrap();
     assert_eq!((slices.laps, slices.laps_of(0, 1007), slices.laps_of(9, 1007)), (100, 100, 107));
     assert_eq!(slices.laps_of(9, 5), 0, "of a damaged file");
 }
@@ -399,7 +404,7 @@ fn the_quanta_are_not_the_rings_cpu_time() {
     assert_eq!(sample.cpu_ns(), 10_200_000 - reference);
     let split = |user, system| {
         let counters = Counters { user_ns: user, system_ns: system, ..sample.counters };
-        Sample { counters, ..sample.clone() }.user_system_ns()
+        RingSample { counters, ..sample.clone() }.user_system_ns()
     };
     let left = 2_000_000 - i64::try_from(reference).unwrap();
     assert_eq!(split(Some(2_000_000), Some(8_200_000)), Some((left, 8_200_000)));
@@ -567,7 +572,7 @@ proptest! {
         let triples =
             Some(Triples { members, ring_laps, solo_laps, all, as_found, ..Triples::default() }.into());
         let slices = Slices { laps, elapsed_ns: elapsed, latency_ns: latency, throughput_ns: throughput, waits, ..Slices::default() };
-        let samples = vec![Sample { slices: Some(slices), triples, ..sample(0) }; 40];
+        let samples = vec![RingSample { slices: Some(slices), triples, ..sample(0) }; 40];
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio, ..Reference::default() };
         let all = slices_with(&samples, &reference);
         let plan = plan_with(&reference);
@@ -581,7 +586,11 @@ proptest! {
 
 /// Ten rounds of 20 slices at full speed; others had so much of the CPU in those that `others`
 /// says.
-fn beside_others(members: u32, share: f64, others: impl Fn(usize) -> bool) -> (Plan, Vec<Sample>) {
+fn beside_others(
+    members: u32,
+    share: f64,
+    others: impl Fn(usize) -> bool,
+) -> (Plan, Vec<RingSample>) {
     let sample = |round| {
         let mut sample = cut(sample(round), 20, |_| true);
         let slices = sample.slices.as_mut().unwrap();
@@ -597,7 +606,7 @@ fn beside_others(members: u32, share: f64, others: impl Fn(usize) -> bool) -> (P
     (plan_of(case(members)), (0..10).map(sample).collect())
 }
 
-fn plan_of(case: Case) -> Plan {
+fn plan_of(case: RingCase) -> Plan {
     Plan { seed: 1, ..Plan::of(Experiment::Ring, [case]) }
 }
 
@@ -657,7 +666,7 @@ fn a_ring_that_was_not_asked_slice_by_slice_is_judged_as_a_whole() {
             sample.elapsed_ns = (sample.elapsed_ns as f64 * elapsed_times) as u64;
             sample
         };
-        let samples: Vec<Sample> = (0..10).map(one).collect();
+        let samples: Vec<RingSample> = (0..10).map(one).collect();
         let plan = plan_of(case(members));
         let counts = Table::of(&plan, &samples, []).slices(0).unwrap().clean_counts();
         (counts.clean, counts.not_alone)

@@ -4,7 +4,7 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use rundata::plan::Plan;
-use rundata::ring::{Counters, Sample, Triple, Triples};
+use rundata::ring::{Counters, RingSample, Triple, Triples};
 use testing::repeats;
 
 use super::simulation::{Model, Trace, UNSHARED_RATIO, normal, plan};
@@ -113,7 +113,7 @@ fn own_solos() -> Plan {
     plan
 }
 
-fn launch(model: Model, seed: u64) -> (Vec<Sample>, (u32, u32)) {
+fn launch(model: Model, seed: u64) -> (Vec<RingSample>, (u32, u32)) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let trace = Trace::of(model, f64::from(ROUNDS) * 0.8 + 1.0, &mut rng);
     let level = (0.01 * normal(&mut rng)).exp();
@@ -133,7 +133,7 @@ fn launch(model: Model, seed: u64) -> (Vec<Sample>, (u32, u32)) {
             ..Triples::default()
         };
         let counters = Counters { voluntary: 2, migrations: Some(0), ..Counters::default() };
-        Sample {
+        RingSample {
             case: 0,
             round,
             laps: 1,
@@ -142,7 +142,7 @@ fn launch(model: Model, seed: u64) -> (Vec<Sample>, (u32, u32)) {
             counters,
             steal_ns: Some(0),
             triples: Some(triples.into()),
-            ..Sample::default()
+            ..RingSample::default()
         }
     };
     let samples = (0..ROUNDS).map(worker).collect();
@@ -151,7 +151,7 @@ fn launch(model: Model, seed: u64) -> (Vec<Sample>, (u32, u32)) {
 
 /// Estimates at full speed of many launches; share of them that have one, and of hops that were
 /// clean throughout.
-fn said(model: Model, look: impl Fn(&mut [Sample])) -> (Vec<Estimate>, f64, f64) {
+fn said(model: Model, look: impl Fn(&mut [RingSample])) -> (Vec<Estimate>, f64, f64) {
     let plan = own_solos();
     let (mut hops, mut unshared) = (0, 0);
     let estimates: Vec<Estimate> = (0..launches())

@@ -10,7 +10,7 @@ use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
 use rundata::plan::{Known, Reference};
-use rundata::ring::{Case, Counters, Sample};
+use rundata::ring::{Counters, RingCase, RingSample};
 use statrs::distribution::{ContinuousCDF, Normal};
 use testing::repeats;
 
@@ -134,7 +134,7 @@ impl Trace {
 }
 
 pub(super) fn plan() -> Plan {
-    let case = |members| Case::of_processes(members, Placement::Same { cpu: 1 });
+    let case = |members| RingCase::of_processes(members, Placement::Same { cpu: 1 });
     Plan {
         seed: 7,
         reference: Reference {
@@ -147,7 +147,7 @@ pub(super) fn plan() -> Plan {
 }
 
 /// The samples of one launch. `tau` is the scatter of launches that nobody can see within one.
-fn launch(model: Model, tau: f64, seed: u64) -> Vec<Sample> {
+fn launch(model: Model, tau: f64, seed: u64) -> Vec<RingSample> {
     let between = if matches!(model, Model::Independent) { 0.03 } else { ROUND_SCATTER };
     launch_of_rounds(model, tau, (ROUNDS, between), seed)
 }
@@ -161,7 +161,7 @@ fn launch_of_rounds(
     tau: f64,
     (rounds, between): (u32, f64),
     seed: u64,
-) -> Vec<Sample> {
+) -> Vec<RingSample> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let trace = Trace::of(model, f64::from(rounds) * 0.1 + 0.2, &mut rng);
     let level = (tau * normal(&mut rng)).exp();
@@ -189,12 +189,12 @@ fn worker(
     start: f64,
     trace: &Trace,
     rng: &mut ChaCha8Rng,
-) -> Sample {
+) -> RingSample {
     let step = 0.03 / SLICES as f64;
     let members = if case == 0 { 1 } else { 2 };
     let slice_laps = (step * 1e9 / base) as u64 / members;
     let laps = slice_laps * SLICES as u64;
-    let plain = Sample {
+    let plain = RingSample {
         case,
         round,
         laps,
@@ -205,7 +205,7 @@ fn worker(
             migrations: Some(0),
             ..Counters::default()
         },
-        ..Sample::default()
+        ..RingSample::default()
     };
     let mut sample = cut(plain, SLICES as u64, |_| true);
     let slices = sample.slices.as_mut().unwrap();
@@ -239,7 +239,7 @@ impl Said {
         launches: u64,
         model: Model,
         tau: f64,
-        look: impl Fn(&mut Plan, &mut Vec<Sample>),
+        look: impl Fn(&mut Plan, &mut Vec<RingSample>),
     ) -> Self {
         let one = |seed: u64| {
             let (mut plan, mut samples) = (plan(), launch(model, tau, 9000 + seed));
@@ -290,7 +290,7 @@ fn percent(count: usize, of: usize) -> f64 {
     100.0 * count as f64 / of.max(1) as f64
 }
 
-fn as_it_is(_: &mut Plan, _: &mut Vec<Sample>) {}
+fn as_it_is(_: &mut Plan, _: &mut Vec<RingSample>) {}
 
 /// The promise behind every interval at full speed, where launches scatter by 1 % beside what is
 /// seen within one: what the term for launches takes them to.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rundata::ring::{Sample, Triples};
+use rundata::ring::{RingSample, Triples};
 use stats::{FewFigures, median, quantile};
 
 use super::{Figure, Figures, Part, Table};
@@ -53,7 +53,7 @@ impl Table<'_> {
         }
         match time {
             SliceTime::Elapsed if figures.is_empty() => {
-                self.as_found_by_round(case, Sample::ns_per_hop)
+                self.as_found_by_round(case, RingSample::ns_per_hop)
             }
             _ => figures,
         }

@@ -1,7 +1,7 @@
 //! What was counted beside the time of rings, for a hop and for a switch.
 
 use rundata::bounds::sum;
-use rundata::ring::Sample;
+use rundata::ring::RingSample;
 
 use super::{Batch, Figure, Figures, Solo, Table, less, medians};
 use crate::estimate::{Estimate, Speed};
@@ -50,7 +50,7 @@ impl Table<'_> {
         }
         let of_all = |batch: &Batch| {
             let counts =
-                |s: &Sample| Some(sum(s.slices.as_ref()?.counts_of(event)?.iter().copied()));
+                |s: &RingSample| Some(sum(s.slices.as_ref()?.counts_of(event)?.iter().copied()));
             let all = batch.iter().filter_map(|s| Some((counts(s)?, s.hops)));
             let (counts, hops): (Vec<u64>, Vec<u64>) = all.unzip();
             let (count, hops) = (sum(counts.into_iter()), sum(hops.into_iter()));

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use rundata::ring::Case;
+use rundata::ring::RingCase;
 use rustix::io::Errno;
 use rustix::thread::gettid;
 
@@ -75,7 +75,7 @@ impl LinkEnd for MemberEnd<'_> {
 
 impl RingMaker for CoroutineLink {
     fn build<W: HopWork>(
-        case: &Case,
+        case: &RingCase,
         work: impl Fn() -> Result<W, Errno> + Copy + Send + Sync + 'static,
         _has_solos: bool,
     ) -> Result<BuiltRing, RingError> {

@@ -7,7 +7,7 @@ mod signal;
 mod tcp;
 
 use rundata::placement::Placement;
-use rundata::ring::{Case, Kind};
+use rundata::ring::{Kind, RingCase};
 use rustix::io::Errno;
 
 use super::build::{BuiltRing, RingMaker, build_ring};
@@ -39,10 +39,10 @@ pub struct RegisteredLink {
     pub(super) sleeps: bool,
     /// Checks that the link can carry the token of a case's ring. The error says why not, and what
     /// to do instead.
-    suits: fn(&Case) -> Result<(), String>,
+    suits: fn(&RingCase) -> Result<(), String>,
     /// Explains an errno of its calls, and what helps, if that is known.
     hint: fn(Errno) -> Option<String>,
-    build: fn(&Case, u64, bool) -> Result<BuiltRing, RingError>,
+    build: fn(&RingCase, u64, bool) -> Result<BuiltRing, RingError>,
 }
 
 /// Builds the entry of a link without aliases, limits or hints.
@@ -147,7 +147,7 @@ pub fn find_link(name: &str) -> Option<&'static RegisteredLink> {
 }
 
 /// Checks that all members of a ring run on one CPU. `why` says why they must.
-fn check_one_cpu(case: &Case, why: &str) -> Result<(), String> {
+fn check_one_cpu(case: &RingCase, why: &str) -> Result<(), String> {
     if case.placement.is_one_cpu() {
         return Ok(());
     }
@@ -159,7 +159,7 @@ const DEADLINE_S: u32 = 5;
 
 impl RegisteredLink {
     /// Checks that the link can carry the token of a case's ring.
-    pub fn suits(&self, case: &Case) -> Result<(), RingError> {
+    pub fn suits(&self, case: &RingCase) -> Result<(), RingError> {
         (self.suits)(case).map_err(|why| RingError::Other(format!("--link {}: {why}", self.name)))
     }
 
@@ -167,7 +167,7 @@ impl RegisteredLink {
     /// each member also gets a channel to itself.
     pub(super) fn build(
         &self,
-        case: &Case,
+        case: &RingCase,
         seed: u64,
         has_solos: bool,
     ) -> Result<BuiltRing, RingError> {
@@ -204,11 +204,11 @@ impl RegisteredLink {
     fn pass_a_token(&self) -> Result<(), String> {
         reset_alarm();
         set_deadline(DEADLINE_S);
-        let case = Case {
+        let case = RingCase {
             // The kind that every link supports.
             kind: Kind::Thread,
             link: self.name.to_string(),
-            ..Case::of_processes(1, Placement::Free { cpus: Vec::new() })
+            ..RingCase::of_processes(1, Placement::Free { cpus: Vec::new() })
         };
         let ring = (self.build)(&case, 0, false).map_err(|error| match error {
             RingError::Call(call) | RingError::Refused { call, .. } => self.explain(call),

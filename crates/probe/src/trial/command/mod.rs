@@ -8,7 +8,7 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{self as programs, ExitStatus, Stdio};
 
-use rundata::trial::Case;
+use rundata::trial::TrialCase;
 use rundata::trial::command::{
     CPU_NS, Command, DONE, LATENCY_QUANTUM_NS, LOOKS, Neighbour, PREEMPTIONS, QUANTUM_RATIO,
     REAL_NS, Subject, TIMER_INTERRUPTS, WAITS, WAKES,
@@ -42,7 +42,7 @@ struct CommandRuns {
 /// Takes a sample: runs the command `runs` times, or watches the process for a window. Alone it
 /// does so [`Command::times`] as often.
 pub(super) fn run(
-    case: &Case,
+    case: &TrialCase,
     command: &Command,
     round: u32,
     runs: u32,

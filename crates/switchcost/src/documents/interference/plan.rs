@@ -8,11 +8,11 @@ use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::placement::Placement;
 use rundata::plan::{Batching, Plan, Stopping};
-use rundata::ring::{self, Case as Ring, ELEMENT_BYTES, Op, Policy, Sample, Work};
+use rundata::ring::{self, ELEMENT_BYTES, Op, Policy, RingCase, RingSample, Work};
 use rundata::trial::interference::{
     Environment, Execution, LONGEST_REALTIME_NS, Noise, Setting, Wire,
 };
-use rundata::trial::{Case, Repeats, Trial};
+use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use super::{CostEffort, InterferenceArgs};
 use crate::base::failure::usage;
@@ -77,7 +77,7 @@ pub(crate) fn plan(
         wire,
     };
     let cases = cases(&works, cpu, &of, (away, policy, priority));
-    let batching = Batching::of_trials(Repeats { trials: 1 });
+    let batching = Batching::of_trials(TrialBatching { trials: 1 });
     // As many runs as asked: no precision ends them sooner.
     let stopping = Stopping { precision: 0.0, rounds: Some(args.runs), ..effort.stopping() };
     let plan = Plan { stopping, ..effort.plan(Experiment::Interference, cases, batching) };
@@ -91,7 +91,7 @@ fn cases(
     cpu: u32,
     of: &Execution,
     (away, policy, priority): (u32, Policy, Option<u32>),
-) -> Vec<Case> {
+) -> Vec<TrialCase> {
     let augmented = (Setting::Augmented, away, policy, priority);
     let plain = (Setting::Plain, cpu, Policy::Other, None);
     let mut cases = Vec::new();
@@ -99,7 +99,7 @@ fn cases(
         for environment in [Environment::Quiet, Environment::Disturbed] {
             cases.extend(works.iter().map(|work| {
                 let of = Execution { setting, environment, noise_cpu, priority, ..of.clone() };
-                Case { trial: Trial::Execution(Execution { work: *work, ..of }), cpu, policy }
+                TrialCase { trial: Trial::Execution(Execution { work: *work, ..of }), cpu, policy }
             }));
         }
     }
@@ -117,17 +117,19 @@ fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
 /// that all runs have the same.
 fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
-    let batching =
-        ring::Batching { sample_ns: execution_ns.div_ceil(10), ..ring::Batching::default() };
+    let batching = ring::RingBatching {
+        sample_ns: execution_ns.div_ceil(10),
+        ..ring::RingBatching::default()
+    };
     let assignment = Assignment {
         case_number: 0,
-        case: Ring { work: Some(work), ..pair(Placement::Same { cpu }) }.into(),
+        case: RingCase { work: Some(work), ..pair(Placement::Same { cpu }) }.into(),
         round: 0,
         batching: Batching::of_rings(batching),
         unshared_ratio: None,
     };
     let samples = execute::rehearse(&assignment)?;
-    let ns_per_lap = |sample: &Sample| sample.elapsed_ns as f64 / sample.laps as f64;
+    let ns_per_lap = |sample: &RingSample| sample.elapsed_ns as f64 / sample.laps as f64;
     let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
         bail!("the calibration gave no sample");
     };

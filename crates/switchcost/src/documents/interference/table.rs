@@ -8,7 +8,7 @@ use analysis::record::TrialRecord;
 use charts::{Axis, Figure, Point, Role, Series};
 use rundata::run::unfinished;
 use rundata::trial::interference::{Environment, Execution, Noise};
-use rundata::trial::{Case, Trial};
+use rundata::trial::{Trial, TrialCase};
 use rundata::words;
 use stats::Interval;
 
@@ -128,7 +128,7 @@ fn legend(record: &TrialRecord, found: &InterferenceFindings) -> String {
     each_once(lines).join("\n")
 }
 
-fn setting(case: &Case, of: &Execution, found: &InterferenceFindings) -> String {
+fn setting(case: &TrialCase, of: &Execution, found: &InterferenceFindings) -> String {
     let Execution { setting, noise, noise_cpu, .. } = of;
     let events = found.events_per_run.get(&setting.to_string());
     let events = events.map(|many| format!(", {} {} a run", digits(*many), noise.events()));

@@ -13,7 +13,7 @@ use probe::trial::calls::{self, RegisteredCall};
 use rundata::experiment::Experiment;
 use rundata::plan::Batching;
 use rundata::ring::Policy;
-use rundata::trial::{Case, Repeats, Trial};
+use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use crate::engine::effort::Effort;
 use crate::engine::setting::{Here, Planned};
@@ -50,8 +50,8 @@ pub(crate) fn planned(
     (common, here): (&Common, &Here),
 ) -> Result<Planned> {
     let cpu = here.cpu(common.cpu, &here.current_load())?;
-    let cases = trials.into_iter().map(|trial| Case { trial, cpu, policy });
-    let batching = Batching::of_trials(Repeats { trials: repeats });
+    let cases = trials.into_iter().map(|trial| TrialCase { trial, cpu, policy });
+    let batching = Batching::of_trials(TrialBatching { trials: repeats });
     Ok((common.effort.plan(experiment, cases, batching), notices))
 }
 

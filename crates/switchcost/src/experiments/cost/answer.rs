@@ -8,7 +8,7 @@ use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::record::RingRecord;
 use analysis::regions::{CacheRegion, SizeAxis};
-use rundata::ring::{Case, Kind, Walk, Work};
+use rundata::ring::{Kind, RingCase, Walk, Work};
 use rundata::run::unfinished;
 use rundata::words;
 
@@ -289,7 +289,7 @@ fn ring(record: &RingRecord, members: u32) -> String {
 
 /// The policy, where it is not the usual one.
 fn policy(record: &RingRecord) -> String {
-    let policy = record.header.plan.ring(0).map(|case: &Case| case.policy);
+    let policy = record.header.plan.ring(0).map(|case: &RingCase| case.policy);
     let policy = policy.filter(|policy| policy.name() != "other");
     policy.map_or(String::new(), |policy| format!(", policy {policy}"))
 }

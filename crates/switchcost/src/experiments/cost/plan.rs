@@ -9,7 +9,7 @@ use rundata::experiment::Experiment;
 use rundata::machine::{Cache, Machine};
 use rundata::placement::Placement;
 use rundata::plan;
-use rundata::ring::{Batching, Case, Kind, LINE_BYTES, Op, Policy, Walk, Work};
+use rundata::ring::{Kind, LINE_BYTES, Op, Policy, RingBatching, RingCase, Walk, Work};
 
 use super::CostArgs;
 use crate::base::failure::usage;
@@ -64,7 +64,7 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     )?;
     let case = |members: u32, work: Option<Work>| {
         let kind = args.kind;
-        Case { members, kind, work, policy, priority, ..pair(placement.clone()) }
+        RingCase { members, kind, work, policy, priority, ..pair(placement.clone()) }
     };
     let with_and_without = || std::iter::once(None).chain(works.iter().copied().map(Some));
     let grid = members.iter().flat_map(|m| with_and_without().map(|work| case(*m, work)));
@@ -73,14 +73,14 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let (events, not_counted) = events::choose(&args.events, Some(&placement))?;
     notices.extend(not_counted);
     // One sample a worker, for the counts, and then the ring between solos on the same memory.
-    let batching = plan::Batching::of_rings(Batching {
+    let batching = plan::Batching::of_rings(RingBatching {
         laps: args.laps,
         sample_ns: SAMPLE_NS,
         samples_per_round: 1,
         triples: Some(TRIPLES),
         places: Some(PLACES),
         events,
-        ..Batching::default()
+        ..RingBatching::default()
     });
     Ok((args.effort.plan(Experiment::Cost, grid, batching), notices))
 }
@@ -98,10 +98,10 @@ const YIELDING_KINDS: [Kind; 2] = [Kind::Thread, Kind::Process];
 
 /// Rings without work whose members only yield, of threads and of processes, under the policy of
 /// most programs: what a program's involuntary switches cost is read from them.
-fn by_yield(placement: &Placement) -> impl Iterator<Item = Case> {
+fn by_yield(placement: &Placement) -> impl Iterator<Item = RingCase> {
     let yielding = |kind: Kind, members: u32| {
         let link = "yield".to_string();
-        Case { members, kind, link, ..pair(placement.clone()) }
+        RingCase { members, kind, link, ..pair(placement.clone()) }
     };
     YIELDING_KINDS.into_iter().flat_map(move |kind| YIELDING.map(|members| yielding(kind, members)))
 }

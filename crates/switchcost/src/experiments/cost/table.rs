@@ -6,7 +6,7 @@ use analysis::published::li2007;
 use analysis::record::RingRecord;
 use analysis::regions::{CurveAnswer, NearestLevel, SizeAxis};
 use analysis::summary::CaseSummary;
-use rundata::ring::{Case, Walk};
+use rundata::ring::{RingCase, Walk};
 use rundata::words;
 
 use super::answer::headline;
@@ -60,7 +60,7 @@ fn heading(record: &RingRecord) -> String {
     let lacking = lacking.map_or(String::new(), |share| {
         format!(" (not always given: in {:.0} % of the samples)", share * 100.0)
     });
-    let Case { kind, link, policy, placement, .. } = case;
+    let RingCase { kind, link, policy, placement, .. } = case;
     let cpus = cpu_list(&placement.cpus());
     format!(
         "\n{kind} members by {link}, policy {policy}{priority}, placement {placement} (CPU \

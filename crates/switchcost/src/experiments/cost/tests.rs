@@ -4,7 +4,7 @@ use analysis::marked::MarkedText;
 use analysis::record::RingRecord;
 use charts::{Figure, Role, Scale, Unit};
 use rundata::experiment::Experiment;
-use rundata::ring::{Case, Op, Walk, Work};
+use rundata::ring::{Op, RingCase, Walk, Work};
 
 use crate::base::lines::Layout;
 use crate::registry::Record;
@@ -19,7 +19,7 @@ fn whole(kib: u64, stride: u64) -> Work {
 
 /// 3 us while two arrays fit into 512 KiB, then 100 ns for each KiB beyond; twice that by long
 /// strides.
-fn l2(case: &Case) -> u64 {
+fn l2(case: &RingCase) -> u64 {
     let Some(work) = case.work else { return 3000 };
     let per_kib = if work.stride_bytes > 128 { 200 } else { 100 };
     3000 + per_kib * (work.bytes / 1024).saturating_sub(256)
@@ -53,19 +53,19 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
     assert!(low <= found.x && found.x <= high);
 }
 
-fn text_of(cases: Vec<Case>, view: View) -> Text {
+fn text_of(cases: Vec<RingCase>, view: View) -> Text {
     let run = run(Experiment::Cost, cases, l2);
     let record = RingRecord::of(&run);
     let cost = record.found.cost.as_ref().unwrap();
     super::table::text(&record, cost, view)
 }
 
-fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<Case> {
+fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<RingCase> {
     std::iter::once(None).chain(works.into_iter().map(Some)).map(|work| case(2, work)).collect()
 }
 
 /// Of the machine `cost` says, whatever the caches.
-fn text_by(cases: Vec<Case>, cost: impl Fn(&Case) -> u64, view: View) -> Text {
+fn text_by(cases: Vec<RingCase>, cost: impl Fn(&RingCase) -> u64, view: View) -> Text {
     let record = RingRecord::of(&run(Experiment::Cost, cases, cost));
     super::table::text(&record, record.found.cost.as_ref().unwrap(), view)
 }
@@ -94,7 +94,7 @@ fn the_answer_has_both_ends_the_jump_and_where_caches_overflow() {
 /// The size that was asked for is told, though nothing is known of it.
 #[test]
 fn a_size_whose_cost_is_not_resolved_is_in_the_first_line() {
-    let cost = |case: &Case| if case.work.is_some() { 0 } else { 940 };
+    let cost = |case: &RingCase| if case.work.is_some() { 0 } else { 940 };
     let words = text_by(with_and_without([whole(256, 64)]), cost, View::default()).headline;
     assert!(words.contains(") without a working set; with 256 KiB: not resolved"), "{words}");
 }
@@ -103,7 +103,7 @@ fn a_size_whose_cost_is_not_resolved_is_in_the_first_line() {
 #[test]
 fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {
     let chase = |kib: u64| Work { walk: Walk::Chase, ..whole(kib, 64) };
-    let of = |case: &Case| match case.work.map(|work| work.bytes >> 10) {
+    let of = |case: &RingCase| match case.work.map(|work| work.bytes >> 10) {
         None => 940,
         Some(32) => 2430,
         Some(256) => 1050,
@@ -126,7 +126,7 @@ fn members_are_rows_and_the_jump_of_what_pages_add_is_told() {
     let page = |pages: u64| Work { walk: Walk::Sparse, op: Op::Read, ..whole(pages * 4, 4096) };
     let sizes: Vec<u32> = (2..=10).collect();
     let both = |members: &u32| [case(*members, None), case(*members, Some(page(256)))];
-    let of = |case: &Case| match (case.work, case.members) {
+    let of = |case: &RingCase| match (case.work, case.members) {
         (None, _) => 650,
         (_, 2) => 669,
         (_, 3) => 720,
@@ -162,7 +162,7 @@ fn arrays_and_members_are_one_table_with_members_as_columns() {
     let works = |members: u32| {
         with_and_without(KIB.map(|kib| whole(kib, 128)))
             .into_iter()
-            .map(move |of| Case { members, ..of })
+            .map(move |of| RingCase { members, ..of })
     };
     let text = text_of(sizes.into_iter().flat_map(works).collect(), View::default());
     let table = text.table.to_string();
@@ -179,7 +179,7 @@ fn arrays_and_members_are_one_table_with_members_as_columns() {
 #[test]
 fn kinds_of_access_are_rows_where_nothing_else_was_swept() {
     let works = [whole(64, 128), Work { op: Op::Read, ..whole(64, 128) }];
-    let of = |case: &Case| match case.work {
+    let of = |case: &RingCase| match case.work {
         Some(work) if work.op == Op::Rmw => 6000,
         _ => 3000,
     };

@@ -8,10 +8,10 @@ use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Batching;
 use rundata::ring as rings;
-use rundata::ring::{Burden, Case as Ring, Kind, Policy, State};
+use rundata::ring::{Burden, Kind, Policy, RingCase, State};
 use rundata::trial::loops::GETUID;
 use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Wakeup};
-use rundata::trial::{Case as TrialCase, Repeats, Trial};
+use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use super::ExplainArgs;
 use crate::engine::policies::{Contention, take_policy};
@@ -45,7 +45,7 @@ pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
     let mut notices = Vec::new();
     let what = "the rings and calls";
     let policy = take_policy(args.policy, (cpu, what), (&load, here), &mut notices)?;
-    let whole = Ring { kind: args.kind, policy, ..pair(Placement::Same { cpu }) };
+    let whole = RingCase { kind: args.kind, policy, ..pair(Placement::Same { cpu }) };
     let mut cases = chain(&whole);
     if threadclock::time_stamp_ordered().is_some() {
         let call = Trial::Loop { call: GETUID.to_string() };
@@ -64,8 +64,8 @@ pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
     }
     let batching = Batching {
         // One sample a worker: such costs scatter from worker to worker.
-        ring: rings::Batching { samples_per_round: 1, ..rings::Batching::default() },
-        trial: Repeats { trials: CALLS },
+        ring: rings::RingBatching { samples_per_round: 1, ..rings::RingBatching::default() },
+        trial: TrialBatching { trials: CALLS },
     };
     Ok((args.common.effort.plan(Experiment::Explain, cases, batching), notices))
 }
@@ -75,8 +75,8 @@ fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
 }
 
 /// The whole first, then the rings that its parts are differences of.
-fn chain(whole: &Ring) -> Vec<Case> {
-    let by = |link: &str, kind: Kind| Ring { link: link.to_string(), kind, ..whole.clone() };
+fn chain(whole: &RingCase) -> Vec<Case> {
+    let by = |link: &str, kind: Kind| RingCase { link: link.to_string(), kind, ..whole.clone() };
     let mut all = vec![whole.clone(), by(PIPE, whole.kind).solo()];
     for link in [YIELD, EVENTFD] {
         let threads = by(link, Kind::Thread);
@@ -89,13 +89,13 @@ fn chain(whole: &Ring) -> Vec<Case> {
 }
 
 /// What would add to a switch, as far as it is there and granted; and what is not, and why.
-fn added(whole: &Ring, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<String>) {
+fn added(whole: &RingCase, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<String>) {
     let (mut all, mut missing) = (vec![many(whole)], Vec::new());
     all.extend(states(whole));
-    let mut burdened = |of: Ring, burdens: &[Burden], all: &mut Vec<Ring>| {
+    let mut burdened = |of: RingCase, burdens: &[Burden], all: &mut Vec<RingCase>| {
         for burden in burdens {
             match check_burden(*burden, &of) {
-                Ok(()) => all.push(Ring { burden: Some(*burden), ..of.clone() }),
+                Ok(()) => all.push(RingCase { burden: Some(*burden), ..of.clone() }),
                 Err(why) => missing.push(why),
             }
         }
@@ -120,9 +120,9 @@ fn added(whole: &Ring, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec
 }
 
 /// Checks that a burden is granted to a ring; if not, says why, and whether another policy helps.
-fn check_burden(burden: Burden, ring: &Ring) -> Result<(), String> {
+fn check_burden(burden: Burden, ring: &RingCase) -> Result<(), String> {
     let Err(why) = ring::check_burden(burden, ring) else { return Ok(()) };
-    let normal = Ring { policy: Policy::Other, ..ring.clone() };
+    let normal = RingCase { policy: Policy::Other, ..ring.clone() };
     if ring.policy == Policy::Other || ring::check_burden(burden, &normal).is_err() {
         return Err(why);
     }
@@ -130,16 +130,16 @@ fn check_burden(burden: Burden, ring: &Ring) -> Result<(), String> {
 }
 
 /// A hundred threads of which one has the token, and all want the CPU.
-fn many(whole: &Ring) -> Ring {
-    Ring { link: YIELD.to_string(), kind: Kind::Thread, members: MANY, ..whole.clone() }
+fn many(whole: &RingCase) -> RingCase {
+    RingCase { link: YIELD.to_string(), kind: Kind::Thread, members: MANY, ..whole.clone() }
 }
 
 /// The registers that this CPU has, with the ring that uses none, and all their solos.
-fn states(whole: &Ring) -> Vec<Ring> {
+fn states(whole: &RingCase) -> Vec<RingCase> {
     let told = [State::Sse, State::Avx, State::Avx512, State::Neon];
     let there = told.into_iter().filter(|state| ring::check_state(*state).is_ok());
     let with = |state| {
-        let ring = Ring { state: Some(state), ..whole.clone() };
+        let ring = RingCase { state: Some(state), ..whole.clone() };
         [ring.solo(), ring]
     };
     [State::None].into_iter().chain(there).flat_map(with).collect()
@@ -147,7 +147,7 @@ fn states(whole: &Ring) -> Vec<Ring> {
 
 /// The members on a CPU each, or why they cannot be. Under a real-time policy a further CPU is left
 /// for this program.
-fn other_cpu(whole: &Ring, here: &Here) -> Result<Ring, String> {
+fn other_cpu(whole: &RingCase, here: &Here) -> Result<RingCase, String> {
     let cpu = whole.placement.cpus()[0];
     let others: Vec<u32> = here.allowed.iter().copied().filter(|other| *other != cpu).collect();
     let other = placement::choose_one(&others, &here.machine)
@@ -159,13 +159,13 @@ fn other_cpu(whole: &Ring, here: &Here) -> Result<Ring, String> {
         ));
     }
     let placement = Placement::Pinned { cpus: vec![cpu, other], relation: None };
-    Ok(Ring { placement, ..whole.clone() })
+    Ok(RingCase { placement, ..whole.clone() })
 }
 
 /// A sleeper with the least slack, one with that of applications, and one without idle states; and
 /// why some are left out. A real-time sleeper has no slack, and a CPU that others use (`busy`) is
 /// never idle.
-fn sleepers(whole: &Ring, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec<String>) {
+fn sleepers(whole: &RingCase, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec<String>) {
     let plain = Wakeup::plain(WAKES, WAKE_PERIOD_NS, seed);
     let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
     let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
@@ -197,8 +197,8 @@ mod tests {
     use super::*;
     use crate::engine::policies::tests::here;
 
-    fn under(policy: Policy) -> Ring {
-        Ring { policy, ..pair(Placement::Same { cpu: 1 }) }
+    fn under(policy: Policy) -> RingCase {
+        RingCase { policy, ..pair(Placement::Same { cpu: 1 }) }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use analysis::record::ExplainRecord;
 use charts::Role;
 use rundata::experiment::Experiment;
-use rundata::ring::{Burden, Case, Kind, Policy};
+use rundata::ring::{Burden, Kind, Policy, RingCase};
 use rundata::run::Run;
 use rundata::trial::loops::{EMPTY_BATCH_TICKS, GETUID};
 use rundata::trial::overhead::BATCH_TICKS;
@@ -17,13 +17,13 @@ use crate::registry::Record;
 use crate::report::figures::tests::{case, figure, figures, near, run, series};
 use crate::report::terminal::View;
 
-fn ring(link: &str, kind: Kind) -> Case {
-    Case { link: link.to_string(), kind, ..case(2, None) }
+fn ring(link: &str, kind: Kind) -> RingCase {
+    RingCase { link: link.to_string(), kind, ..case(2, None) }
 }
 
 /// Parts of 200, 800, 200, 100 and 400 ns, and 170 that they leave; a filter adds 60.
 fn made() -> Run {
-    let filtered = Case { burden: Some(Burden::Seccomp), ..case(2, None) };
+    let filtered = RingCase { burden: Some(Burden::Seccomp), ..case(2, None) };
     let cases = vec![
         case(2, None),
         ring("yield", Kind::Thread),
@@ -40,14 +40,17 @@ fn made() -> Run {
     });
     let number = run.header.plan.cases.len();
     let call = Trial::Loop { call: GETUID.to_string() };
-    run.header.plan.cases.push(trial::Case { trial: call, cpu: 1, policy: Policy::Other }.into());
+    run.header
+        .plan
+        .cases
+        .push(trial::TrialCase { trial: call, cpu: 1, policy: Policy::Other }.into());
     let batch = |ticks: i64| [ticks].into_iter().collect();
     run.samples.extend((0..8).map(|round| {
         let tallies = BTreeMap::from([
             (BATCH_TICKS.to_string(), batch(21_000)),
             (EMPTY_BATCH_TICKS.to_string(), batch(1_000)),
         ]);
-        rundata::case::Sample::Trial(trial::Sample {
+        rundata::case::Sample::Trial(trial::TrialSample {
             case: number,
             round,
             elapsed_ns: 10_000,

@@ -11,7 +11,7 @@ use analysis::quote::BestEstimate;
 use analysis::record::ResponseRecord;
 use analysis::response::{LinkCost, LoopCost, ResponseBudget, SignalCosts};
 use probe::trial::calls::SYSTEM_CALLS;
-use rundata::ring::{Case, Policy};
+use rundata::ring::{Policy, RingCase};
 use rundata::trial::gaps::Class;
 use rundata::trial::loops::SIGACTION;
 
@@ -192,7 +192,7 @@ fn links(record: &ResponseRecord) -> Option<Printout> {
     let table = Table::new(columns, record.found.links.iter().filter_map(row));
     let rings = record.found.links.iter().filter_map(|link| record.ring(link.case));
     let by_cpu = by_cpu_time(rings.clone(), &record.noise, |case| case.link.clone());
-    let name = |case: &Case| format!("{} by {}", case.members, case.link);
+    let name = |case: &RingCase| format!("{} by {}", case.members, case.link);
     let lines = by_cpu.into_iter().chain(not_switching(rings, name));
     let lines: String = lines.map(|line| line + "\n").collect();
     Some(printout!["links\n\n", table, "\n\n", LINKS_LEGEND, lines])

@@ -10,10 +10,10 @@ use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Batching;
 use rundata::ring as rings;
-use rundata::ring::{Case as RingCase, Policy};
+use rundata::ring::{Policy, RingCase};
 use rundata::trial::loops::GETUID;
 use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Load, Wakeup};
-use rundata::trial::{Case as TrialCase, Repeats, Trial};
+use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use super::{Part, ResponseArgs};
 use crate::base::failure::usage;
@@ -75,8 +75,8 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
     }
     let batching = Batching {
         // One sample a worker: such costs scatter from worker to worker.
-        ring: rings::Batching { samples_per_round: 1, ..rings::Batching::default() },
-        trial: Repeats { trials: LOOPS },
+        ring: rings::RingBatching { samples_per_round: 1, ..rings::RingBatching::default() },
+        trial: TrialBatching { trials: LOOPS },
     };
     Ok((args.common.effort.plan(Experiment::Response, cases, batching), notices))
 }

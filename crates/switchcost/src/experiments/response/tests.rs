@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use analysis::response::LoopCost;
+use analysis::response::ResponseSummary;
 use charts::{Figure, Role, Scale};
-use rundata::case::{Case, Either};
+use rundata::case::Case;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan, Stopping};
-use rundata::ring::Batching as Laps;
 use rundata::ring::Policy;
+use rundata::ring::RingBatching;
 use rundata::run::{Header, Run};
 use rundata::trial::wakeup::{LATE_NS, Load, Wakeup};
-use rundata::trial::{self, Repeats, Trial};
+use rundata::trial::{self, Trial, TrialBatching};
 
 use crate::registry::Record;
 use crate::report::figures::tests::*;
@@ -30,7 +31,7 @@ fn of_sleeper(policy: Policy, timer_slack_ns: u64, cpu_latency_us: Option<u32>) 
         seed: 1,
         cpu_latency_us,
     };
-    Case::Trial(trial::Case { trial: Trial::Wakeup(of), cpu: 1, policy })
+    Case::Trial(trial::TrialCase { trial: Trial::Wakeup(of), cpu: 1, policy })
 }
 
 /// Six rounds; sleepers are 1 to 600 us late, a switch by pipe costs 3 us and by futex 2.
@@ -40,7 +41,7 @@ fn drawn() -> Vec<Figure> {
 
 /// The same with such sleepers, each so many nanoseconds later.
 fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
-    let by = |link: &str| rundata::ring::Case { link: link.into(), ..case(2, None) };
+    let by = |link: &str| rundata::ring::RingCase { link: link.into(), ..case(2, None) };
     let rings = run(Experiment::Ring, vec![by("pipe"), by("futex")], |case| {
         if case.link == "pipe" { 3000 } else { 2000 }
     });
@@ -59,7 +60,10 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
             experiment: Experiment::Response,
             cases,
             seed: 1,
-            batching: Batching { ring: Laps::default(), trial: Repeats { trials: 600 } },
+            batching: Batching {
+                ring: RingBatching::default(),
+                trial: TrialBatching { trials: 600 },
+            },
             stopping: Stopping {
                 precision: 0.01,
                 budget_ns: 1,
@@ -83,7 +87,7 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
     let all = sleepers.iter().enumerate().map(|(place, (_, later))| (first + place, *later));
     for (round, (case, later)) in (0..6).flat_map(|round| all.clone().map(move |of| (round, of))) {
         let tallies = BTreeMap::from([(LATE_NS.to_string(), late(later))]);
-        let sample = trial::Sample {
+        let sample = trial::TrialSample {
             case,
             round,
             elapsed_ns: 1_000_000_000,
@@ -104,16 +108,17 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
 #[test]
 fn wide_tables_have_cycles_of_what_may_be_quoted() {
     let mut record = analysis::record::ResponseRecord::of(&made([(wakeup(Policy::Other), 0)]));
-    for of in record.cases.iter_mut().filter_map(|of| of.ring_mut()) {
-        let [cycles, open] = in_cycles(of.ns_per_switch_above_solo);
-        of.clock_ghz = Some(2.0);
-        of.cycles_per_switch = if of.case.link == "pipe" { cycles } else { open };
+    for summary in &mut record.cases {
+        let ResponseSummary::Ring(ring) = summary else { continue };
+        let [cycles, open] = in_cycles(ring.ns_per_switch_above_solo);
+        ring.clock_ghz = Some(2.0);
+        ring.cycles_per_switch = if ring.case.link == "pipe" { cycles } else { open };
     }
     let wide = View { wide: true, ..View::default() };
     let call = |record: &mut analysis::record::ResponseRecord, call: &str, is_open: bool| {
         let case = record.found.wakeups[0].case;
         let ns = record.found.wakeups[0].median_ns.and_then(|late| late.scaled(5e-4));
-        let Either::Trial(trial) = &mut record.cases[case] else { panic!("a sleeper") };
+        let ResponseSummary::Trial(trial) = &mut record.cases[case] else { panic!("a sleeper") };
         let [cycles, open] = in_cycles(ns);
         (trial.clock_ghz, trial.cycles) = (Some(2.0), if is_open { open } else { cycles });
         let call = call.to_string();
@@ -212,7 +217,7 @@ fn without_the_device_it_is_said_what_is_not_measured_and_an_older_run_is_not_bl
 #[test]
 fn an_older_case_reads_back_with_its_title_and_its_fields() {
     let text = r#"{"trial":{"of":"wakeup","load":"idle","wakes":400,"period_ns":500000,"timer_slack_ns":1,"seed":1992},"cpu":1,"policy":"other"}"#;
-    let case: trial::Case = serde_json::from_str(text).unwrap();
+    let case: trial::TrialCase = serde_json::from_str(text).unwrap();
     assert_eq!(case.trial.to_string(), "wake-up on an idle CPU");
     assert_eq!(serde_json::to_string(&case).unwrap(), text);
     let title = |case: Case| case.title();

@@ -11,7 +11,7 @@ use analysis::not_alone;
 use analysis::quote::{BestEstimate, QuotedFigure, cost, marked_cost};
 use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
-use rundata::ring::{Case, Kind, Policy};
+use rundata::ring::{Kind, Policy, RingCase};
 use rundata::run::unfinished;
 use rundata::words;
 
@@ -118,7 +118,7 @@ fn smallest_switch(record: &RingRecord) -> Option<Result<QuotedFigure, String>> 
 /// policy.
 fn is_one_setting(record: &RingRecord) -> bool {
     let rings = record.cases.iter().filter(|summary| is_ring(summary));
-    let settings = rings.map(|summary| Case { members: 1, ..summary.case.clone() });
+    let settings = rings.map(|summary| RingCase { members: 1, ..summary.case.clone() });
     each_once(settings).len() == 1
 }
 
@@ -207,7 +207,7 @@ fn switch_costs(record: &RingRecord) -> Vec<(&CaseSummary, Estimate)> {
 }
 
 /// Returns `2 processes`.
-pub(super) fn members(case: &Case) -> String {
+pub(super) fn members(case: &RingCase) -> String {
     let noun = match case.kind {
         Kind::Thread => "thread",
         Kind::Process if case.members == 1 => "process",
@@ -217,7 +217,7 @@ pub(super) fn members(case: &Case) -> String {
 }
 
 /// Returns what of the setting is not the default and changes the answer.
-fn setting_in_words(case: &Case) -> String {
+fn setting_in_words(case: &RingCase) -> String {
     let mut words = String::new();
     if let Some(work) = &case.work {
         words += &format!(" that walk {} each", words::bytes(work.bytes));
@@ -230,7 +230,7 @@ fn setting_in_words(case: &Case) -> String {
 
 /// Returns what a switch costs in each of several settings, in the smallest ring; `name` says the
 /// setting.
-fn by_setting(record: &RingRecord, name: impl Fn(&Case) -> String) -> RingAnswer {
+fn by_setting(record: &RingRecord, name: impl Fn(&RingCase) -> String) -> RingAnswer {
     let rings = record.cases.iter().filter(|summary| is_ring(summary));
     let Some(smallest) = rings.map(|ring| ring.case.members).min() else {
         return not_measured(record);

@@ -10,7 +10,7 @@ use analysis::summary::CaseSummary;
 use analysis::table::Table;
 use charts::{Axis, Figure, Known, Mark, Point, Role, Scale, Series, Unit};
 use rundata::placement::Placement;
-use rundata::ring::{Case, Kind, Policy, Sample};
+use rundata::ring::{Kind, Policy, RingCase, RingSample};
 use rundata::run::Run;
 use rundata::words;
 
@@ -137,7 +137,7 @@ fn size_groups(record: &RingRecord) -> Vec<SizeGroup<'_>> {
 
 /// Returns what tells a ring from others but for its size: `futex, threads, fifo`. Defaults are
 /// left out.
-fn group_name(case: &Case) -> String {
+fn group_name(case: &RingCase) -> String {
     let mut words = vec![case.link.clone()];
     if case.kind == Kind::Thread {
         words.push("threads".to_string());
@@ -258,7 +258,7 @@ fn knee_mark(knee: &Knee, prefix: &str) -> Mark {
 
 /// Draws rings of one size, the one that most groups have, side by side.
 fn settings_compared(groups: &[SizeGroup], index: usize) -> Option<Figure> {
-    let mut cases: Vec<&Case> = Vec::new();
+    let mut cases: Vec<&RingCase> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
     for group in groups {
         cases.extend(group.cases.first().map(|(_, summary)| &summary.case));
@@ -294,7 +294,7 @@ fn cpu_time_by_size(run: &Run, groups: &[SizeGroup], index: usize) -> Option<Fig
     let lap = |number: usize, summary: &CaseSummary| {
         // A random stream of its own, apart from those of the record.
         let stream = (3 << 32) + table.rank(number);
-        let by_round = table.as_found_by_round(number, Sample::cpu_ns_per_hop);
+        let by_round = table.as_found_by_round(number, RingSample::cpu_ns_per_hop);
         table.over_rounds(&by_round, stream)?.scaled(size(summary))
     };
     let mut series: Vec<Series> = Vec::new();

@@ -5,7 +5,7 @@ use analysis::quote::BestEstimate;
 use analysis::record::RingRecord;
 use analysis::results::{Published, PublishedCase, Quantity, published};
 use analysis::summary::CaseSummary;
-use rundata::ring::Case;
+use rundata::ring::RingCase;
 use rundata::words;
 
 use crate::report::printout::{Printout, printout};
@@ -75,7 +75,7 @@ fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRin
 
 /// Whether both are rings of one size and kind by one link, with the same work. The policy may
 /// differ: few of the papers' systems had another.
-fn is_same_ring(one: &Case, other: &Case) -> bool {
+fn is_same_ring(one: &RingCase, other: &RingCase) -> bool {
     one.members == other.members
         && one.kind == other.kind
         && one.link == other.link

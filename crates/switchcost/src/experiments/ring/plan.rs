@@ -7,7 +7,7 @@ use probe::ring;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan;
-use rundata::ring::{Batching, Case, Policy, State, Work};
+use rundata::ring::{Policy, RingBatching, RingCase, State, Work};
 
 use super::RingArgs;
 use crate::base::failure::usage;
@@ -42,8 +42,12 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
         u128::from(args.work) * u128::from(largest),
         "less work or fewer --members",
     )?;
-    let case =
-        |placement: &Placement| Case { kind: args.kind, work, policy, ..pair(placement.clone()) };
+    let case = |placement: &Placement| RingCase {
+        kind: args.kind,
+        work,
+        policy,
+        ..pair(placement.clone())
+    };
     let (rings, left_out) = rings(&args.link, &placements.iter().map(case).collect::<Vec<_>>())?;
     notices.extend(left_out);
     if args.placement == PlacementArg::Sweep && placements.len() < 2 {
@@ -62,30 +66,36 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     let cases = cases(&rings, &states, &sizes, also_fifo);
     let (events, not_counted) = events::choose(&args.events, one_cpu)?;
     notices.extend(not_counted);
-    let batching = Batching { laps: args.laps, events, ..Batching::default() };
+    let batching = RingBatching { laps: args.laps, events, ..RingBatching::default() };
     let plan = args.effort.plan(Experiment::Ring, cases, plan::Batching::of_rings(batching));
     Ok((plan.with_solos(), notices))
 }
 
 /// Builds the cases: each ring in each state and size, and under SCHED_FIFO those on one CPU again,
 /// behind the others.
-fn cases(rings: &[Case], states: &[Option<State>], sizes: &[u32], also_fifo: bool) -> Vec<Case> {
+fn cases(
+    rings: &[RingCase],
+    states: &[Option<State>],
+    sizes: &[u32],
+    also_fifo: bool,
+) -> Vec<RingCase> {
     let mut cases = Vec::new();
     for ring in rings {
         for state in states {
-            let ring = Case { state: *state, ..ring.clone() };
+            let ring = RingCase { state: *state, ..ring.clone() };
             let sized = sizes.iter().map(|members| match members {
                 // The solo ring of a sweep's pair is that of its first CPU: several may have the
                 // same.
                 1 => ring.solo(),
-                _ => Case { members: *members, ..ring.clone() },
+                _ => RingCase { members: *members, ..ring.clone() },
             });
             cases.extend(sized);
         }
     }
     if also_fifo {
         let beside = cases.iter().filter(|case| is_on_one_cpu(case)).cloned();
-        let beside: Vec<Case> = beside.map(|case| Case { policy: Policy::Fifo, ..case }).collect();
+        let beside: Vec<RingCase> =
+            beside.map(|case| RingCase { policy: Policy::Fifo, ..case }).collect();
         cases.extend(beside);
     }
     each_once(cases)
@@ -108,18 +118,18 @@ fn is_also_fifo(cpu: u32, (load, here): (&CurrentLoad, &Here), notices: &mut Vec
     }
 }
 
-fn is_on_one_cpu(case: &Case) -> bool {
+fn is_on_one_cpu(case: &RingCase) -> bool {
     case.placement.is_one_cpu()
 }
 
 /// The rings of two for each link in each placement, and a note on each that was left out. Links
 /// are chosen for the first placement; which of them the others can do shows there.
-fn rings(asked: &[String], placed: &[Case]) -> Result<(Vec<Case>, Vec<String>)> {
+fn rings(asked: &[String], placed: &[RingCase]) -> Result<(Vec<RingCase>, Vec<String>)> {
     let (first, others) = placed.split_first().context("no CPU is allowed")?;
     let (links, mut notices) = links::choose(asked, first)?;
     let mut rings = Vec::new();
     for link in links {
-        let by_it = |case: &Case| Case { link: link.name.to_string(), ..case.clone() };
+        let by_it = |case: &RingCase| RingCase { link: link.name.to_string(), ..case.clone() };
         rings.push(by_it(first));
         for other in others {
             match link.suits(other) {
@@ -170,12 +180,16 @@ mod tests {
     const OTHER: Policy = Policy::Other;
     const FIFO: Policy = Policy::Fifo;
 
-    fn ring(placement: Placement) -> Case {
+    fn ring(placement: Placement) -> RingCase {
         pair(placement)
     }
 
     /// Members and policies of the rings of a plan, in order.
-    fn planned(rings: &[Case], states: &[Option<State>], also_fifo: bool) -> Vec<(u32, Policy)> {
+    fn planned(
+        rings: &[RingCase],
+        states: &[Option<State>],
+        also_fifo: bool,
+    ) -> Vec<(u32, Policy)> {
         let plan = Plan::of(Experiment::Ring, cases(rings, states, &[2, 4], also_fifo));
         let plan = Plan { batching: Batching::default(), ..plan }.with_solos();
         plan.rings().map(|(_, case)| (case.members, case.policy)).collect()
@@ -190,7 +204,7 @@ mod tests {
             planned(std::slice::from_ref(&one_cpu), &[None], false),
             [both[0], both[2], both[3]]
         );
-        let by = |link: &str| Case { link: link.to_string(), ..one_cpu.clone() };
+        let by = |link: &str| RingCase { link: link.to_string(), ..one_cpu.clone() };
         let links = planned(&[by("pipe"), by("futex")], &[None], true);
         assert_eq!(links.iter().filter(|(_, policy)| *policy == FIFO).count(), 6);
         assert_eq!(links.len(), 12);

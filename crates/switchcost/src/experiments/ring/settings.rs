@@ -4,7 +4,7 @@
 use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
 use rundata::placement::Placement;
-use rundata::ring::{Case, Policy, State};
+use rundata::ring::{Policy, RingCase, State};
 
 use crate::base::values::each_once;
 use crate::report::printout::{Printout, printout};
@@ -35,7 +35,7 @@ impl Setting {
     }
 
     /// Returns what a ring has, as its column says it.
-    fn value(self, case: &Case) -> String {
+    fn value(self, case: &RingCase) -> String {
         match self {
             Self::Link => case.link.clone(),
             Self::Placement => match &case.placement {
@@ -49,7 +49,7 @@ impl Setting {
     }
 
     /// Returns what a ring has, as a phrase behind its size: ` by futex`.
-    fn phrase(self, case: &Case) -> String {
+    fn phrase(self, case: &RingCase) -> String {
         match self {
             Self::Link => format!(" by {}", case.link),
             Self::Placement => format!(" on {}", self.value(case)),
@@ -91,7 +91,7 @@ impl RingSettings {
     }
 
     /// Returns the place of a ring's value of a setting in the order of the plan.
-    fn rank(&self, setting: Setting, case: &Case) -> Option<usize> {
+    fn rank(&self, setting: Setting, case: &RingCase) -> Option<usize> {
         let value = setting.value(case);
         self.values_of(setting).iter().position(|known| *known == value)
     }
@@ -109,7 +109,7 @@ impl RingSettings {
     }
 
     /// Returns the cells of these columns.
-    pub(crate) fn cells(&self, case: &Case) -> Vec<String> {
+    pub(crate) fn cells(&self, case: &RingCase) -> Vec<String> {
         self.differing().into_iter().map(|setting| setting.value(case)).collect()
     }
 
@@ -127,7 +127,7 @@ impl RingSettings {
     }
 
     /// Returns the place of a ring's policy in the order of the plan.
-    pub(crate) fn policy_rank(&self, case: &Case) -> Option<usize> {
+    pub(crate) fn policy_rank(&self, case: &RingCase) -> Option<usize> {
         self.rank(Setting::Policy, case)
     }
 
@@ -141,7 +141,7 @@ impl RingSettings {
     }
 
     /// Returns links and placement, for a heading. The CPUs of a sweep stand in the table.
-    pub(crate) fn links_and_placement(&self, case: &Case) -> (String, String) {
+    pub(crate) fn links_and_placement(&self, case: &RingCase) -> (String, String) {
         let links = self.values_of(Setting::Link);
         let links = match links.len() {
             ..=3 => links.join(", "),
@@ -156,19 +156,19 @@ impl RingSettings {
     }
 
     /// Returns a ring by its size, and by whatever else tells it from others: `2 by futex`.
-    pub(crate) fn ring(&self, case: &Case) -> String {
+    pub(crate) fn ring(&self, case: &RingCase) -> String {
         format!("{}{}", case.members, self.phrases(case))
     }
 
     /// Like [`Self::ring`], with its link even if there is no other.
-    pub(crate) fn ring_and_link(&self, case: &Case) -> String {
+    pub(crate) fn ring_and_link(&self, case: &RingCase) -> String {
         match self.values_of(Setting::Link).len() {
             1 => format!("{} by {}{}", case.members, case.link, self.phrases(case)),
             _ => self.ring(case),
         }
     }
 
-    fn phrases(&self, case: &Case) -> String {
+    fn phrases(&self, case: &RingCase) -> String {
         self.differing().into_iter().map(|setting| setting.phrase(case)).collect()
     }
 
@@ -220,7 +220,7 @@ pub(crate) fn listed<'a>(
 /// Returns a line on rings in which the kernel counted hardly a switch: their hops are none.
 pub(crate) fn not_switching<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
-    name: impl Fn(&Case) -> String,
+    name: impl Fn(&RingCase) -> String,
 ) -> Option<String> {
     let line = listed("does not switch", cases, |summary| {
         let switches = summary.switches_per_hop.filter(|_| summary.does_not_switch)?;
@@ -242,7 +242,7 @@ pub(crate) fn states(record: &RingRecord, settings: &RingSettings) -> Option<Pri
             State::None => cells!["-", "(none)"],
             _ => cells![told_value(above), told_interval(above)],
         };
-        let ring = settings.ring(&Case { state: None, ..summary.case.clone() });
+        let ring = settings.ring(&RingCase { state: None, ..summary.case.clone() });
         let cost = summary.ns_per_switch_above_solo;
         rows.push(cells![
             state.to_string(),

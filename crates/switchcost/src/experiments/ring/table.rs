@@ -10,7 +10,7 @@ use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::NotQuotable;
 use analysis::record::RingRecord;
 use analysis::summary::{CaseSummary, NoCost, Spread};
-use rundata::ring::Case;
+use rundata::ring::RingCase;
 use rundata::run::unfinished;
 use rundata::words;
 
@@ -331,7 +331,7 @@ fn spread_words(spread: &Spread) -> String {
 pub(crate) fn by_cpu_time<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
     noise: &NoiseVerdict,
-    name: impl Fn(&Case) -> String,
+    name: impl Fn(&RingCase) -> String,
 ) -> Option<String> {
     let is_disturbed = matches!(noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
     let what = "ns/switch by CPU time, without other work on the CPU";

@@ -68,7 +68,7 @@ fn tiles_are_of_the_smallest_and_the_largest_ring_first() {
 
 #[test]
 fn the_first_line_says_where_the_cost_jumps_and_how_far() {
-    let of = |cost: fn(&rundata::ring::Case) -> u64| {
+    let of = |cost: fn(&rundata::ring::RingCase) -> u64| {
         let cases = SIZES.iter().map(|members| case(*members, None)).collect();
         super::answer::headline(&analysis::record::RingRecord::of(&run(
             Experiment::Ring,
@@ -84,13 +84,13 @@ fn the_first_line_says_where_the_cost_jumps_and_how_far() {
 }
 
 /// Rings of these sizes under the normal policy, and under fifo beside it.
-fn under_both(sizes: &[u32], cost: impl Fn(&rundata::ring::Case) -> u64) -> Run {
-    let fifo = |of: &u32| rundata::ring::Case { policy: Policy::Fifo, ..case(*of, None) };
+fn under_both(sizes: &[u32], cost: impl Fn(&rundata::ring::RingCase) -> u64) -> Run {
+    let fifo = |of: &u32| rundata::ring::RingCase { policy: Policy::Fifo, ..case(*of, None) };
     let normal = sizes.iter().map(|of| case(*of, None));
     run(Experiment::Ring, normal.chain(sizes.iter().map(fifo)).collect(), cost)
 }
 
-fn by_policy(case: &rundata::ring::Case) -> u64 {
+fn by_policy(case: &rundata::ring::RingCase) -> u64 {
     if case.policy == Policy::Fifo { 2000 } else { 3000 }
 }
 
@@ -178,8 +178,8 @@ fn the_projected_line_is_that_of_two_scaled() {
 
 #[test]
 fn links_at_one_size_are_bars_cheapest_first() {
-    let by = |link: &str| rundata::ring::Case { link: link.into(), ..case(2, None) };
-    let cost = |case: &rundata::ring::Case| match &*case.link {
+    let by = |link: &str| rundata::ring::RingCase { link: link.into(), ..case(2, None) };
+    let cost = |case: &rundata::ring::RingCase| match &*case.link {
         "pipe" => 3000,
         "futex" => 2000,
         _ => 70_000,
@@ -218,8 +218,8 @@ fn a_run_without_samples_has_nothing_to_draw() {
 
 /// Rings of two by three links; of the last the solo is dearer in every other round.
 fn links() -> Run {
-    let by = |link: &str| rundata::ring::Case { link: link.into(), ..case(2, None) };
-    let cost = |case: &rundata::ring::Case| if case.link == "pipe" { 3000 } else { 2000 };
+    let by = |link: &str| rundata::ring::RingCase { link: link.into(), ..case(2, None) };
+    let cost = |case: &rundata::ring::RingCase| if case.link == "pipe" { 3000 } else { 2000 };
     let mut run = run(Experiment::Ring, ["pipe", "futex", "yield"].map(by).to_vec(), cost);
     let plan = run.header.plan.clone();
     let is_yield =

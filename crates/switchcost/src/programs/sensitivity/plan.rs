@@ -11,7 +11,7 @@ use rundata::machine::Machine;
 use rundata::plan::Batching;
 use rundata::ring::Policy;
 use rundata::trial::command::{Command, MOST_HZ, Neighbour, Progress, Subject, TIMES_ALONE};
-use rundata::trial::{Case, Repeats, Trial};
+use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use super::SensitivityArgs;
 use crate::base::failure::usage;
@@ -133,8 +133,8 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     notices.extend(left_out);
     let most_ns = if processes.is_some() { OF_PROCESS_NS } else { OF_COMMAND_NS };
     let cases = cases(&of, (args.rate, most_ns), &neighbours(&sizes, stays_ns)).into_iter();
-    let cases = cases.map(|of| Case { cpu: of.cpus[0], policy, trial: Trial::Command(of) });
-    let batching = Batching::of_trials(Repeats { trials: runs });
+    let cases = cases.map(|of| TrialCase { cpu: of.cpus[0], policy, trial: Trial::Command(of) });
+    let batching = Batching::of_trials(TrialBatching { trials: runs });
     Ok((args.effort.plan(Experiment::Sensitivity, cases, batching), notices))
 }
 

@@ -15,7 +15,7 @@ use anyhow::Result;
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::Plan;
-use rundata::ring::{Case, Kind, Policy, Walk};
+use rundata::ring::{Kind, Policy, RingCase, Walk};
 use rundata::run::{Header, Run};
 
 use crate::base::failure::usage;
@@ -104,8 +104,8 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
 
 /// Why a plan has no costs by working set; nothing where it has.
 fn unfit(plan: &Plan) -> Option<String> {
-    let mut left: Vec<&Case> = plan.rings().map(|(_, case)| case).collect();
-    let mut without = |why: &str, has: &dyn Fn(&Case) -> bool| {
+    let mut left: Vec<&RingCase> = plan.rings().map(|(_, case)| case).collect();
+    let mut without = |why: &str, has: &dyn Fn(&RingCase) -> bool| {
         left.retain(|case| has(case));
         left.is_empty().then(|| why.to_string())
     };
@@ -116,7 +116,7 @@ fn unfit(plan: &Plan) -> Option<String> {
         .or_else(|| without("its members run on several CPUs", &is_of_two))
         .or_else(|| without("its rings of two do no work", &|case| case.work.is_some()))
         .or_else(|| {
-            let walks = |case: &Case| case.work.as_ref().is_some_and(is_walk);
+            let walks = |case: &RingCase| case.work.as_ref().is_some_and(is_walk);
             without("it touches one line a page (--tlb)", &walks)
         })
 }
@@ -186,11 +186,11 @@ fn clock_now() -> Option<f64> {
 /// Parts of a plan's setting that are not the program's: the normal policy, a pipe, as many members
 /// as it has working sets on a CPU, the walks and the yields that sampled accesses are priced by.
 fn apart_from(plan: &Plan, set: Option<WorkingSet>) -> u32 {
-    let has = |fits: &dyn Fn(&Case) -> bool| {
+    let has = |fits: &dyn Fn(&RingCase) -> bool| {
         plan.rings().any(|(_, case)| case.members > 1 && case.placement.is_one_cpu() && fits(case))
     };
-    let walks = |case: &Case, walk: Walk| case.work.is_some_and(|work| work.walk == walk);
-    let works = |case: &Case| case.work.as_ref().is_some_and(is_walk);
+    let walks = |case: &RingCase, walk: Walk| case.work.is_some_and(|work| work.walk == walk);
+    let works = |case: &RingCase| case.work.as_ref().is_some_and(is_walk);
     let mut all = vec![
         has(&|case| works(case) && case.policy == Policy::Other),
         has(&|case| works(case) && case.link == "pipe"),
@@ -259,7 +259,7 @@ const MOST_SWEEPS: usize = 5;
 /// That of the newest `ring --placement sweep` of this machine, between the two CPUs where it is
 /// least.
 pub(crate) fn apart() -> Option<Apart> {
-    let is_pair = |case: &Case| {
+    let is_pair = |case: &RingCase| {
         let bare = case.members == 2 && case.work.is_none() && case.link == "pipe";
         bare && case.placement.relation().is_some()
     };
@@ -380,7 +380,7 @@ mod tests {
             for mut sample in rings.into_iter().filter(|sample| sample.case == original) {
                 sample.case = count + original;
                 sample.elapsed_ns += 1000 * sample.counters.switches();
-                run.samples.push(rundata::case::Sample::Ring(sample));
+                run.samples.push(sample.into());
             }
         }
         run.samples.retain(|sample| match sample {

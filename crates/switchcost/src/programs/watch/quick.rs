@@ -9,7 +9,7 @@ use launcher::SavedActions;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::{Batching, FEWEST_ROUNDS};
-use rundata::ring::{Case, Op, Work};
+use rundata::ring::{Op, RingCase, Work};
 
 use super::choice::{self, Accepts, Chosen};
 use crate::base::values::Budget;
@@ -42,7 +42,7 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
     let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
     let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
-    let case = |work| Case { work, ..pair(Placement::Same { cpu }) };
+    let case = |work| RingCase { work, ..pair(Placement::Same { cpu }) };
     let budget = Budget { time: Duration::from_secs(10), extends: true };
     let rounds = Some(FEWEST_ROUNDS);
     let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };

@@ -3,7 +3,7 @@
 use analysis::published::{hines2000, li2007};
 use analysis::results::{Published, PublishedCase, Quantity};
 use charts::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
-use rundata::ring::{Case, Work};
+use rundata::ring::{RingCase, Work};
 use rundata::words;
 
 use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members};
@@ -89,24 +89,24 @@ fn published(name: String, points: Vec<Point>, run: Option<usize>) -> Series {
 }
 
 /// What is drawn of a ring, at the number of its members.
-type Of = fn(&PublishedCase, &Case) -> Option<Point>;
+type Of = fn(&PublishedCase, &RingCase) -> Option<Point>;
 
 /// A figure of each ring of several, by size: of those that are as the first but for it.
 fn line(machine: &Published, of: Of) -> Vec<Point> {
     let rings = || machine.cases.iter().filter_map(|case| Some((case, case.ring.as_ref()?)));
     let rings = || rings().filter(|(_, ring)| ring.members > 1 && ring.work.is_none());
     let Some((_, first)) = rings().next() else { return Vec::new() };
-    let is_alike = |ring: &Case| *ring == Case { members: ring.members, ..first.clone() };
+    let is_alike = |ring: &RingCase| *ring == RingCase { members: ring.members, ..first.clone() };
     rings().filter(|(_, ring)| is_alike(ring)).filter_map(|(case, ring)| of(case, ring)).collect()
 }
 
 /// What comes nearest to the cost of a counted switch: of Sloan's machines the CPU time of a hop.
-fn cost_of(case: &PublishedCase, ring: &Case) -> Option<Point> {
+fn cost_of(case: &PublishedCase, ring: &RingCase) -> Option<Point> {
     let known = [Quantity::NsPerSwitchAboveSolo, Quantity::CpuNsPerHop];
     known.iter().find_map(|quantity| point(case, *quantity, ring.members.into()))
 }
 
-fn cpu_of_lap(case: &PublishedCase, ring: &Case) -> Option<Point> {
+fn cpu_of_lap(case: &PublishedCase, ring: &RingCase) -> Option<Point> {
     let cpu = case.figures.get(&Quantity::CpuNsPerHop)?;
     Some(Point::bare(ring.members.into(), cpu * f64::from(ring.members)))
 }

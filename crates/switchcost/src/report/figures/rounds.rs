@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use rundata::case::{rings, trials};
-use rundata::ring::Sample;
+use rundata::ring::RingSample;
 use rundata::run::Run;
 use rundata::trial;
 use stats::median;
@@ -28,7 +28,7 @@ pub(crate) struct Seen {
 
 /// Every sample of rings, by the time of a hop.
 pub(crate) fn of_rings(run: &Run) -> Vec<Seen> {
-    let seen = |sample: &Sample| {
+    let seen = |sample: &RingSample| {
         let case = run.header.plan.ring(sample.case);
         let disturbed = case.is_some_and(|case| !sample.disturbances(case).is_empty());
         let (case, round, value) = (sample.case, sample.round, sample.ns_per_hop());
@@ -40,7 +40,7 @@ pub(crate) fn of_rings(run: &Run) -> Vec<Seen> {
 
 /// Every sample of trials, by the measure that stands for it.
 pub(crate) fn of_trials(run: &Run) -> Vec<Seen> {
-    let seen = |sample: &trial::Sample| {
+    let seen = |sample: &trial::TrialSample| {
         let value = run.header.plan.trial(sample.case)?.trial.headline().told(sample)?;
         let (case, round) = (sample.case, sample.round);
         value.is_finite().then_some(Seen { case, round, value, disturbed: false })

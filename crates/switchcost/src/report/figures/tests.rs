@@ -9,7 +9,7 @@ use rundata::machine::{Cache, CacheKind};
 use rundata::placement::Placement;
 use rundata::plan::Plan;
 use rundata::reading::Reading;
-use rundata::ring::{Case, Counters, Op, Sample, Work};
+use rundata::ring::{Counters, Op, RingCase, RingSample, Work};
 use rundata::run::Run;
 
 use super::points;
@@ -42,8 +42,8 @@ pub(crate) fn figures(run: &Run) -> Vec<Figure> {
     Record::of(run).figures(run, 0)
 }
 
-pub(crate) fn case(members: u32, work: Option<Work>) -> Case {
-    Case { work, ..Case::of_processes(members, Placement::Same { cpu: 1 }) }
+pub(crate) fn case(members: u32, work: Option<Work>) -> RingCase {
+    RingCase { work, ..RingCase::of_processes(members, Placement::Same { cpu: 1 }) }
 }
 
 /// A sample in which so many hops took so long, with so many switches.
@@ -54,20 +54,24 @@ pub(crate) fn sample(
     switches: u64,
 ) -> rundata::case::Sample {
     let cpu_ns = elapsed_ns;
-    rundata::case::Sample::Ring(Sample {
+    rundata::case::Sample::from(RingSample {
         case,
         round,
         laps: 1000,
         hops,
         elapsed_ns,
         counters: Counters { voluntary: switches, cpu_ns, ..Counters::default() },
-        ..Sample::default()
+        ..RingSample::default()
     })
 }
 
 /// Eight rounds in which a hop alone costs 1000 ns, and a switch what `cost` says, scattered by up
 /// to 0.9 %; there is one switch a hop, and all time is CPU time.
-pub(crate) fn run(experiment: Experiment, cases: Vec<Case>, cost: impl Fn(&Case) -> u64) -> Run {
+pub(crate) fn run(
+    experiment: Experiment,
+    cases: Vec<RingCase>,
+    cost: impl Fn(&RingCase) -> u64,
+) -> Run {
     let mut run = fixture();
     let cases = cases.into_iter().map(Into::into).collect();
     let plan = Plan { experiment, cases, ..run.header.plan };

@@ -177,8 +177,8 @@ fn experiment_of(plan: &Plan, case: usize) -> Experiment {
 /// A sample of a ring.
 struct Ring<'a> {
     plan: &'a Plan,
-    case: &'a ring::Case,
-    sample: &'a ring::Sample,
+    case: &'a ring::RingCase,
+    sample: &'a ring::RingSample,
 }
 
 impl Ring<'_> {
@@ -256,8 +256,8 @@ const RING: [(&str, OfRing); 47] = [
 /// A quantity of a sample of a trial; its unit is the end of its name.
 struct Measured<'a> {
     plan: &'a Plan,
-    case: &'a trial::Case,
-    sample: &'a trial::Sample,
+    case: &'a trial::TrialCase,
+    sample: &'a trial::TrialSample,
     name: String,
     /// The sum of a tally's values; a count itself.
     total: f64,
@@ -265,7 +265,7 @@ struct Measured<'a> {
 }
 
 /// All tallies with values, then all counts.
-fn quantities<'a>(plan: &'a Plan, sample: &'a trial::Sample) -> Vec<Measured<'a>> {
+fn quantities<'a>(plan: &'a Plan, sample: &'a trial::TrialSample) -> Vec<Measured<'a>> {
     let Some(case) = plan.trial(sample.case) else { return Vec::new() };
     let measured =
         |name: &str, total, tally| Measured { plan, case, sample, name: name.into(), total, tally };
@@ -386,7 +386,7 @@ mod tests {
             walk: Walk::Sparse,
             huge_pages: true,
         };
-        let case = ring::Case {
+        let case = ring::RingCase {
             members: 3,
             kind: ring::Kind::Thread,
             link: "futex".into(),
@@ -407,7 +407,7 @@ mod tests {
             events: (0..9).map(|event| vec![event, 100]).collect(),
             waits: Some(vec![Wait { elapsed_ns: 61, ..Wait::default() }]),
         };
-        let sample = ring::Sample {
+        let sample = ring::RingSample {
             case: 4,
             round: 6,
             sample: 8,
@@ -430,7 +430,7 @@ mod tests {
             setup_ns: 15,
             slices: Some(slices),
             huge_page_bytes: Some(16),
-            ..ring::Sample::default()
+            ..ring::RingSample::default()
         };
         let mut plan = Plan::of(Experiment::Ring, [case.clone()]);
         plan.batching.ring.events = Event::ALL.iter().rev().copied().collect();
@@ -455,9 +455,9 @@ mod tests {
     #[test]
     fn every_column_of_a_trial_has_the_field_of_its_name() {
         let filled = |trial: Trial| {
-            let case = trial::Case { trial, cpu: 3, policy: Policy::Batch };
+            let case = trial::TrialCase { trial, cpu: 3, policy: Policy::Batch };
             let plan = Plan::of(Experiment::Response, [case]);
-            let sample = trial::Sample {
+            let sample = trial::TrialSample {
                 case: 0,
                 round: 6,
                 elapsed_ns: 1000,

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use rundata::machine::{CpuModel, Machine};
 use rundata::placement::Placement;
 use rundata::reading::Reading;
-use rundata::ring::{Case, Kind, Policy};
+use rundata::ring::{Kind, Policy, RingCase};
 use rundata::run::Run;
 use rundata::trial::Trial;
 
@@ -102,7 +102,7 @@ fn names(machine: &Machine) -> Option<(String, String)> {
 fn of_case(run: &Run, number: usize, blank: &Row) -> Option<Row> {
     let plan = &run.header.plan;
     if let Some(ring) = plan.ring(number) {
-        let Case { members, link, work, policy, .. } = ring.clone();
+        let RingCase { members, link, work, policy, .. } = ring.clone();
         let is_same = matches!(ring.placement, Placement::Same { .. });
         let is_plain = ring.state.is_none() && ring.burden.is_none();
         return (is_same && is_plain && ring.kind == Kind::Process).then(|| Row {

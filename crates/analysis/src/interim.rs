@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use rundata::case::Sample;
 use rundata::experiment::CaseKinds;
-use rundata::plan::{FEWEST_ROUNDS, Plan};
+use rundata::plan::{MIN_CLEAN_ROUNDS, Plan};
 use rundata::ring::{self, Policy};
 use rundata::run::Failure;
 use rundata::trial::Trial;
@@ -31,7 +31,7 @@ use crate::table::Table;
 
 /// Returns whether the precision is checked after `rounds` rounds: after 8, 12, 18, 27, ...
 pub fn is_interim_check(rounds: u32) -> bool {
-    let mut check = FEWEST_ROUNDS;
+    let mut check = MIN_CLEAN_ROUNDS;
     while check < rounds {
         check += check.div_ceil(2);
     }
@@ -128,7 +128,7 @@ const ALL_CASES_EVERY: u32 = 4;
 /// round. Cases that can mostly not be judged take most time, and are left out unless all are such.
 pub fn focused_cases(plan: &Plan, samples: &[Sample], round: u32) -> Option<Vec<usize>> {
     let has_triples = plan.batching.ring.triples.is_some();
-    if !has_triples || round < FEWEST_ROUNDS || round % ALL_CASES_EVERY == 0 {
+    if !has_triples || round < MIN_CLEAN_ROUNDS || round % ALL_CASES_EVERY == 0 {
         return None;
     }
     let table = Table::new(plan, samples);
@@ -338,7 +338,7 @@ mod tests {
     fn whole() -> Plan {
         let ring = |members| ring::RingCase::of_processes(members, cpu(1));
         let with_work = |bytes| {
-            let work = ring::Work::new(bytes, 64, ring::Op::Read).ok();
+            let work = ring::Work::new(bytes, 64, ring::AccessKind::Read).ok();
             Case::Ring(ring::RingCase { work, ..ring(2) })
         };
         let calls = |call: &str| {

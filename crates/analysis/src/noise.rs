@@ -1,7 +1,7 @@
 //! The noise of the machine: whether it was quiet enough for the estimates to be of use.
 
 use rundata::experiment::{CaseKinds, named};
-use rundata::ring::{Disturbance, Halt, RingCase, RingSample};
+use rundata::ring::{Disturbance, HaltCause, RingCase, RingSample};
 use rundata::trial::Trial;
 use rundata::trial::interference::Environment;
 use rundata::words;
@@ -46,7 +46,7 @@ pub struct SharedCore {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HaltedSamples {
     /// The most frequent reason.
-    pub halt: Halt,
+    pub halt: HaltCause,
     /// Samples with that reason.
     pub count: u32,
     /// Number of samples.
@@ -113,7 +113,7 @@ const KINDS: [&str; 4] = [
 ];
 
 /// Samples by kind of disturbance.
-type KindCounts = [usize; KINDS.len() + Halt::ALL.len()];
+type KindCounts = [usize; KINDS.len() + HaltCause::ALL.len()];
 
 fn kind_of(disturbance: &Disturbance) -> usize {
     match disturbance {
@@ -127,7 +127,7 @@ fn kind_of(disturbance: &Disturbance) -> usize {
 
 /// Returns the halt that most samples had.
 fn most_halted(kinds: &KindCounts, samples: usize) -> Option<HaltedSamples> {
-    let counts = Halt::ALL.into_iter().zip(&kinds[KINDS.len()..]);
+    let counts = HaltCause::ALL.into_iter().zip(&kinds[KINDS.len()..]);
     let (halt, count) = counts.max_by_key(|(_, count)| **count).filter(|(_, count)| **count > 0)?;
     Some(HaltedSamples { halt, count: *count as u32, samples: samples as u32 })
 }
@@ -135,7 +135,7 @@ fn most_halted(kinds: &KindCounts, samples: usize) -> Option<HaltedSamples> {
 /// Returns the counts of disturbed samples by kind, in words.
 fn disturbances_in_words(counts: &[usize], samples: usize) -> Vec<String> {
     let mut kinds: Vec<String> = KINDS.iter().map(ToString::to_string).collect();
-    for halt in Halt::ALL {
+    for halt in HaltCause::ALL {
         kinds.push(format!("stood still: {}", halt.in_words()));
     }
     let mut words = Vec::new();
@@ -481,11 +481,11 @@ mod tests {
     use rundata::experiment::Experiment;
     use rundata::placement::Placement;
     use rundata::plan::Plan;
-    use rundata::ring::{Counters, Halts, Kind, Policy};
+    use rundata::ring::{Counters, HaltTimes, MemberKind, Policy};
 
     fn case(members: u32) -> RingCase {
         let placement = Placement::Same { cpu: 1 };
-        let (kind, policy) = (Kind::Process, Policy::Other);
+        let (kind, policy) = (MemberKind::Process, Policy::Other);
         RingCase {
             members,
             kind,
@@ -604,7 +604,7 @@ mod tests {
         rounds: u32,
         stood_ns: u64,
         placement: Placement,
-        halts: Option<Halts>,
+        halts: Option<HaltTimes>,
     ) -> NoiseVerdict {
         let plan = plan(&[RingCase { placement, ..case(2) }]);
         let sample = |round| {
@@ -635,9 +635,9 @@ mod tests {
     fn a_ring_that_stood_still_is_told_and_why() {
         let one = Placement::Same { cpu: 1 };
         let two = Placement::Pinned { cpus: vec![0, 1], relation: None };
-        let stopped = Some(Halts { continued: true, ..Halts::default() });
-        let throttled = Some(Halts { throttled_ns: 1_400_000_000, ..Halts::default() });
-        let suspended = Some(Halts { suspended_ns: 1_000_000, ..Halts::default() });
+        let stopped = Some(HaltTimes { continued: true, ..HaltTimes::default() });
+        let throttled = Some(HaltTimes { throttled_ns: 1_400_000_000, ..HaltTimes::default() });
+        let suspended = Some(HaltTimes { suspended_ns: 1_000_000, ..HaltTimes::default() });
         for (placement, halts, why) in [
             (&one, None, "stopped or starved"),
             (&one, stopped, "a member was stopped by a signal"),

@@ -165,7 +165,7 @@ pub mod li2007 {
 
     use super::{PublishedError, positive, rows};
     use crate::findings::interference::{CONFIDENCE, ConditionTimes};
-    use rundata::trial::interference::{Environment, Setting};
+    use rundata::trial::interference::{Environment, ProgramSetting};
 
     const FILE: &str = "li2007.csv";
 
@@ -203,7 +203,7 @@ pub mod li2007 {
     #[derive(Deserialize)]
     struct Times {
         environment: Environment,
-        setting: Setting,
+        setting: ProgramSetting,
         #[serde(rename = "array_kb", deserialize_with = "bytes")]
         array_bytes: u64,
         #[serde(deserialize_with = "positive")]

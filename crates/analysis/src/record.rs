@@ -4,7 +4,7 @@ use rundata::case::Case;
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
 use rundata::ring::RingCase;
-use rundata::run::{End, Header, Run};
+use rundata::run::{Header, Run, RunEnd};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,7 +73,7 @@ pub struct Record<Case, Found> {
     /// The first line of the run file.
     pub header: Header,
     /// The last line; absent for a run that was killed.
-    pub end: Option<End>,
+    pub end: Option<RunEnd>,
     /// Cases in the order of the plan.
     pub cases: Vec<Case>,
     /// What the experiment is about.

@@ -1,7 +1,7 @@
 //! What was found of each ring of a run: its estimates, sums and counts.
 
 use rundata::bounds;
-use rundata::ring::{Event, RingCase, RingSample};
+use rundata::ring::{CountedEvent, RingCase, RingSample};
 use rundata::run::Failure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -72,7 +72,7 @@ pub struct TwoParts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Counted {
     /// The event.
-    pub event: Event,
+    pub event: CountedEvent,
     /// How often for a hop.
     pub per_hop: Option<Estimate>,
     /// How often for a switch above the ring of one; absent of that ring, where each member
@@ -348,7 +348,9 @@ fn totals(samples: &[&RingSample]) -> Option<Totals> {
     if samples.is_empty() {
         return None;
     }
-    let sum = |of: fn(&RingSample) -> u64| bounds::sum(samples.iter().map(|sample| of(sample)));
+    let sum = |of: fn(&RingSample) -> u64| {
+        bounds::saturating_sum(samples.iter().map(|sample| of(sample)))
+    };
     let cpu_ns: u64 = sum(RingSample::cpu_ns);
     // The split of the samples that have one stands for all. So few ticks that the quanta's share
     // of them is more than all that were seen in user mode are no user time.

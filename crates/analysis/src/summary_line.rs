@@ -1,6 +1,6 @@
 //! The sentence that a summary of runs begins with.
 
-use rundata::ring::{Kind, Policy, Walk};
+use rundata::ring::{MemberKind, Policy, Walk};
 use rundata::words::bytes;
 
 use crate::cost::{CostCurve, CostPoint};
@@ -121,7 +121,7 @@ pub fn with_work(record: &RingRecord) -> Option<(&CostCurve, u64, Estimate)> {
 /// Where the cost by ring size leaves one law for another.
 fn knees(record: &RingRecord) -> Option<String> {
     let law = &record.found.scaling.first()?.law;
-    let threads = record.cases.first().is_some_and(|of| of.case.kind == Kind::Thread);
+    let threads = record.cases.first().is_some_and(|of| of.case.kind == MemberKind::Thread);
     let members = if threads { "threads" } else { "processes" };
     Some(match (&law.knees[..], law.shape()) {
         ([], Some(_)) => format!("no jump up to {} {members}", law.largest_members),

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rundata::competing::{CompetingTasks, On, Task};
+use rundata::competing::{CompetingTask, CompetingTasks, CpuRole};
 use rundata::machine::Machine;
 
 use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};
@@ -73,7 +73,7 @@ type TaskKey = (String, bool, u32);
 
 /// A task, and the processes that have it.
 struct TaskOfProcesses {
-    task: Task,
+    task: CompetingTask,
     pids: BTreeSet<i32>,
 }
 
@@ -166,7 +166,7 @@ impl CompetitionWatcher {
         let mut tasks = Vec::new();
         for TaskOfProcesses { task, pids } in self.tasks.values() {
             let processes = u32::try_from(pids.len()).unwrap_or(u32::MAX);
-            tasks.push(Task { processes, ..task.clone() });
+            tasks.push(CompetingTask { processes, ..task.clone() });
         }
         CompetingTasks {
             elapsed_ns: self.last_end.duration_since(self.began).as_nanos() as u64,
@@ -251,8 +251,8 @@ impl CompetitionWatcher {
         let stat = self.stat(pid, tid)?;
         let is_kernel_thread = stat.is_kernel_thread()?;
         let cpu = stat.number(39)?;
-        let on = if self.found.cpus.contains(&cpu) { On::Measured } else { On::Sibling };
-        if on == On::Measured {
+        let on = if self.found.cpus.contains(&cpu) { CpuRole::Measured } else { CpuRole::Sibling };
+        if on == CpuRole::Measured {
             self.known_ns = self.known_ns.saturating_add(grown_ns);
         } else if !self.found.siblings.contains(&cpu) {
             return None;
@@ -263,7 +263,15 @@ impl CompetitionWatcher {
         let name = self.task_name(pid, &stat, is_kernel_thread);
         let key = (name.clone(), is_kernel_thread, cpu);
         let entry = self.tasks.entry(key).or_insert_with(|| TaskOfProcesses {
-            task: Task { name, pid, processes: 0, kernel: is_kernel_thread, cpu, on, cpu_ns: 0 },
+            task: CompetingTask {
+                name,
+                pid,
+                processes: 0,
+                kernel: is_kernel_thread,
+                cpu,
+                on,
+                cpu_ns: 0,
+            },
             pids: BTreeSet::new(),
         });
         entry.pids.insert(pid);

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use rundata::ring::Halts;
+use rundata::ring::HaltTimes;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::machine::{self, HaltCounter, HaltCounters};
@@ -41,19 +41,19 @@ impl HaltWatch {
     }
 
     /// Returns what kept members from running since `before`, if anything did.
-    pub fn since(&self, before: &HaltReading) -> Option<Halts> {
+    pub fn since(&self, before: &HaltReading) -> Option<HaltTimes> {
         let now = self.read();
         let mut suspended = now.suspended.saturating_sub(before.suspended);
         if suspended < MIN_SUSPENDED {
             suspended = Duration::ZERO;
         }
-        let halts = Halts {
+        let halts = HaltTimes {
             throttled_ns: now.throttled_ns.saturating_sub(before.throttled_ns),
             frozen_ns: now.frozen_ns.saturating_sub(before.frozen_ns),
             suspended_ns: u64::try_from(suspended.as_nanos()).unwrap_or(u64::MAX),
             continued: sys::was_continued(),
         };
-        if halts == Halts::default() { None } else { Some(halts) }
+        if halts == HaltTimes::default() { None } else { Some(halts) }
     }
 
     fn read(&self) -> HaltReading {
@@ -109,7 +109,7 @@ mod tests {
         let before = watch.read();
         assert_eq!(watch.since(&before), None);
         put(8, 107, 3);
-        let halts = Halts { throttled_ns: 3_100, frozen_ns: 2_000, ..Halts::default() };
+        let halts = HaltTimes { throttled_ns: 3_100, frozen_ns: 2_000, ..HaltTimes::default() };
         assert_eq!(watch.since(&before), Some(halts));
         fs::remove_file(&first).unwrap();
         assert_eq!(watch.since(&before).map(|halts| halts.frozen_ns), Some(2_000));

@@ -297,7 +297,7 @@ mod tests {
         let why = check_tasks(&machine, 1 << 23).unwrap_err();
         assert!(why.contains(" in use); to raise it: "), "{why}");
         let available_bytes = Reading::Known(10 << 20);
-        let memory = rundata::machine::Memory { available_bytes, ..machine.memory.clone() };
+        let memory = rundata::machine::SystemMemory { available_bytes, ..machine.memory.clone() };
         let machine = Machine { memory, ..machine };
         let why = check_tasks(&machine, 1000).unwrap_err();
         assert_eq!(why, "they need 31 MiB at least, and 10 MiB are free");

@@ -10,38 +10,38 @@ use serde::{Deserialize, Serialize};
 use crate::words;
 
 /// What is told of a measured CPU: from this share of its time on.
-pub const NOTABLE: f64 = 0.005;
+pub const NOTABLE_SHARE: f64 = 0.005;
 /// The same of a hardware thread beside it, which shares the core but takes no turns.
-const NOTABLE_BESIDE: f64 = 0.01;
+const NOTABLE_SIBLING_SHARE: f64 = 0.01;
 /// The same of time that is only known by ticks, whose error is larger.
-const NOTABLE_UNSEEN: f64 = 0.02;
+const NOTABLE_UNSEEN_SHARE: f64 = 0.02;
 /// Time that the kernel finds out by its ticks (10 ms each) is told from so many of them on: one or
 /// two are chance.
-const NOTABLE_BY_TICKS_NS: u64 = 50_000_000;
+const NOTABLE_TICK_NS: u64 = 50_000_000;
 /// Interrupts of a name are told from so many a second of a CPU on: at 2 to 3 us each they take
-/// [`NOTABLE`] of its time.
+/// [`NOTABLE_SHARE`] of its time.
 const NOTABLE_INTERRUPTS_PER_S: f64 = 2000.0;
 
 /// Most tasks and most sources of interrupts that are kept.
-pub const MOST_KEPT: usize = 20;
+pub const MAX_KEPT_ENTRIES: usize = 20;
 
 /// Most that are told of one CPU, and most CPUs of which something is told.
-const MOST_TOLD: usize = 5;
+const MAX_LISTED_ENTRIES: usize = 5;
 
 /// Of tasks with a smaller share no sentence tells.
-const NOTABLE_IN_A_SENTENCE: f64 = 0.02;
+const NOTABLE_NAMED_SHARE: f64 = 0.02;
 /// Most that a sentence names.
-const MOST_IN_A_SENTENCE: usize = 3;
+const MAX_NAMED_TASKS: usize = 3;
 
 /// What the CPUs send each other and the timers that tasks ask for: a ring causes these itself.
-const OF_THE_RING: &[&str] = &["RES", "CAL", "TLB", "IPI"];
+const RING_INTERRUPTS: &[&str] = &["RES", "CAL", "TLB", "IPI"];
 
 /// Which of the CPUs.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum On {
+pub enum CpuRole {
     /// One that is measured.
     Measured,
     /// Another hardware thread of a core that is measured.
@@ -50,7 +50,7 @@ pub enum On {
 
 /// Tasks of one name that ran on one of the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Task {
+pub struct CompetingTask {
     /// Name of the process; of kernel threads that there is one of for each CPU or item of work,
     /// without the number.
     pub name: String,
@@ -63,14 +63,14 @@ pub struct Task {
     /// The CPU, by where each task had run last when it was looked at.
     pub cpu: u32,
     /// What that CPU is to the run.
-    pub on: On,
+    pub on: CpuRole,
     /// Their CPU time, in nanoseconds.
     pub cpu_ns: u64,
 }
 
 /// Interrupts of one source on the measured CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Interrupts {
+pub struct InterruptSource {
     /// As in the first column of /proc/interrupts: `LOC`, `36`.
     pub source: String,
     /// What it is, as at the end of its line: `Local timer interrupts`, `virtio1-req.0`.
@@ -96,7 +96,7 @@ pub struct CompetingTasks {
     /// What the looks took, in nanoseconds.
     pub looking_ns: u64,
     /// Other tasks, by their time, at most 20.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<CompetingTask>,
     /// Time of those beyond the 20, on the measured CPUs, in nanoseconds.
     pub other_tasks_ns: u64,
     /// Time of the measured CPUs, in nanoseconds by the kernel's ticks, that neither the run nor a
@@ -107,7 +107,7 @@ pub struct CompetingTasks {
     pub hidden: Option<String>,
     /// Interrupts on the measured CPUs, by their number, at most 20 sources. Absent where they
     /// cannot be read.
-    pub interrupts: Option<Vec<Interrupts>>,
+    pub interrupts: Option<Vec<InterruptSource>>,
     /// Time of the measured CPUs in interrupts, in nanoseconds (proc_stat(5)); absent where that
     /// cannot be read, as the next two. Kernels without IRQ_TIME_ACCOUNTING see whole ticks only.
     pub irq_ns: Option<u64>,
@@ -117,9 +117,9 @@ pub struct CompetingTasks {
     pub steal_ns: Option<u64>,
 }
 
-impl Task {
+impl CompetingTask {
     /// Tasks with the same are one entry.
-    fn key(&self) -> (&str, bool, u32, On) {
+    fn key(&self) -> (&str, bool, u32, CpuRole) {
         (&self.name, self.kernel, self.cpu, self.on)
     }
 
@@ -138,13 +138,13 @@ impl CompetingTasks {
     /// Keeps the most: tasks by time, interrupts by number.
     pub fn shortened(mut self) -> Self {
         self.tasks.sort_by(|a, b| (b.cpu_ns, &a.name, a.cpu).cmp(&(a.cpu_ns, &b.name, b.cpu)));
-        let others = self.tasks.split_off(self.tasks.len().min(MOST_KEPT));
-        let others = others.iter().filter(|task| task.on == On::Measured);
+        let others = self.tasks.split_off(self.tasks.len().min(MAX_KEPT_ENTRIES));
+        let others = others.iter().filter(|task| task.on == CpuRole::Measured);
         self.other_tasks_ns =
             others.fold(self.other_tasks_ns, |sum, task| sum.saturating_add(task.cpu_ns));
         if let Some(interrupts) = &mut self.interrupts {
             interrupts.sort_by(|a, b| (b.count, &a.source).cmp(&(a.count, &b.source)));
-            interrupts.truncate(MOST_KEPT);
+            interrupts.truncate(MAX_KEPT_ENTRIES);
         }
         self
     }
@@ -152,13 +152,16 @@ impl CompetingTasks {
     /// Two sessions of one run together. What one of them could not read is not known of both.
     pub fn plus(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-        let by_source =
-            |a: &Interrupts, b: &Interrupts| (&a.source, &a.name).cmp(&(&b.source, &b.name));
+        let by_source = |a: &InterruptSource, b: &InterruptSource| {
+            (&a.source, &a.name).cmp(&(&b.source, &b.name))
+        };
         let interrupts = self.interrupts.zip(other.interrupts).map(|both| {
-            merged(both, by_source, |sum, next| sum.count = sum.count.saturating_add(next.count))
+            merge_sorted(both, by_source, |sum, next| {
+                sum.count = sum.count.saturating_add(next.count)
+            })
         });
-        let by_key = |a: &Task, b: &Task| a.key().cmp(&b.key());
-        let tasks = merged((self.tasks, other.tasks), by_key, |sum, next| {
+        let by_key = |a: &CompetingTask, b: &CompetingTask| a.key().cmp(&b.key());
+        let tasks = merge_sorted((self.tasks, other.tasks), by_key, |sum, next| {
             // Kernel threads are the same ones in a later session, processes most likely others.
             sum.processes = match sum.kernel || sum.pid == next.pid {
                 true => sum.processes.max(next.processes),
@@ -167,8 +170,8 @@ impl CompetingTasks {
             sum.cpu_ns = sum.cpu_ns.saturating_add(next.cpu_ns);
         });
         Self {
-            cpus: united(self.cpus, other.cpus),
-            siblings: united(self.siblings, other.siblings),
+            cpus: unite_cpus(self.cpus, other.cpus),
+            siblings: unite_cpus(self.siblings, other.siblings),
             elapsed_ns: self.elapsed_ns.saturating_add(other.elapsed_ns),
             looks: self.looks.saturating_add(other.looks),
             looking_ns: self.looking_ns.saturating_add(other.looking_ns),
@@ -187,11 +190,11 @@ impl CompetingTasks {
     /// What had enough of the CPUs to be told, in one line for the report: `also on CPU 1:
     /// kdamond.0 (kernel thread) 33 %, stress-ng 12 %`; absent where there is nothing to tell.
     pub fn line(&self) -> Option<String> {
-        let mut parts = self.named(On::Measured, "on", NOTABLE);
-        parts.extend(self.named(On::Sibling, "its sibling,", NOTABLE_BESIDE));
+        let mut parts = self.named(CpuRole::Measured, "on", NOTABLE_SHARE);
+        parts.extend(self.named(CpuRole::Sibling, "its sibling,", NOTABLE_SIBLING_SHARE));
         let nameless = self.nameless();
         if !nameless.is_empty() {
-            parts.push(format!("of {}: {}", cpus_words(&self.cpus), nameless.join(", ")));
+            parts.push(format!("of {}: {}", cpus_in_words(&self.cpus), nameless.join(", ")));
         }
         parts.extend(self.frequent());
         let also = (!parts.is_empty()).then(|| format!("also {}", parts.join("; ")));
@@ -203,7 +206,8 @@ impl CompetingTasks {
     /// The same in a few words, of the tasks that had most: `also on CPU 1: stress-ng 12 %`.
     pub fn brief_line(&self) -> Option<String> {
         let who = self.who();
-        (!who.is_empty()).then(|| format!("also on {}: {}", cpus_words(&self.cpus), who.join(", ")))
+        (!who.is_empty())
+            .then(|| format!("also on {}: {}", cpus_in_words(&self.cpus), who.join(", ")))
     }
 
     /// The tasks that had most of the measured CPUs, with their shares, at most three.
@@ -228,19 +232,19 @@ impl CompetingTasks {
         self.most_seen().first().map(|(share, task)| (&*task.name, *share))
     }
 
-    fn most_seen(&self) -> Vec<(f64, &Task)> {
-        let shares = self.tasks.iter().filter(|task| task.on == On::Measured);
-        let mut shares: Vec<(f64, &Task)> =
+    fn most_seen(&self) -> Vec<(f64, &CompetingTask)> {
+        let shares = self.tasks.iter().filter(|task| task.on == CpuRole::Measured);
+        let mut shares: Vec<(f64, &CompetingTask)> =
             shares.map(|task| (self.share(task.cpu_ns), task)).collect();
-        shares.retain(|(share, _)| *share >= NOTABLE_IN_A_SENTENCE);
+        shares.retain(|(share, _)| *share >= NOTABLE_NAMED_SHARE);
         shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-        shares.truncate(MOST_IN_A_SENTENCE);
+        shares.truncate(MAX_NAMED_TASKS);
         shares
     }
 
     /// Share of the time of the measured CPUs that tasks had which were seen.
     pub fn seen_share(&self) -> f64 {
-        let seen = self.tasks.iter().filter(|task| task.on == On::Measured);
+        let seen = self.tasks.iter().filter(|task| task.on == CpuRole::Measured);
         let ns = seen.fold(self.other_tasks_ns, |sum, task| sum.saturating_add(task.cpu_ns));
         self.share(ns) / self.cpus.len().max(1) as f64
     }
@@ -251,9 +255,9 @@ impl CompetingTasks {
     }
 
     /// Tasks that had enough of a CPU, a text for each CPU, that of the greatest share first.
-    fn named(&self, on: On, place: &str, limit: f64) -> Vec<String> {
+    fn named(&self, on: CpuRole, place: &str, limit: f64) -> Vec<String> {
         let shares = self.tasks.iter().map(|task| (self.share(task.cpu_ns), task));
-        let mut all: Vec<(f64, &Task)> =
+        let mut all: Vec<(f64, &CompetingTask)> =
             shares.filter(|(share, task)| task.on == on && *share >= limit).collect();
         all.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut cpus: Vec<(u32, Vec<String>)> = Vec::new();
@@ -265,9 +269,9 @@ impl CompetingTasks {
             }
         }
         let cpu = |(cpu, told): (u32, Vec<String>)| {
-            format!("{place} CPU {cpu}: {}", first(told, "more").join(", "))
+            format!("{place} CPU {cpu}: {}", shorten_list(told, "more").join(", "))
         };
-        first(cpus.into_iter().map(cpu).collect(), "more CPUs")
+        shorten_list(cpus.into_iter().map(cpu).collect(), "more CPUs")
     }
 
     /// What is known of the measured CPUs but by no task's name, with its share.
@@ -276,13 +280,17 @@ impl CompetingTasks {
             None => "tasks that came and went between two looks",
             Some(_) => "tasks that are not visible here",
         };
-        let enough = |ns: &u64| *ns >= NOTABLE_BY_TICKS_NS;
+        let enough = |ns: &u64| *ns >= NOTABLE_TICK_NS;
         let known = [
-            (unseen, self.unseen_ns.filter(enough), NOTABLE_UNSEEN),
-            ("further tasks", Some(self.other_tasks_ns), NOTABLE),
-            ("the hypervisor (steal)", self.steal_ns, NOTABLE),
-            ("interrupts", self.irq_ns.filter(enough), NOTABLE),
-            ("soft interrupts (the link's own included)", self.softirq_ns.filter(enough), NOTABLE),
+            (unseen, self.unseen_ns.filter(enough), NOTABLE_UNSEEN_SHARE),
+            ("further tasks", Some(self.other_tasks_ns), NOTABLE_SHARE),
+            ("the hypervisor (steal)", self.steal_ns, NOTABLE_SHARE),
+            ("interrupts", self.irq_ns.filter(enough), NOTABLE_SHARE),
+            (
+                "soft interrupts (the link's own included)",
+                self.softirq_ns.filter(enough),
+                NOTABLE_SHARE,
+            ),
         ];
         let told = |(name, ns, limit): (&str, Option<u64>, f64)| {
             let share = self.share(ns?) / self.cpus.len().max(1) as f64;
@@ -294,26 +302,26 @@ impl CompetingTasks {
     /// Sources of interrupts that come often enough, with their number a second and CPU.
     fn frequent(&self) -> impl Iterator<Item = String> {
         let seconds = self.elapsed_ns as f64 / 1e9 * self.cpus.len().max(1) as f64;
-        let told = move |of: &Interrupts| {
+        let told = move |of: &InterruptSource| {
             let rate = if seconds > 0.0 { of.count as f64 / seconds } else { 0.0 };
-            let is_own = OF_THE_RING.iter().any(|own| of.source.starts_with(own));
+            let is_own = RING_INTERRUPTS.iter().any(|own| of.source.starts_with(own));
             let name = if of.name.is_empty() { &of.source } else { &of.name };
             (!is_own && rate >= NOTABLE_INTERRUPTS_PER_S)
                 .then(|| format!("{name} {rate:.0} a second"))
         };
-        self.interrupts.iter().flatten().filter_map(told).take(MOST_TOLD)
+        self.interrupts.iter().flatten().filter_map(told).take(MAX_LISTED_ENTRIES)
     }
 }
 
 /// The first of them, and how many more there are.
-fn first(mut all: Vec<String>, more: &str) -> Vec<String> {
-    let left = all.len().saturating_sub(MOST_TOLD);
-    all.truncate(MOST_TOLD);
+fn shorten_list(mut all: Vec<String>, more: &str) -> Vec<String> {
+    let left = all.len().saturating_sub(MAX_LISTED_ENTRIES);
+    all.truncate(MAX_LISTED_ENTRIES);
     all.extend((left > 0).then(|| format!("{left} {more}")));
     all
 }
 
-fn cpus_words(cpus: &[u32]) -> String {
+fn cpus_in_words(cpus: &[u32]) -> String {
     match cpus.len() {
         many @ 9.. => format!("the {many} measured CPUs"),
         many => format!("CPU{} {}", if many == 1 { "" } else { "s" }, words::list(cpus)),
@@ -321,7 +329,7 @@ fn cpus_words(cpus: &[u32]) -> String {
 }
 
 /// Both lists in that order; `add` takes what is equal into the first of its kind.
-fn merged<T: Clone>(
+fn merge_sorted<T: Clone>(
     (one, other): (Vec<T>, Vec<T>),
     order: impl Fn(&T, &T) -> Ordering,
     add: impl Fn(&mut T, &T),
@@ -338,7 +346,7 @@ fn merged<T: Clone>(
     all
 }
 
-fn united(one: Vec<u32>, other: Vec<u32>) -> Vec<u32> {
+fn unite_cpus(one: Vec<u32>, other: Vec<u32>) -> Vec<u32> {
     one.into_iter().chain(other).collect::<BTreeSet<u32>>().into_iter().collect()
 }
 

@@ -26,10 +26,10 @@ macro_rules! named {
             fn from_str(text: &str) -> Result<Self, String> {
                 Self::ALL.iter().copied().find(|one| one.name() == text).ok_or_else(|| {
                     let accepted = [$($name),+];
-                    let meant = $crate::experiment::meant(text, accepted);
+                    let suggestion = $crate::experiment::suggest_name(text, accepted);
                     let accepted = accepted.join(", ");
                     format!(
-                        concat!("'{}' is not a ", $what, "{} (accepted: {})"), text, meant, accepted
+                        concat!("'{}' is not a ", $what, "{} (accepted: {})"), text, suggestion, accepted
                     )
                 })
             }
@@ -40,7 +40,7 @@ macro_rules! named {
 pub use crate::named;
 
 /// What a word was probably meant for: `, did you mean 'thread'?`; nothing where none is like it.
-pub fn meant<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+pub fn suggest_name<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     const ALIKE: f64 = 0.8;
     let likeness = |name: &'a str| (strsim::jaro_winkler(word, name), name);
     let best = names.into_iter().map(likeness).max_by(|one, other| one.0.total_cmp(&other.0));

@@ -1,12 +1,12 @@
 //! Lists of numbers as people type them: `2,4,8`, `2..64`, `2..64:4`, `2..20000:x2`.
 
 /// Longest list accepted: a typing error must not ask for a million cases.
-pub const MOST_VALUES: usize = 10_000;
+pub const MAX_VALUES: usize = 10_000;
 
 const ACCEPTED: &str = "numbers and ranges such as 2,4,8 or 2..64 or 2..64:4 or 2..20000:x2";
 
 #[derive(Clone, Copy)]
-enum Step {
+enum RangeStep {
     Add(u64),
     Multiply(u64),
 }
@@ -19,7 +19,7 @@ enum Step {
 pub fn parse(text: &str, value: impl Fn(&str) -> Result<u64, String>) -> Result<Vec<u64>, String> {
     let mut all = Vec::new();
     for item in text.split(',').map(str::trim) {
-        add(item, &value, &mut all)
+        add_item(item, &value, &mut all)
             .map_err(|why| format!("'{item}': {why} (accepted: {ACCEPTED})"))?;
     }
     all.sort_unstable();
@@ -27,7 +27,7 @@ pub fn parse(text: &str, value: impl Fn(&str) -> Result<u64, String>) -> Result<
     Ok(all)
 }
 
-fn add(
+fn add_item(
     item: &str,
     value: impl Fn(&str) -> Result<u64, String>,
     all: &mut Vec<u64>,
@@ -43,41 +43,41 @@ fn add(
             let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
             let step = match step.strip_prefix('x') {
                 Some(factor) => match factor.parse() {
-                    Ok(factor) if factor >= 2 => Step::Multiply(factor),
+                    Ok(factor) if factor >= 2 => RangeStep::Multiply(factor),
                     _ => return Err(format!("the factor 'x{factor}' must be x2 or more")),
                 },
                 None => match value(step.strip_prefix('+').unwrap_or(step))? {
                     0 => return Err("the step must be 1 or more".to_string()),
-                    step => Step::Add(step),
+                    step => RangeStep::Add(step),
                 },
             };
-            expand(value(low)?, value(high)?, step, all)?;
+            add_range(value(low)?, value(high)?, step, all)?;
         }
     }
-    match all.len() > MOST_VALUES {
-        true => Err(format!("more than {MOST_VALUES} values")),
+    match all.len() > MAX_VALUES {
+        true => Err(format!("more than {MAX_VALUES} values")),
         false => Ok(()),
     }
 }
 
-fn expand(low: u64, high: u64, step: Step, all: &mut Vec<u64>) -> Result<(), String> {
+fn add_range(low: u64, high: u64, step: RangeStep, all: &mut Vec<u64>) -> Result<(), String> {
     if low > high {
         return Err(format!("the range starts at {low}, above its end {high}"));
     }
-    if low == 0 && matches!(step, Step::Multiply(_)) {
+    if low == 0 && matches!(step, RangeStep::Multiply(_)) {
         return Err("a geometric range cannot start at 0".to_string());
     }
     let mut next = Some(low);
-    while let Some(current) = next.filter(|next| *next < high && all.len() <= MOST_VALUES) {
+    while let Some(current) = next.filter(|next| *next < high && all.len() <= MAX_VALUES) {
         all.push(current);
         next = match step {
-            Step::Add(step) => current.checked_add(step),
-            Step::Multiply(factor) => current.checked_mul(factor),
+            RangeStep::Add(step) => current.checked_add(step),
+            RangeStep::Multiply(factor) => current.checked_mul(factor),
         };
     }
     // The end belongs to the range when the steps meet it, and always to a geometric one: who asks
     // for 2..20000:x2 wants to see 20000.
-    if next == Some(high) || matches!(step, Step::Multiply(_)) {
+    if next == Some(high) || matches!(step, RangeStep::Multiply(_)) {
         all.push(high);
     }
     Ok(())

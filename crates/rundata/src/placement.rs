@@ -8,8 +8,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::within;
-use crate::machine::{MAX_CPUS, Machine, Relation, Surroundings};
+use crate::bounds::check_within;
+use crate::machine::{CpuRelation, CpuSurroundings, MAX_CPUS, Machine};
 use crate::words;
 
 /// On which CPUs the members run, as resolved on the machine that was measured.
@@ -32,7 +32,7 @@ pub enum Placement {
         cpus: Vec<u32>,
         /// How the CPUs of a pair that a sweep chose lie to each other; absent in lists as typed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        relation: Option<Relation>,
+        relation: Option<CpuRelation>,
     },
 }
 
@@ -40,8 +40,8 @@ impl Placement {
     /// Or why nothing can run there.
     pub fn check(&self) -> Result<(), String> {
         let cpus = self.cpus();
-        within("number of CPUs", cpus.len(), 1..=usize::MAX)?;
-        cpus.into_iter().try_for_each(|cpu| within("CPU", cpu, 0..=MAX_CPUS - 1))
+        check_within("number of CPUs", cpus.len(), 1..=usize::MAX)?;
+        cpus.into_iter().try_for_each(|cpu| check_within("CPU", cpu, 0..=MAX_CPUS - 1))
     }
 
     /// The CPUs that member `index` (0 is the leader) may run on.
@@ -66,7 +66,7 @@ impl Placement {
     }
 
     /// How the two CPUs of a sweep's pair lie to each other; absent in all other placements.
-    pub fn relation(&self) -> Option<Relation> {
+    pub fn relation(&self) -> Option<CpuRelation> {
         match self {
             Self::Pinned { relation, .. } => *relation,
             Self::Same { .. } | Self::Free { .. } => None,
@@ -105,50 +105,50 @@ impl fmt::Display for Placement {
 /// far, after `first` alone. A pair begins with `first` where that has such a neighbour, so that as
 /// many placements as can be have one solo ring in common. Without `first` among the allowed there
 /// is none.
-pub fn sweep(machine: &Machine, allowed: &[u32], first: u32) -> Vec<Placement> {
+pub fn placements_for_sweep(machine: &Machine, allowed: &[u32], first: u32) -> Vec<Placement> {
     if !allowed.contains(&first) {
         return Vec::new();
     }
-    let all: Vec<Surroundings> =
-        allowed.iter().map(|cpu| Surroundings::of(machine, *cpu)).collect();
-    let own: Vec<&Surroundings> = all.iter().filter(|one| one.cpu == first).collect();
-    let every: Vec<&Surroundings> = all.iter().collect();
-    let pair = |relation: &Relation| {
-        let best = |ones: &[&Surroundings]| best(machine, *relation, ones, &every);
-        let cpus = best(&own).or_else(|| best(&every))?;
+    let all: Vec<CpuSurroundings> =
+        allowed.iter().map(|cpu| CpuSurroundings::of(machine, *cpu)).collect();
+    let own: Vec<&CpuSurroundings> = all.iter().filter(|one| one.cpu == first).collect();
+    let every: Vec<&CpuSurroundings> = all.iter().collect();
+    let pair = |relation: &CpuRelation| {
+        let best_pair = |ones: &[&CpuSurroundings]| best_pair(machine, *relation, ones, &every);
+        let cpus = best_pair(&own).or_else(|| best_pair(&every))?;
         Some(Placement::Pinned { cpus: cpus.to_vec(), relation: Some(*relation) })
     };
     let same = Placement::Same { cpu: first };
-    std::iter::once(same).chain(Relation::ALL.iter().filter_map(pair)).collect()
+    std::iter::once(same).chain(CpuRelation::ALL.iter().filter_map(pair)).collect()
 }
 
 /// The best pair of that relation that begins with one of `ones`.
-fn best(
+fn best_pair(
     machine: &Machine,
-    relation: Relation,
-    ones: &[&Surroundings],
-    others: &[&Surroundings],
+    relation: CpuRelation,
+    ones: &[&CpuSurroundings],
+    others: &[&CpuSurroundings],
 ) -> Option<[u32; 2]> {
     let pairs = ones.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
     let related =
         pairs.filter(|(one, other)| one.cpu != other.cpu && one.relation(other) == relation);
-    let best = related.min_by_key(|(one, other)| rank(machine, relation, one, other));
+    let best = related.min_by_key(|(one, other)| rank_pair(machine, relation, one, other));
     best.map(|(one, other)| [one.cpu, other.cpu])
 }
 
 /// What is lowest is taken: the pair that the relation's name fits best, then isolated CPUs, then
 /// any but CPU 0, which serves most of the kernel's own business and is left to this program, then
 /// the highest.
-fn rank(
+fn rank_pair(
     machine: &Machine,
-    relation: Relation,
-    one: &Surroundings,
-    other: &Surroundings,
+    relation: CpuRelation,
+    one: &CpuSurroundings,
+    other: &CpuSurroundings,
 ) -> impl Ord {
     let distance = match relation {
         // The last cache: a nearer one is shared by few, and is on some machines only.
-        Relation::SharedCache => u32::MAX - one.nearest_shared_level(other).unwrap_or(0),
-        Relation::OtherNode => one.distance(other).unwrap_or(u32::MAX),
+        CpuRelation::SharedCache => u32::MAX - one.nearest_shared_level(other).unwrap_or(0),
+        CpuRelation::OtherNode => one.distance(other).unwrap_or(u32::MAX),
         _ => 0,
     };
     let isolated = machine.cpu.isolated.known();
@@ -162,7 +162,7 @@ fn rank(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::{Cache, CacheKind, CpuList, LogicalCpu, NumaNode};
+    use crate::machine::{CacheKind, CpuCache, CpuList, LogicalCpu, NumaNode};
     use crate::reading::Reading;
 
     fn list(text: &str) -> CpuList {
@@ -180,12 +180,12 @@ mod tests {
             ..LogicalCpu::default()
         };
         machine.cpu.topology = Reading::Known((0..cpus).map(place).collect());
-        let cache = |(level, sharing): &(u32, &str)| Cache {
+        let cache = |(level, sharing): &(u32, &str)| CpuCache {
             of_cpu: list(sharing).as_slice()[0],
             level: Reading::Known(*level),
             kind: Reading::Known(CacheKind::Unified),
             shared_cpus: Reading::Known(list(sharing)),
-            ..Cache::default()
+            ..CpuCache::default()
         };
         machine.cpu.caches = match caches {
             [] => Reading::unknown("no folder"),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn labels(machine: &Machine, allowed: &str, first: u32) -> Vec<String> {
-        let all = sweep(machine, list(allowed).as_slice(), first);
+        let all = placements_for_sweep(machine, list(allowed).as_slice(), first);
         all.iter().map(Placement::to_string).collect()
     }
 
@@ -300,7 +300,7 @@ mod tests {
         let list = Placement::Pinned { cpus: vec![3, 1], relation: None };
         assert_eq!(list.to_string(), "3,1");
         assert_eq!(list.of_solo(), list);
-        let pair = Placement::Pinned { cpus: vec![3, 1], relation: Some(Relation::OtherCache) };
+        let pair = Placement::Pinned { cpus: vec![3, 1], relation: Some(CpuRelation::OtherCache) };
         assert_eq!(pair.to_string(), "other-cache:3,1");
         let json = serde_json::to_value(&pair).unwrap();
         assert_eq!(json["relation"], "other-cache");

@@ -10,21 +10,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Elasticity;
 
-use crate::bounds::{known_within, within};
+use crate::bounds::{check_known_within, check_within};
 use crate::case::Case;
 use crate::experiment::Experiment;
-use crate::ring::{self, State};
+use crate::ring::{self, RegisterState};
 use crate::stored::{StoredBatching, StoredCase};
 use crate::trial;
 
 /// Rounds before an interval is given of what no reference quanta judge.
-pub const MINIMUM_ROUNDS: u32 = 5;
+pub const MIN_ROUNDS: u32 = 5;
 
 /// Rounds before an interval is given of clean slices, and that these must come from.
-pub const FEWEST_ROUNDS: u32 = 8;
+pub const MIN_CLEAN_ROUNDS: u32 = 8;
 /// tau, the relative scatter between launches where these have not said otherwise: 1 % of a figure,
 /// as launches of one hour scatter on the test machine (docs/validation.md).
-pub const LAUNCH_SCATTER: f64 = 0.01;
+pub const ASSUMED_LAUNCH_SCATTER: f64 = 0.01;
 
 /// When a run may stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -43,12 +43,12 @@ pub struct Stopping {
 }
 
 /// Times its budget that a run may take which goes on for cases that lack clean slices.
-pub const MOST_BUDGETS: u32 = 3;
+pub const MAX_BUDGET_FACTOR: u32 = 3;
 
 impl Stopping {
     /// The most time that a run may take, in nanoseconds: its budget, or three times as much.
     pub fn most_budget_ns(&self) -> u64 {
-        let times = if self.fixed_budget { 1 } else { MOST_BUDGETS };
+        let times = if self.fixed_budget { 1 } else { MAX_BUDGET_FACTOR };
         self.budget_ns.saturating_mul(times.into())
     }
 }
@@ -64,9 +64,9 @@ impl Default for Stopping {
 impl Stopping {
     /// Or which number cannot be meant.
     pub fn check(&self) -> Result<(), String> {
-        within("precision", self.precision, 0.0..=1.0)?;
-        within("confidence", self.confidence, 0.5..=0.9999)?;
-        known_within("rounds", self.rounds, 1..=u32::MAX)
+        check_within("precision", self.precision, 0.0..=1.0)?;
+        check_within("confidence", self.confidence, 0.5..=0.9999)?;
+        check_known_within("rounds", self.rounds, 1..=u32::MAX)
     }
 }
 
@@ -101,12 +101,12 @@ impl Batching {
 }
 
 /// Latency quanta that a core may have, in nanoseconds: clocks from 22 MHz to 216 GHz.
-pub const CLOCK_NS: RangeInclusive<f64> = 100.0..=1e6;
+pub const LATENCY_QUANTUM_NS: RangeInclusive<f64> = 100.0..=1e6;
 
 /// What earlier launches of a plan say of one of its cases.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Known {
+pub struct CaseHistory {
     /// Standard deviation between launches as a share of the case's figure at one clock; absent
     /// where too few were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,7 +148,7 @@ pub struct Reference {
     pub launch_scatter: Option<f64>,
     /// What earlier launches say of each case, by its number; empty where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cases: Vec<Known>,
+    pub cases: Vec<CaseHistory>,
     /// Whether only figures at full speed in many rounds are told (`--strict`). A way of reading,
     /// never stored.
     #[serde(skip)]
@@ -158,17 +158,17 @@ pub struct Reference {
 impl Reference {
     /// Checks that all numbers are in range.
     pub fn check(&self) -> Result<(), String> {
-        known_within("unshared_ratio", self.unshared_ratio, 0.01..=100.0)?;
-        known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)?;
-        known_within("clock_ns", self.clock_ns, CLOCK_NS)?;
+        check_known_within("unshared_ratio", self.unshared_ratio, 0.01..=100.0)?;
+        check_known_within("launch_scatter", self.launch_scatter, 0.0..=1.0)?;
+        check_known_within("clock_ns", self.clock_ns, LATENCY_QUANTUM_NS)?;
         for known in &self.cases {
-            let Known { launch_scatter, elasticity, hop_elasticity, .. } = known;
-            known_within("launch_scatter", *launch_scatter, 0.0..=1.0)?;
-            known_within("round_scatter", known.round_scatter, 0.0..=1.0)?;
-            known_within("hop_round_scatter", known.hop_round_scatter, 0.0..=1.0)?;
+            let CaseHistory { launch_scatter, elasticity, hop_elasticity, .. } = known;
+            check_known_within("launch_scatter", *launch_scatter, 0.0..=1.0)?;
+            check_known_within("round_scatter", known.round_scatter, 0.0..=1.0)?;
+            check_known_within("hop_round_scatter", known.hop_round_scatter, 0.0..=1.0)?;
             for of in [elasticity, hop_elasticity].into_iter().flatten() {
-                within("elasticity", of.value, -10.0..=10.0)?;
-                within("standard_error of an elasticity", of.standard_error, 0.0..=10.0)?;
+                check_within("elasticity", of.value, -10.0..=10.0)?;
+                check_within("standard_error of an elasticity", of.standard_error, 0.0..=10.0)?;
             }
         }
         Ok(())
@@ -176,7 +176,7 @@ impl Reference {
 
     /// tau, as known or assumed.
     pub fn scatter(&self) -> f64 {
-        self.launch_scatter.unwrap_or(LAUNCH_SCATTER)
+        self.launch_scatter.unwrap_or(ASSUMED_LAUNCH_SCATTER)
     }
 
     /// tau of the figure of a case.
@@ -185,7 +185,7 @@ impl Reference {
     }
 
     /// What earlier launches say of a case.
-    pub fn known_of(&self, case: usize) -> Known {
+    pub fn known_of(&self, case: usize) -> CaseHistory {
         self.cases.get(case).copied().unwrap_or_default()
     }
 
@@ -266,7 +266,7 @@ impl Plan {
 
     /// Or which number cannot be meant, and of which case.
     pub(crate) fn check(&self) -> Result<(), String> {
-        within("number of cases", self.cases.len(), 1..=usize::MAX)?;
+        check_within("number of cases", self.cases.len(), 1..=usize::MAX)?;
         self.check_parts()?;
         for (number, case) in self.cases.iter().enumerate() {
             let batching = self.batching_of(number);
@@ -292,7 +292,7 @@ impl Plan {
                 return Err(format!("parts: {name} cannot be a part here, or is one already"));
             }
             known.push(name);
-            within("number of cases of a part", part.cases, 1..=self.cases.len())?;
+            check_within("number of cases of a part", part.cases, 1..=self.cases.len())?;
             let end = first.saturating_add(part.cases);
             let Some(cases) = self.cases.get(first..end) else {
                 let (all, end) = (self.cases.len(), end);
@@ -474,8 +474,9 @@ impl Plan {
 
     /// The number of the same ring whose members have no registers in use, if `case` has some.
     pub fn none_of(&self, case: usize) -> Option<usize> {
-        let of = self.ring(case).filter(|of| !matches!(of.state, None | Some(State::None)))?;
-        let none = ring::RingCase { state: Some(State::None), ..of.clone() };
+        let of =
+            self.ring(case).filter(|of| !matches!(of.state, None | Some(RegisterState::None)))?;
+        let none = ring::RingCase { state: Some(RegisterState::None), ..of.clone() };
         self.find_ring(|candidate| *candidate == none)
     }
 
@@ -497,7 +498,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::placement::Placement;
-    use crate::ring::{Op, Work};
+    use crate::ring::{AccessKind, Work};
 
     fn case(members: u32) -> ring::RingCase {
         ring::RingCase::of_processes(members, Placement::Same { cpu: 1 })
@@ -530,7 +531,7 @@ mod tests {
     #[test]
     fn a_ring_and_its_solo_stay_together_in_an_order_of_their_own() {
         let mut plan = plan(&[], 7);
-        let with = |bytes| Work::new(bytes, 8, Op::Rmw).ok();
+        let with = |bytes| Work::new(bytes, 8, AccessKind::Rmw).ok();
         let works = [None, with(1024), with(2048), with(4096), with(8192)];
         plan.cases = works.map(|work| ring::RingCase { work, ..case(2) }.into()).to_vec();
         let plan = plan.with_solos();

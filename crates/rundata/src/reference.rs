@@ -7,7 +7,7 @@ use crate::plan::Reference;
 pub const TOLERANCE: f64 = 0.02;
 
 /// Whether a time is within [`TOLERANCE`] of its level.
-pub fn near(value: f64, level: f64) -> bool {
+pub fn is_near(value: f64, level: f64) -> bool {
     (value - level).abs() <= TOLERANCE * level
 }
 

@@ -18,11 +18,11 @@ use crate::upgrade::upgrade_header;
 
 /// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in
 /// slices with reference quanta, which are in their counters' CPU time.
-pub const SCHEMA: u32 = 2;
+pub const RUN_SCHEMA: u32 = 2;
 
 /// What was built.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Build {
+pub struct ProgramBuild {
     /// Version of the program.
     pub version: String,
     /// Commit, where the build could tell.
@@ -51,7 +51,7 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// What was built.
-    pub build: Build,
+    pub build: ProgramBuild,
     /// What is measured, and the seed.
     pub plan: Plan,
     /// What it is measured on.
@@ -64,10 +64,10 @@ pub struct Header {
     pub is_quick: bool,
     /// The session that the run is one half of; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session: Option<Session>,
+    pub session: Option<SessionHalf>,
     /// Which of several launches of one plan the run is; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub launch: Option<Launch>,
+    pub launch: Option<LaunchPosition>,
 }
 
 /// Whether a field has its default, and so is not stored.
@@ -84,7 +84,7 @@ impl Header {
 
 /// One of several launches of the same plan, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Launch {
+pub struct LaunchPosition {
     /// The same in all of them: what their runs' names begin with.
     pub set: String,
     /// Its number, from 1.
@@ -107,7 +107,7 @@ named!(Arm, "half", A => "A", B => "B");
 /// A run that was measured interleaved with another: round by round, each case of both next to each
 /// other, so that what is common to a round is common to both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Session {
+pub struct SessionHalf {
     /// The same in both halves.
     pub id: String,
     /// Which half this is.
@@ -147,7 +147,7 @@ pub enum StopReason {
 
 /// Last line of a run file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct End {
+pub struct RunEnd {
     /// Why the run ended.
     pub reason: StopReason,
     /// End of the run, RFC 3339, UTC.
@@ -156,7 +156,7 @@ pub struct End {
     pub spent_ns: u64,
 }
 
-impl End {
+impl RunEnd {
     /// Whether the run did what was asked for: nobody stopped it, and it could be measured to its
     /// end.
     fn is_whole(&self) -> bool {
@@ -169,17 +169,17 @@ impl End {
 
 /// What a sentence on a run that did not end begins with, by its last line; none where it did. No
 /// law, ranking, verdict or profile is built on such a run.
-pub fn unfinished(end: Option<&End>) -> Option<&'static str> {
+pub fn unfinished(end: Option<&RunEnd>) -> Option<&'static str> {
     match end {
         Some(end) if end.is_whole() => None,
-        Some(End { reason: StopReason::Interrupted, .. }) => Some("Interrupted"),
+        Some(RunEnd { reason: StopReason::Interrupted, .. }) => Some("Interrupted"),
         _ => Some("Not finished"),
     }
 }
 
 /// A run that goes on in a later session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Resumed {
+pub struct ResumedSession {
     /// When, RFC 3339, UTC.
     pub at: String,
     /// Time spent measuring before, in nanoseconds.
@@ -194,10 +194,10 @@ pub struct Resumed {
     pub reference: Option<Reference>,
 }
 
-/// One line of a run file; as text by [`Line::to_text`].
+/// One line of a run file; as text by [`RunFileLine::to_text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Line {
+pub enum RunFileLine {
     /// Always the first.
     Header(Box<Header>),
     /// One measurement. Where the experiment has rings or trials only it stands bare.
@@ -205,16 +205,16 @@ pub enum Line {
     /// A case that could not be measured.
     Failure(Failure),
     /// The run went on after an earlier end.
-    Resumed(Resumed),
+    Resumed(ResumedSession),
     /// Who else ran on the measured CPUs while this session measured; before its end.
     Company(Box<CompetingTasks>),
     /// Always the last of a run that was not killed, but for what it says.
-    End(End),
+    End(RunEnd),
     /// What the run says, in a few words, for lists of runs: as it was computed when it ended.
     Result(String),
 }
 
-impl Line {
+impl RunFileLine {
     /// The line of a run file of that experiment, without its end.
     pub fn to_text(&self, experiment: Experiment) -> serde_json::Result<String> {
         match self {
@@ -235,7 +235,7 @@ impl Line {
             _ => {}
         }
         let line = serde_json::from_str(text)?;
-        if let Self::Resumed(Resumed { stopping, reference, .. }) = &line {
+        if let Self::Resumed(ResumedSession { stopping, reference, .. }) = &line {
             let known = reference.as_ref().map_or(Ok(()), Reference::check);
             stopping.check().and(known).map_err(serde_json::Error::custom)?;
         }
@@ -259,9 +259,9 @@ pub struct Run {
     /// Cases that could not be measured.
     pub failures: Vec<Failure>,
     /// The end line; absent for a run that was killed or is still going on.
-    pub end: Option<End>,
+    pub end: Option<RunEnd>,
     /// Later sessions.
-    pub resumed: Vec<Resumed>,
+    pub resumed: Vec<ResumedSession>,
     /// Who else ran on the measured CPUs, all sessions together; absent of a run that was killed
     /// and of one that is older than the line.
     pub company: Option<CompetingTasks>,
@@ -290,7 +290,7 @@ impl Run {
 
     /// Reads the text of a run file.
     pub fn parse(text: &str) -> Result<Self, RunError> {
-        let (mut reader, mut samples) = (Reader::default(), Vec::new());
+        let (mut reader, mut samples) = (RunFileReader::default(), Vec::new());
         for line in text.lines() {
             samples.extend(reader.line(line)?);
         }
@@ -298,12 +298,12 @@ impl Run {
     }
 
     /// Takes up the next line of the file.
-    pub fn push(&mut self, line: Line) {
+    pub fn push(&mut self, line: RunFileLine) {
         match line {
-            Line::Header(_) => self.warnings.push("a second header was skipped".to_string()),
-            Line::Sample(sample) => self.samples.push(sample),
-            Line::Failure(failure) => self.failures.push(failure),
-            Line::Resumed(resumed) => {
+            RunFileLine::Header(_) => self.warnings.push("a second header was skipped".to_string()),
+            RunFileLine::Sample(sample) => self.samples.push(sample),
+            RunFileLine::Failure(failure) => self.failures.push(failure),
+            RunFileLine::Resumed(resumed) => {
                 // What failed is tried again, under the new stopping rule.
                 self.failures.clear();
                 self.end = None;
@@ -314,15 +314,15 @@ impl Run {
                 }
                 self.resumed.push(resumed);
             }
-            Line::Company(company) => {
+            RunFileLine::Company(company) => {
                 self.company = Some(match self.company.take() {
                     Some(earlier) => earlier.plus(*company),
                     None => *company,
                 });
             }
-            Line::End(end) => self.end = Some(end),
+            RunFileLine::End(end) => self.end = Some(end),
             // Computed anew from the samples.
-            Line::Result(_) => {}
+            RunFileLine::Result(_) => {}
         }
     }
 
@@ -345,13 +345,13 @@ impl Run {
 
 /// Reads a run file line by line, so that only what is wanted of it needs memory.
 #[derive(Default)]
-pub struct Reader {
+pub struct RunFileReader {
     lines: usize,
     run: Option<Run>,
     foreign: usize,
 }
 
-impl Reader {
+impl RunFileReader {
     /// Takes up the next line: the sample, if it is one. Only of the header it says what is wrong:
     /// what else cannot be read is skipped with a warning.
     pub fn line(&mut self, line: &str) -> Result<Option<Sample>, RunError> {
@@ -364,10 +364,10 @@ impl Reader {
             return Ok(None);
         };
         let plan = &run.header.plan;
-        match Line::from_text(line, plan.experiment) {
+        match RunFileLine::from_text(line, plan.experiment) {
             // Samples of cases that the plan does not have, or has of another kind, would only be
             // miscounted.
-            Ok(Line::Sample(sample)) => {
+            Ok(RunFileLine::Sample(sample)) => {
                 let case = plan.cases.get(sample.case());
                 if case.is_some_and(|case| case.ring().is_some() == sample.ring().is_some()) {
                     return Ok(Some(sample));
@@ -394,7 +394,7 @@ impl Reader {
 }
 
 /// The header alone of a run file, of its text or of its first line.
-pub fn header_of(text: &str) -> Result<Header, RunError> {
+pub fn parse_header_of(text: &str) -> Result<Header, RunError> {
     parse_header(text.lines().find(|line| !line.trim().is_empty()).ok_or_else(empty)?)
 }
 
@@ -410,9 +410,9 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
     let mut value: Value = serde_json::from_str(line).map_err(not_a_run)?;
     let schema = value.pointer("/header/schema").and_then(Value::as_u64);
     let found = schema.ok_or_else(|| lacks("no schema version"))?;
-    if found > u64::from(SCHEMA) {
+    if found > u64::from(RUN_SCHEMA) {
         return Err(RunError(format!(
-            "has schema version {found}, this program reads up to {SCHEMA}: read it with a newer \
+            "has schema version {found}, this program reads up to {RUN_SCHEMA}: read it with a newer \
              switchcost"
         )));
     }
@@ -423,7 +423,7 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
     })?;
     upgrade_header(&mut value);
     match serde_json::from_value(value).map_err(not_a_run)? {
-        Line::Header(header) => Ok(*header),
+        RunFileLine::Header(header) => Ok(*header),
         _ => Err(lacks("another kind of line")),
     }
 }

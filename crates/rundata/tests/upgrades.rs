@@ -3,7 +3,7 @@
 // clippy.toml allows it in tests, but does not know their helpers for such.
 #![allow(clippy::unwrap_used)]
 
-use rundata::run::{Line, Run};
+use rundata::run::{Run, RunFileLine};
 use serde_json::{Value, json};
 
 /// Each stored run of schema 1 beside its header as today's format has it.
@@ -19,7 +19,7 @@ const TODAY: [&str; 3] = [
     include_str!("../../switchcost/tests/fixtures/measure.jsonl"),
 ];
 
-fn text(line: Line, run: &Run) -> String {
+fn text(line: RunFileLine, run: &Run) -> String {
     line.to_text(run.header.plan.experiment).unwrap()
 }
 
@@ -27,10 +27,13 @@ fn text(line: Line, run: &Run) -> String {
 fn an_old_run_is_written_back_with_todays_header_and_the_same_samples() {
     for (old, header) in OLD {
         let run = Run::parse(old).unwrap();
-        assert_eq!(text(Line::Header(Box::new(run.header.clone())), &run), header.trim_end());
+        assert_eq!(
+            text(RunFileLine::Header(Box::new(run.header.clone())), &run),
+            header.trim_end()
+        );
         let stored = old.lines().filter(|line| line.starts_with(r#"{"sample""#));
         for (stored, sample) in stored.zip(&run.samples) {
-            let [stored, written] = [stored, &text(Line::Sample(sample.clone()), &run)]
+            let [stored, written] = [stored, &text(RunFileLine::Sample(sample.clone()), &run)]
                 .map(|text| serde_json::from_str::<Value>(text).unwrap());
             assert_eq!(written, stored);
         }

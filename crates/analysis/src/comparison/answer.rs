@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rundata::experiment::named;
-use rundata::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS};
+use rundata::plan::{MIN_CLEAN_ROUNDS, MIN_ROUNDS};
 use rundata::words::{plain, three_digits, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -232,7 +232,7 @@ impl Change {
     pub fn is_lost(&self) -> bool {
         use Reason::{FewRounds, NoFullSpeed, NotAlone};
         let has_few = matches!(self.reason(), Some(FewRounds | NoFullSpeed | NotAlone));
-        let few = |rounds: u32| rounds < FEWEST_ROUNDS;
+        let few = |rounds: u32| rounds < MIN_CLEAN_ROUNDS;
         self.new_failure.is_some() && (has_few || self.new_rounds.is_some_and(few))
     }
 
@@ -261,7 +261,7 @@ pub(super) fn answer(costs: &Costs, ratio: &CostRatio, limit: f64, confidence: f
         ratio::CostPair::Separate(_) => (MOST_LAUNCHES, More::Launches, None),
         ratio::CostPair::Paired(_) => (MOST_ROUNDS, More::Rounds, costs.rounds.0),
     };
-    let missing = rounds.map_or(0, |rounds| MINIMUM_ROUNDS.saturating_sub(rounds));
+    let missing = rounds.map_or(0, |rounds| MIN_ROUNDS.saturating_sub(rounds));
     if missing > 0 {
         return cannot_tell(Reason::FewRounds, Some(More::Rounds(missing)));
     }

@@ -1,6 +1,6 @@
 //! The costs of a pair, and why nothing may be built on them.
 
-use rundata::plan::MINIMUM_ROUNDS;
+use rundata::plan::MIN_ROUNDS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::mean;
@@ -181,7 +181,7 @@ impl Costs {
         let unfit = |of: &LaunchFigure| unfit(of.estimate.as_slice(), of.is_whole);
         let why = |of: &LaunchFigure| of.estimate.and_then(|of| of.quote_cost().err());
         Some(Self {
-            of: ratio::CostPair::Paired(PairedCosts::from_rounds(&pairs, MINIMUM_ROUNDS, seed)?),
+            of: ratio::CostPair::Paired(PairedCosts::from_rounds(&pairs, MIN_ROUNDS, seed)?),
             rounds: (rounds, rounds),
             unfit: unfit(base).or(unfit(new)),
             why: (why(base), why(new)),

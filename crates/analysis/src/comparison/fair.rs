@@ -1,7 +1,7 @@
 //! Under which conditions two results were measured, and whether they may be compared.
 
-use rundata::machine::{Difference, differences};
-use rundata::run::Build;
+use rundata::machine::{FieldDifference, field_differences};
+use rundata::run::ProgramBuild;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,11 +14,11 @@ use crate::results::{CaseResults, Origin, Results};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
     /// What differs in the machines and affects the cost of a switch: what is listed first.
-    pub bearing: Vec<Difference>,
+    pub bearing: Vec<FieldDifference>,
     /// What else differs in them.
-    pub others: Vec<Difference>,
+    pub others: Vec<FieldDifference>,
     /// What differs in the programs that measured.
-    pub program: Vec<Difference>,
+    pub program: Vec<FieldDifference>,
     /// The kernel, where both ran on the same and it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_kernel: Option<String>,
@@ -52,17 +52,17 @@ const BEARING: &[(&str, &str)] = &[
 /// Of a CPU model, what is no other model.
 const MICROCODE: &str = ".microcode";
 
-fn rank(difference: &Difference) -> Option<usize> {
+fn rank(difference: &FieldDifference) -> Option<usize> {
     BEARING.iter().position(|(start, _)| difference.field.starts_with(start))
 }
 
 /// What of a machine a difference is of, where that affects the cost of a switch; and its rank
 /// among such.
-pub(crate) fn bears(difference: &Difference) -> Option<(usize, &'static str)> {
+pub(crate) fn bears(difference: &FieldDifference) -> Option<(usize, &'static str)> {
     Some((rank(difference)?, kind(difference)?))
 }
 
-fn kind(difference: &Difference) -> Option<&'static str> {
+fn kind(difference: &FieldDifference) -> Option<&'static str> {
     match difference.field.ends_with(MICROCODE) {
         true => Some("microcode"),
         false => rank(difference).map(|rank| BEARING[rank].1),
@@ -79,13 +79,13 @@ impl Conditions {
                 let all = base.machine.differences(&new.machine);
                 (bearing, others) = all.into_iter().partition(|d| rank(d).is_some());
                 bearing.sort_by_key(rank);
-                let is_of_kernel = |one: &Difference| one.field.starts_with("kernel.");
+                let is_of_kernel = |one: &FieldDifference| one.field.starts_with("kernel.");
                 let release = base.machine.kernel.release.known();
                 same_kernel = release.filter(|_| !bearing.iter().any(is_of_kernel)).cloned();
                 if let (Some(Across::Kernel), Some(release)) = (across, &same_kernel) {
                     warnings.push(format!("both ran on the same kernel, {release}"));
                 }
-                program = differences("build", one, other);
+                program = field_differences("build", one, other);
                 if base.side.name == new.side.name {
                     warnings.push(format!("{}: both are this run", base.side.name));
                 }
@@ -101,10 +101,10 @@ impl Conditions {
     }
 }
 
-fn of_machines(bearing: &[Difference], across: Option<Across>) -> Option<String> {
+fn of_machines(bearing: &[FieldDifference], across: Option<Across>) -> Option<String> {
     // Each once, in their order.
     let mut kinds: Vec<&str> = Vec::new();
-    let is_asked = |difference: &&Difference| {
+    let is_asked = |difference: &&FieldDifference| {
         across == Some(Across::Kernel) && difference.field.starts_with("kernel.")
     };
     for kind in bearing.iter().filter(|difference| !is_asked(difference)).filter_map(kind) {
@@ -121,7 +121,7 @@ fn of_machines(bearing: &[Difference], across: Option<Across>) -> Option<String>
     Some(format!("not fair as a test of one change: {how}"))
 }
 
-fn of_builds(base: &Build, new: &Build) -> Option<String> {
+fn of_builds(base: &ProgramBuild, new: &ProgramBuild) -> Option<String> {
     let (one, other) = (&base.profile, &new.profile);
     if one != other {
         return Some(format!(

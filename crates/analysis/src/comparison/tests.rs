@@ -5,11 +5,11 @@ use rand_chacha::ChaCha8Rng;
 use rundata::case::{self, Case, Sample};
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
-use rundata::plan::LAUNCH_SCATTER;
+use rundata::plan::ASSUMED_LAUNCH_SCATTER;
 use rundata::reading::Reading;
 use rundata::ring;
 use rundata::ring::Policy;
-use rundata::run::{Arm, Failure, Run, Session};
+use rundata::run::{Arm, Failure, Run, SessionHalf};
 use statrs::distribution::{ContinuousCDF, Normal};
 use stats::Elasticity;
 use stats::ratio::CostPair::Separate;
@@ -317,7 +317,7 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
     let half = |arm: Arm, policy: Policy| {
         results(move |run| {
             let (id, other) = ("s".to_string(), "other".to_string());
-            run.header.session = Some(Session { id, arm, prefix: Vec::new(), other });
+            run.header.session = Some(SessionHalf { id, arm, prefix: Vec::new(), other });
             run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, policy));
         })
     };
@@ -338,7 +338,7 @@ fn half(arm: Arm, prefix: &[&str], policy: Policy) -> Results {
     full_speed(move |run| {
         let prefix = prefix.iter().map(|word| word.to_string()).collect();
         let (id, other) = ("s".to_string(), "other".to_string());
-        run.header.session = Some(Session { id, arm, prefix, other });
+        run.header.session = Some(SessionHalf { id, arm, prefix, other });
         run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, policy));
     })
 }
@@ -441,7 +441,7 @@ fn where_no_power_is_known_the_ratio_holds_for_any_from_0_to_1() {
     assert_eq!(ratio_at_one_clock(&bare(1000.0), &bare(1100.0)).value, Some(1.1));
 }
 
-const TAU: f64 = LAUNCH_SCATTER;
+const TAU: f64 = ASSUMED_LAUNCH_SCATTER;
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
     Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))

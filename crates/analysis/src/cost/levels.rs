@@ -1,8 +1,8 @@
 //! Limits of the machine that a working set, or a number of members, may exceed.
 
-use rundata::machine::{Cache, Machine, Tlb};
+use rundata::machine::{CpuCache, DataTlb, Machine};
 use rundata::plan::Plan;
-use rundata::ring::{Kind, Walk, Work};
+use rundata::ring::{MemberKind, Walk, Work};
 use rundata::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,8 +38,8 @@ pub struct JumpCandidate {
 
 /// The data caches of the measured CPU, and its other limits.
 pub struct MachineLevels<'a> {
-    caches: Vec<&'a Cache>,
-    tlbs: &'a [Tlb],
+    caches: Vec<&'a CpuCache>,
+    tlbs: &'a [DataTlb],
     address_spaces: Option<u64>,
     runnable: Option<u64>,
 }
@@ -54,7 +54,7 @@ impl<'a> MachineLevels<'a> {
             vendor.is_some_and(|vendor| ["AuthenticAMD", "GenuineIntel"].contains(&&**vendor));
         let first = plan.rings().map(|(_, case)| case).next();
         let first = first.filter(|case| case.placement.is_one_cpu());
-        let processes = first.is_some_and(|case| case.kind == Kind::Process);
+        let processes = first.is_some_and(|case| case.kind == MemberKind::Process);
         let address_spaces = (is_x86 && processes).then_some(X86_ADDRESS_SPACES);
         let kernel = machine.kernel.release.known().and_then(|release| version(release));
         // With other links no more than two members are runnable at once.
@@ -69,7 +69,7 @@ impl<'a> MachineLevels<'a> {
     fn cache_levels(
         &self,
         what: &str,
-        size: impl Fn(&Cache, u64) -> Option<u64>,
+        size: impl Fn(&CpuCache, u64) -> Option<u64>,
     ) -> Vec<MachineLevel> {
         let mut levels = Vec::new();
         for cache in &self.caches {

@@ -1,8 +1,8 @@
 use rundata::experiment::Experiment;
-use rundata::machine::{Cache, CacheKind, CpuModel, Tlb};
+use rundata::machine::{CacheKind, CpuCache, CpuModel, DataTlb};
 use rundata::placement::Placement;
 use rundata::reading::Reading;
-use rundata::ring::{Counters, Op, RingCase, RingSample, Walk, Work};
+use rundata::ring::{AccessKind, Counters, RingCase, RingSample, Walk, Work};
 
 use super::*;
 use crate::interim;
@@ -47,13 +47,13 @@ fn samples(plan: &Plan, cost: impl Fn(&RingCase) -> u64) -> Vec<RingSample> {
 }
 
 fn machine() -> Machine {
-    let cache = |level: u32, kib: u64| Cache {
+    let cache = |level: u32, kib: u64| CpuCache {
         of_cpu: 1,
         level: Reading::Known(level),
         kind: Reading::Known(CacheKind::Unified),
         size_bytes: Reading::Known(kib * 1024),
         line_bytes: Reading::Known(64),
-        ..Cache::default()
+        ..CpuCache::default()
     };
     let mut machine = Machine::default();
     machine.cpu.caches = Reading::Known(vec![cache(1, 32), cache(2, 512), cache(3, 32 * 1024)]);
@@ -73,7 +73,7 @@ fn kib(case: &RingCase) -> u64 {
 }
 
 fn whole(kib: u64) -> Work {
-    Work::new(kib * 1024, 128, Op::Rmw).unwrap()
+    Work::new(kib * 1024, 128, AccessKind::Rmw).unwrap()
 }
 
 /// 3 us while two arrays fit into 512 KiB, then 100 ns for each KiB beyond.
@@ -117,8 +117,10 @@ fn regions_are_found_without_the_caches_and_set_beside_them() {
 
 #[test]
 fn pages_and_members_have_axes_of_their_own() {
-    let page =
-        |pages: u64| Work { walk: Walk::Sparse, ..Work::new(pages * 4096, 4096, Op::Rmw).unwrap() };
+    let page = |pages: u64| Work {
+        walk: Walk::Sparse,
+        ..Work::new(pages * 4096, 4096, AccessKind::Rmw).unwrap()
+    };
     let works: Vec<Work> = [4, 8, 16, 32, 64, 128, 256, 512].map(page).to_vec();
     let tlb = cost(&plan(&[2], &works), |case| if kib(case) > 4 * 64 { 9000 } else { 3000 });
     let breaks = tlb.curves[0].outcome.breaks();
@@ -165,7 +167,7 @@ fn six_spaces(case: &RingCase) -> u64 {
 }
 
 fn pages(count: u64) -> Work {
-    Work { walk: Walk::Sparse, ..Work::new(count * 4096, 4096, Op::Read).unwrap() }
+    Work { walk: Walk::Sparse, ..Work::new(count * 4096, 4096, AccessKind::Read).unwrap() }
 }
 
 #[test]
@@ -191,8 +193,10 @@ fn members_with_a_fixed_working_set_have_their_jump_and_candidates() {
 
 #[test]
 fn arrays_have_their_jump_and_their_peak_from_none_at_all_on() {
-    let chase =
-        |kib: u64| Work { walk: Walk::Chase, ..Work::new(kib * 1024, 64, Op::Rmw).unwrap() };
+    let chase = |kib: u64| Work {
+        walk: Walk::Chase,
+        ..Work::new(kib * 1024, 64, AccessKind::Rmw).unwrap()
+    };
     let works = [32, 256, 1024].map(chase).to_vec();
     let found = cost(&plan(&[2], &works), |case| match kib(case) {
         32 => 2430,
@@ -218,7 +222,7 @@ fn arrays_have_their_jump_and_their_peak_from_none_at_all_on() {
 fn strides_are_an_axis_of_their_own() {
     let strides = [8, 64, 128, 256, 512, 1024];
     let works: Vec<Work> =
-        strides.map(|stride| Work::new(64 * 1024, stride, Op::Rmw).unwrap()).to_vec();
+        strides.map(|stride| Work::new(64 * 1024, stride, AccessKind::Rmw).unwrap()).to_vec();
     let found = cost(&plan(&[2], &works), |case| match case.work {
         Some(work) if work.stride_bytes >= 256 => 9000,
         _ => 3000,
@@ -232,7 +236,7 @@ fn strides_are_an_axis_of_their_own() {
 #[test]
 fn a_tlb_that_the_pages_of_all_members_outgrow_is_a_candidate() {
     let [small, huge] = [4 << 10, 2 << 20];
-    let tlb = |level, entries, page_bytes| Tlb { level, entries, page_bytes };
+    let tlb = |level, entries, page_bytes| DataTlb { level, entries, page_bytes };
     let tlbs = [tlb(1, 72, small), tlb(2, 3072, small), tlb(1, 72, huge)];
     let mut machine = Machine::default();
     machine.cpu.tlbs = Reading::Known(tlbs.to_vec());
@@ -250,7 +254,7 @@ fn a_tlb_that_the_pages_of_all_members_outgrow_is_a_candidate() {
     assert_eq!(names(&SizeAxis::PAGES, (512, 1024), pages(1)), [second]);
     assert_eq!(names(&SizeAxis::MEMBERS, (4, 8), pages(256)), [second]);
     // All pages of an array are touched, huge ones by themselves.
-    let array = Work::new(1 << 20, 64, Op::Read).unwrap();
+    let array = Work::new(1 << 20, 64, AccessKind::Read).unwrap();
     assert_eq!(names(&SizeAxis::ARRAY, (2 << 20, 8 << 20), array), [second]);
     let large = Work { huge_pages: true, ..array };
     assert_eq!(names(&SizeAxis::ARRAY, (2 << 20, 8 << 20), large), [""; 0]);
@@ -345,8 +349,9 @@ proptest::proptest! {
 
 #[test]
 fn strides_operations_and_huge_pages_are_not_mixed() {
-    let other =
-        |work: Work| [work, Work { op: Op::Read, ..work }, Work { huge_pages: true, ..work }];
+    let other = |work: Work| {
+        [work, Work { op: AccessKind::Read, ..work }, Work { huge_pages: true, ..work }]
+    };
     let works: Vec<Work> = [64, 128].map(whole).into_iter().flat_map(other).collect();
     let cost = cost(&plan(&[2], &works), l2);
     assert_eq!(cost.curves.len(), 3);

@@ -14,10 +14,10 @@ use crate::findings::headline_ns;
 use crate::findings::wakeup::medians;
 use crate::table::{ByRound, Figures, Scatter, SumOfHops, Table};
 use rundata::plan::Plan;
-use rundata::ring::{Kind, RingCase, State};
+use rundata::ring::{MemberKind, RegisterState, RingCase};
 use rundata::trial::Trial;
 use rundata::trial::loops::GETUID;
-use rundata::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Wakeup};
+use rundata::trial::wakeup::{DEFAULT_SLACK_NS, MIN_SLACK_NS, Wakeup};
 
 pub use names::PartName;
 
@@ -54,7 +54,7 @@ pub struct SwitchPart {
 #[schemars(rename = "ExplainFindings")]
 pub struct ExplainedSwitch {
     /// The kind of the ring's members.
-    pub kind: Kind,
+    pub kind: MemberKind,
     /// The whole as measured: a hop of the ring of two by pipe, its system calls included.
     pub whole_ns: Option<Estimate>,
     /// The part of it above the solo ring, which `ring` prints as the cost of a switch.
@@ -152,8 +152,8 @@ impl<'a> ExplainRings<'a> {
     /// threads do the same, so either will do.
     fn above_solo(&self, case: &RingCase) -> Option<SumOfHops> {
         let other_kind = match case.kind {
-            Kind::Process => Kind::Thread,
-            Kind::Thread => Kind::Process,
+            MemberKind::Process => MemberKind::Thread,
+            MemberKind::Thread => MemberKind::Process,
         };
         let solo = self
             .number(&case.solo())
@@ -164,7 +164,7 @@ impl<'a> ExplainRings<'a> {
     }
 
     /// Returns the cost of a switch of a ring of two by another link.
-    fn by_link(&self, link: &str, kind: Kind) -> Option<SumOfHops> {
+    fn by_link(&self, link: &str, kind: MemberKind) -> Option<SumOfHops> {
         self.above_solo(&RingCase { link: link.to_string(), kind, members: 2, ..self.ring.clone() })
     }
 
@@ -174,17 +174,17 @@ impl<'a> ExplainRings<'a> {
         let calls = self.call.map(|_| two_calls.clone());
         let solo = self.number(&self.ring.solo()).map(SumOfHops::of);
         let link = difference(solo.filter(|_| calls.is_some()), Some(&two_calls));
-        let threads = self.by_link(YIELD, Kind::Thread);
+        let threads = self.by_link(YIELD, MemberKind::Thread);
         // A switch by yield is one system call.
         let scheduler = difference(threads.clone(), Some(&SumOfHops::of_apart(1.0)));
-        let waking = difference(self.by_link(EVENTFD, Kind::Thread), scheduler.as_ref());
+        let waking = difference(self.by_link(EVENTFD, MemberKind::Thread), scheduler.as_ref());
         let mut parts = vec![
             (PartName::SystemCalls, calls),
             (PartName::Link, link),
             (PartName::Scheduler, scheduler),
         ];
-        if self.ring.kind == Kind::Process {
-            let processes = self.by_link(YIELD, Kind::Process);
+        if self.ring.kind == MemberKind::Process {
+            let processes = self.by_link(YIELD, MemberKind::Process);
             parts.push((PartName::AddressSpace, difference(processes, threads.as_ref())));
         }
         parts.push((PartName::Waking, waking));
@@ -196,15 +196,15 @@ impl<'a> ExplainRings<'a> {
         let mut added = Vec::new();
         let many = RingCase {
             link: YIELD.to_string(),
-            kind: Kind::Thread,
+            kind: MemberKind::Thread,
             members: MANY,
             ..self.ring.clone()
         };
         if self.number(&many).is_some() {
-            let two = self.by_link(YIELD, Kind::Thread);
+            let two = self.by_link(YIELD, MemberKind::Thread);
             added.push((PartName::Runnable, difference(self.above_solo(&many), two.as_ref())));
         }
-        let without_state = RingCase { state: Some(State::None), ..self.ring.clone() };
+        let without_state = RingCase { state: Some(RegisterState::None), ..self.ring.clone() };
         for (number, case) in self.table.plan.rings().filter(|(_, case)| case.members == 2) {
             let is_elsewhere = case.placement != self.ring.placement;
             let above = SumOfHops::of(number).plus(&SumOfHops::of(explained), -1.0);
@@ -267,8 +267,8 @@ impl<'a> ExplainRings<'a> {
 /// Returns the parts of a timer's wake-up that leaving an idle state and the timer slack of
 /// applications take, as far as the plan has them.
 fn sleeper_parts(table: &Table) -> Vec<SwitchPart> {
-    let plain = sleeper(table, LEAST_SLACK_NS, None);
-    let awake = sleeper(table, LEAST_SLACK_NS, Some(0));
+    let plain = sleeper(table, MIN_SLACK_NS, None);
+    let awake = sleeper(table, MIN_SLACK_NS, Some(0));
     let slack = sleeper(table, DEFAULT_SLACK_NS, None);
     let idle = sleeper_part(table, PartName::LeavingIdle, plain, awake);
     let slack = sleeper_part(table, PartName::TimerSlack, slack, plain);

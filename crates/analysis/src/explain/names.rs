@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use rundata::experiment::named;
-use rundata::ring::{Burden, State};
+use rundata::ring::{Burden, RegisterState};
 
 /// A part of a switch, or a burden that would be added to it.
 #[derive(
@@ -130,13 +130,13 @@ impl PartName {
     }
 
     /// Returns the part that a register state makes; absent for a state without extra registers.
-    pub(super) fn of_state(state: State) -> Option<Self> {
+    pub(super) fn of_state(state: RegisterState) -> Option<Self> {
         match state {
-            State::Sse => Some(Self::Sse),
-            State::Avx => Some(Self::Avx),
-            State::Avx512 => Some(Self::Avx512),
-            State::Neon => Some(Self::Neon),
-            State::None | State::Vzeroupper => None,
+            RegisterState::Sse => Some(Self::Sse),
+            RegisterState::Avx => Some(Self::Avx),
+            RegisterState::Avx512 => Some(Self::Avx512),
+            RegisterState::Neon => Some(Self::Neon),
+            RegisterState::None | RegisterState::Vzeroupper => None,
         }
     }
 }

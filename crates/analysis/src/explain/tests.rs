@@ -9,7 +9,7 @@ use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::placement::Placement;
 use rundata::ring::{self, Burden, Counters, Policy};
-use rundata::run::{Build, End, Header, Run, SCHEMA, StopReason};
+use rundata::run::{Header, ProgramBuild, RUN_SCHEMA, Run, RunEnd, StopReason};
 use rundata::trial::loops::EMPTY_BATCH_TICKS;
 use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::wakeup::LATE_NS;
@@ -29,14 +29,14 @@ const SLICES: u64 = 20;
 /// A call that does nothing, in nanoseconds.
 const CALL_NS: i64 = 100;
 
-fn ring(members: u32, link: &str, kind: Kind) -> RingCase {
+fn ring(members: u32, link: &str, kind: MemberKind) -> RingCase {
     let link = link.to_string();
     RingCase { link, kind, ..RingCase::of_processes(members, Placement::Same { cpu: 1 }) }
 }
 
 /// The chain of two processes, each ring with what a hop of it takes in nanoseconds.
 fn chain() -> Vec<(RingCase, f64)> {
-    use Kind::{Process, Thread};
+    use MemberKind::{Process, Thread};
     vec![
         (ring(2, PIPE, Process), 1470.0),
         (ring(1, PIPE, Process), 600.0),
@@ -109,9 +109,10 @@ fn run_of(rings: &[(RingCase, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) 
     let cases = rings.iter().map(|(of, _)| AnyCase::Ring(of.clone()));
     let plan = Plan::of(Experiment::Explain, cases.chain([AnyCase::Trial(call)]));
     let nothing = String::new;
-    let build = Build { version: nothing(), commit: None, profile: nothing(), target: nothing() };
+    let build =
+        ProgramBuild { version: nothing(), commit: None, profile: nothing(), target: nothing() };
     let mut run = Run::new(Header {
-        schema: SCHEMA,
+        schema: RUN_SCHEMA,
         run: "made-up".to_string(),
         started: nothing(),
         invocation: Vec::new(),
@@ -131,7 +132,7 @@ fn run_of(rings: &[(RingCase, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) 
         }
         run.samples.push(calls(rings.len(), round));
     }
-    run.end = Some(End { reason: StopReason::RoundsDone, finished: nothing(), spent_ns: 1 });
+    run.end = Some(RunEnd { reason: StopReason::RoundsDone, finished: nothing(), spent_ns: 1 });
     run
 }
 
@@ -199,8 +200,8 @@ fn a_switch_is_a_counted_one() {
 fn threads_do_not_change_the_address_space() {
     let mut rings = chain();
     rings.truncate(6);
-    rings[0].0.kind = Kind::Thread;
-    rings[1].0.kind = Kind::Thread;
+    rings[0].0.kind = MemberKind::Thread;
+    rings[1].0.kind = MemberKind::Thread;
     let found = found(&run_of(&rings, |_, ns| ns));
     assert!(found.parts.iter().all(|of| of.part != PartName::AddressSpace));
     assert!(near(found.sum_ns, 1200.0) && near(found.rest_ns, REST + 100.0));
@@ -246,11 +247,11 @@ fn what_would_add_to_it_is_the_ring_with_one_thing_more() {
         (with(Burden::Cgroup4), 1590.0),
         (elsewhere, 9470.0),
         (busy, 5470.0),
-        (state(1, State::None), 600.0),
-        (state(2, State::None), 1470.0),
-        (state(1, State::Avx512), 610.0),
-        (state(2, State::Avx512), 1530.0),
-        (ring(MANY, YIELD, Kind::Thread), 410.0),
+        (state(1, RegisterState::None), 600.0),
+        (state(2, RegisterState::None), 1470.0),
+        (state(1, RegisterState::Avx512), 610.0),
+        (state(2, RegisterState::Avx512), 1530.0),
+        (ring(MANY, YIELD, MemberKind::Thread), 410.0),
     ]);
     let found = found(&run_of(&rings, |_, ns| ns));
     let wanted = [

@@ -6,7 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use rundata::trial::gaps::*;
-use rundata::trial::{Quantity, Tally, Trial, TrialSample};
+use rundata::trial::{Tally, TallySummary, Trial, TrialSample};
 use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -20,13 +20,13 @@ use crate::table::{ByRound, Table};
 #[schemars(rename = "ClassFound")]
 pub struct GapClassFindings {
     /// The class.
-    pub class: Class,
+    pub class: GapClass,
     /// Gaps per second watched, over rounds.
     pub per_second: Option<Estimate>,
     /// Their share of the watched time, in percent, over rounds.
     pub lost_percent: Option<Estimate>,
     /// Their length in nanoseconds, all rounds together; absent without gaps.
-    pub length_ns: Option<Quantity>,
+    pub length_ns: Option<TallySummary>,
     /// Length of each gap, for charts; not stored.
     #[serde(skip)]
     pub all_lengths_ns: Tally,
@@ -104,7 +104,7 @@ fn find_case(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
     let samples = table.of_trial(case).iter().copied();
     let samples: Vec<&TrialSample> =
         samples.filter(|sample| watched_ns(sample).is_some()).collect();
-    let gaps: Vec<Vec<Told>> = samples.iter().map(|sample| classified(sample)).collect();
+    let gaps: Vec<Vec<ClassifiedGap>> = samples.iter().map(|sample| classify(sample)).collect();
     let ticks = figures(&samples, |sample| sample.count(TICK_NS).map(|ns| ns as f64));
     let watched = WatchedGaps {
         gaps: &gaps,
@@ -117,7 +117,7 @@ fn find_case(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
     let tick = combs.iter().find(|found| found.comb.is_tick);
     let tick_by_round = tick.map(|tick| median_lengths(&samples, tick)).unwrap_or_default();
     let mut classes = Vec::new();
-    for class in Class::ALL.iter().copied() {
+    for class in GapClass::ALL.iter().copied() {
         classes.push(class_findings(table, case, class, &gaps, &combs));
     }
     let findings = GapFindings {
@@ -150,8 +150,8 @@ fn median_lengths(samples: &[&TrialSample], found: &FoundComb) -> ByRound {
 fn class_findings(
     table: &Table,
     case: usize,
-    class: Class,
-    gaps: &[Vec<Told>],
+    class: GapClass,
+    gaps: &[Vec<ClassifiedGap>],
     combs: &[FoundComb],
 ) -> GapClassFindings {
     let of_class = gaps.iter().flatten().filter(|gap| gap.class == class);
@@ -163,7 +163,7 @@ fn class_findings(
             Some(1e9 * sum(sample, Some(class), |_| 1.0) / watched_ns(sample)?)
         }),
         lost_percent: lost_percent(table, case, Some(class)),
-        length_ns: Quantity::of(&lengths),
+        length_ns: TallySummary::of(&lengths),
         histogram: Histogram::from_values(lengths.values().map(|(ns, times)| (ns as f64, times))),
         combs: combs.map(|found| found.comb.clone()).collect(),
         all_lengths_ns: lengths,
@@ -171,7 +171,7 @@ fn class_findings(
 }
 
 /// Estimates the share of the watched time that the gaps of a class, or of all, took, in percent.
-fn lost_percent(table: &Table, case: usize, class: Option<Class>) -> Option<Estimate> {
+fn lost_percent(table: &Table, case: usize, class: Option<GapClass>) -> Option<Estimate> {
     table.estimate(case, |sample| {
         let ns = sum(sample, class, |gap| gap.length_ns);
         Some(100.0 * ns / watched_ns(sample)?)
@@ -184,10 +184,10 @@ fn stolen_percent(sample: &TrialSample) -> Option<f64> {
 }
 
 /// Returns the sum of a figure over the gaps of a class, or of all.
-fn sum(sample: &TrialSample, class: Option<Class>, figure: fn(&Told) -> f64) -> f64 {
+fn sum(sample: &TrialSample, class: Option<GapClass>, figure: fn(&ClassifiedGap) -> f64) -> f64 {
     // Not `sum()`: that of no floats is -0.
     let mut sum = 0.0;
-    for gap in classified(sample) {
+    for gap in classify(sample) {
         if class.is_none_or(|class| gap.class == class) {
             sum += figure(&gap);
         }
@@ -217,7 +217,7 @@ pub struct GapComb {
     /// Share of its multiples with a gap, without those at which another task ran.
     pub hit: f64,
     /// Length of its gaps, in nanoseconds.
-    pub length_ns: Quantity,
+    pub length_ns: TallySummary,
     /// Share of the watched time that it took, in percent.
     pub lost_percent: f64,
     /// Whether it is the timer tick: gaps without a switch, at the period that the kernel states.
@@ -231,14 +231,14 @@ pub struct GapComb {
 /// A comb with the gaps that belong to it, of each sample.
 struct FoundComb {
     /// The class of most of its gaps.
-    class: Class,
+    class: GapClass,
     comb: GapComb,
-    members: Vec<Vec<Told>>,
+    members: Vec<Vec<ClassifiedGap>>,
 }
 
 /// The gaps of each sample and the times that were watched.
 struct WatchedGaps<'a> {
-    gaps: &'a [Vec<Told>],
+    gaps: &'a [Vec<ClassifiedGap>],
     /// Length of one window with its looks: the windows of a case are alike.
     window_ns: f64,
     /// Length of all windows without looks.
@@ -253,8 +253,8 @@ const STRATA_NS: [f64; 6] = [0.0, 500.0, 2_000.0, 10_000.0, 50_000.0, 500_000.0]
 
 /// Returns the combs of all gaps, those of gaps without a switch first, the clearest first.
 fn find_combs(watched: &WatchedGaps) -> Vec<FoundComb> {
-    let mut combs = combs_of_classes(watched, &[Class::Interrupt, Class::Uncharged]);
-    combs.extend(combs_of_classes(watched, &[Class::SwitchedOut]));
+    let mut combs = combs_of_classes(watched, &[GapClass::Interrupt, GapClass::Uncharged]);
+    combs.extend(combs_of_classes(watched, &[GapClass::SwitchedOut]));
     // Another comb of the tick's period is the host's, or another timer's.
     for other in combs.iter_mut().filter(|found| found.comb.is_tick).skip(1) {
         other.comb.is_tick = false;
@@ -273,7 +273,7 @@ const MAX_GAPS_PER_TICK: f64 = 10.0;
 /// cannot be told apart.
 fn mark_multiples_of_tick(combs: &mut [FoundComb], tick_ns: Option<f64>) {
     let Some(tick_ns) = tick_ns else { return };
-    for found in combs.iter_mut().filter(|found| found.class != Class::SwitchedOut) {
+    for found in combs.iter_mut().filter(|found| found.class != GapClass::SwitchedOut) {
         let exactly = tick_ns / found.comb.period_ns;
         let multiple = exactly.round();
         let is_multiple = (exactly / multiple - 1.0).abs() < SAME_PERIOD;
@@ -285,7 +285,7 @@ fn mark_multiples_of_tick(combs: &mut [FoundComb], tick_ns: Option<f64>) {
 
 /// Returns the combs of these classes together; each is removed before the next is searched. The
 /// gaps of one comb may be of two classes.
-fn combs_of_classes(watched: &WatchedGaps, classes: &[Class]) -> Vec<FoundComb> {
+fn combs_of_classes(watched: &WatchedGaps, classes: &[GapClass]) -> Vec<FoundComb> {
     let mut left = only(watched.gaps, |gap| classes.contains(&gap.class));
     let blind = blind_times(watched, classes);
     let mut found = Vec::new();
@@ -305,12 +305,15 @@ fn combs_of_classes(watched: &WatchedGaps, classes: &[Class]) -> Vec<FoundComb> 
 }
 
 /// Returns the gaps of each sample that match.
-fn only(gaps: &[Vec<Told>], is_it: impl Fn(&Told) -> bool) -> Vec<Vec<Told>> {
+fn only(
+    gaps: &[Vec<ClassifiedGap>],
+    is_it: impl Fn(&ClassifiedGap) -> bool,
+) -> Vec<Vec<ClassifiedGap>> {
     gaps.iter().map(|gaps| gaps.iter().copied().filter(&is_it).collect()).collect()
 }
 
 /// A period and its gaps, of each sample.
-type PeriodicGaps = (Period, Vec<Vec<Told>>);
+type PeriodicGaps = (Period, Vec<Vec<ClassifiedGap>>);
 
 /// Returns the clearest period of the strata, from the first stratum that has it: the others have
 /// only the longer of its gaps. Strata come in ascending order of their shortest gaps.
@@ -323,7 +326,7 @@ fn whole_comb(strata: Vec<PeriodicGaps>) -> Option<PeriodicGaps> {
 /// Returns the clearest period of the remaining gaps of `least_ns` or more, with its gaps.
 fn in_stratum(
     watched: &WatchedGaps,
-    left: &[Vec<Told>],
+    left: &[Vec<ClassifiedGap>],
     blind: &[Vec<(f64, f64)>],
     least_ns: f64,
 ) -> Option<PeriodicGaps> {
@@ -342,19 +345,23 @@ fn in_stratum(
 }
 
 /// Returns the times in which another task ran, when no interrupt is seen.
-fn blind_times(watched: &WatchedGaps, classes: &[Class]) -> Vec<Vec<(f64, f64)>> {
-    if classes.contains(&Class::SwitchedOut) {
+fn blind_times(watched: &WatchedGaps, classes: &[GapClass]) -> Vec<Vec<(f64, f64)>> {
+    if classes.contains(&GapClass::SwitchedOut) {
         return Vec::new();
     }
-    let out = only(watched.gaps, |gap| gap.class == Class::SwitchedOut);
-    let ends = |gap: &Told| (gap.at_ns, gap.at_ns + gap.length_ns);
+    let out = only(watched.gaps, |gap| gap.class == GapClass::SwitchedOut);
+    let ends = |gap: &ClassifiedGap| (gap.at_ns, gap.at_ns + gap.length_ns);
     out.iter().map(|gaps| gaps.iter().map(ends).collect()).collect()
 }
 
 /// Builds a comb, with the class of most of its gaps.
-fn comb(watched: &WatchedGaps, period: &Period, members: &[Vec<Told>]) -> Option<(Class, GapComb)> {
-    let gaps: Vec<&Told> = members.iter().flatten().collect();
-    let class = *Class::ALL
+fn comb(
+    watched: &WatchedGaps,
+    period: &Period,
+    members: &[Vec<ClassifiedGap>],
+) -> Option<(GapClass, GapComb)> {
+    let gaps: Vec<&ClassifiedGap> = members.iter().flatten().collect();
+    let class = *GapClass::ALL
         .iter()
         .rev()
         .max_by_key(|class| gaps.iter().filter(|gap| gap.class == **class).count())?;
@@ -366,10 +373,10 @@ fn comb(watched: &WatchedGaps, period: &Period, members: &[Vec<Told>]) -> Option
     let comb = GapComb {
         period_ns: period.period_ns,
         hit: period.hit,
-        length_ns: Quantity::of(&lengths)?,
+        length_ns: TallySummary::of(&lengths)?,
         lost_percent: 100.0 * lost_ns / watched.watched_ns,
         // Another task's turn at a tick is not the tick.
-        is_tick: class != Class::SwitchedOut && has_period_of_tick,
+        is_tick: class != GapClass::SwitchedOut && has_period_of_tick,
         tick_may_be_one_of: None,
     };
     Some((class, comb))
@@ -377,18 +384,18 @@ fn comb(watched: &WatchedGaps, period: &Period, members: &[Vec<Told>]) -> Option
 
 impl GapComb {
     /// Returns the period, the time and the cause of the comb in words.
-    pub fn in_words(&self, class: Class) -> String {
+    pub fn in_words(&self, class: GapClass) -> String {
         let is_not_the_tick = match self.tick_may_be_one_of {
             Some(multiple) => format!("one of {multiple} may be the timer tick"),
             None => "not the timer tick".to_string(),
         };
         let what = match (self.is_tick, class) {
             (true, _) => "the timer tick".to_string(),
-            (_, Class::Interrupt) => format!("an interrupt; {is_not_the_tick}"),
-            (_, Class::SwitchedOut) => {
+            (_, GapClass::Interrupt) => format!("an interrupt; {is_not_the_tick}"),
+            (_, GapClass::SwitchedOut) => {
                 format!("another task ran (counted switches); {is_not_the_tick}")
             }
-            (_, Class::Uncharged) => format!(
+            (_, GapClass::Uncharged) => format!(
                 "charged to no task, such as stolen time, or interrupts where the kernel \
                  accounts for them separately; {is_not_the_tick}"
             ),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rundata::plan::Plan;
 use rundata::run::Failure;
-use rundata::trial::{Measure, TrialCase, Unit};
+use rundata::trial::{MeasureUnit, TrialCase, TrialMeasure};
 
 use super::sensitivity;
 use crate::at_clock::AtClock;
@@ -30,7 +30,7 @@ pub(crate) fn clock_of(plan: &Plan, case: usize, figures: &ByRound) -> Option<At
 /// Returns the headline of a trial in nanoseconds; absent as long as it was not measured, and for a
 /// headline that is a share.
 pub(crate) fn figure_ns(table: &Table, case: usize) -> Option<Estimate> {
-    let is_share = table.plan.trial(case)?.trial.headline().unit == Unit::Share;
+    let is_share = table.plan.trial(case)?.trial.headline().unit == MeasureUnit::Share;
     (!is_share).then(|| headline_ns(table, case).estimate(table.plan)).flatten()
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn widths(table: &Table, failures: &[Failure]) -> impl Iterator<Item 
     widths.into_iter()
 }
 
-fn estimate_measure(table: &Table, case: usize, measure: &Measure) -> Option<Estimate> {
+fn estimate_measure(table: &Table, case: usize, measure: &TrialMeasure) -> Option<Estimate> {
     table.estimate_of_slices(case, measure.tally, |sample| measure.told(sample))
 }
 

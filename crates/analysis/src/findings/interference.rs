@@ -30,7 +30,7 @@ const FEWEST_EVENTS: i64 = 5;
 #[schemars(rename = "Runs")]
 pub struct ConditionTimes {
     /// The setting.
-    pub setting: Setting,
+    pub setting: ProgramSetting,
     /// The environment.
     pub environment: Environment,
     /// Array of each member in bytes.
@@ -46,7 +46,7 @@ pub struct ConditionTimes {
 impl ConditionTimes {
     /// Builds the condition from the execution times of single runs, by round.
     pub fn from_rounds(
-        setting: Setting,
+        setting: ProgramSetting,
         environment: Environment,
         array_bytes: u64,
         by_round: BTreeMap<u32, f64>,
@@ -74,7 +74,7 @@ impl ConditionTimes {
 #[schemars(rename = "Comparison")]
 pub struct SettingComparison {
     /// The setting.
-    pub setting: Setting,
+    pub setting: ProgramSetting,
     /// Array of each member in bytes.
     pub array_bytes: u64,
     /// Student's interval of the quiet mean, at [`CONFIDENCE`].
@@ -129,8 +129,8 @@ pub struct InterferenceVerdict {
 /// Compares quiet with disturbed runs in each setting. Runs may come in any order; with equal
 /// setting, environment and size the first counts.
 pub fn judge(runs: &[ConditionTimes]) -> InterferenceVerdict {
-    let augmented = SettingGrowth::from_runs(runs, Setting::Augmented);
-    let plain = SettingGrowth::from_runs(runs, Setting::Plain);
+    let augmented = SettingGrowth::from_runs(runs, ProgramSetting::Augmented);
+    let plain = SettingGrowth::from_runs(runs, ProgramSetting::Plain);
     let over = plain.pooled.zip(augmented.pooled).map(|(plain, augmented)| plain.over(augmented));
     InterferenceVerdict {
         augmented_by_chance: augmented.by_chance,
@@ -149,7 +149,7 @@ pub fn judge(runs: &[ConditionTimes]) -> InterferenceVerdict {
 /// Returns the runs of a condition at an array size.
 fn find_condition(
     runs: &[ConditionTimes],
-    setting: Setting,
+    setting: ProgramSetting,
     environment: Environment,
     array_bytes: u64,
 ) -> Option<&ConditionTimes> {
@@ -164,8 +164,8 @@ impl IntervalWidths {
         let (mut augmented_widths, mut plain_widths) = (Vec::new(), Vec::new());
         let (mut relative, mut rounds) = (Vec::new(), Vec::new());
         for size in sizes {
-            let augmented = find_condition(runs, Setting::Augmented, environment, size);
-            let plain = find_condition(runs, Setting::Plain, environment, size);
+            let augmented = find_condition(runs, ProgramSetting::Augmented, environment, size);
+            let plain = find_condition(runs, ProgramSetting::Plain, environment, size);
             let Some((augmented, plain)) = augmented.zip(plain) else { continue };
             augmented_widths.extend(augmented.width());
             plain_widths.extend(plain.width());
@@ -245,7 +245,7 @@ struct SettingGrowth {
 }
 
 impl SettingGrowth {
-    fn from_runs(runs: &[ConditionTimes], setting: Setting) -> Self {
+    fn from_runs(runs: &[ConditionTimes], setting: ProgramSetting) -> Self {
         let own = runs.iter().filter(|runs| runs.setting == setting);
         let sizes: BTreeSet<u64> = own.map(|runs| runs.array_bytes).collect();
         let (mut comparisons, mut pairs, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
@@ -278,8 +278,12 @@ impl InterferenceVerdict {
     /// setting changed less; one sentence each, without the last full stop.
     pub fn in_words(&self) -> String {
         let mut sentences = vec![
-            self.growth_in_words(Setting::Augmented, self.augmented, self.augmented_by_chance),
-            self.growth_in_words(Setting::Plain, self.plain, self.plain_by_chance),
+            self.growth_in_words(
+                ProgramSetting::Augmented,
+                self.augmented,
+                self.augmented_by_chance,
+            ),
+            self.growth_in_words(ProgramSetting::Plain, self.plain, self.plain_by_chance),
         ];
         let (plain, augmented) = (self.plain_by_chance, self.augmented_by_chance);
         if let Some(growth) = self.plain_over_augmented {
@@ -297,7 +301,7 @@ impl InterferenceVerdict {
 
     fn growth_in_words(
         &self,
-        setting: Setting,
+        setting: ProgramSetting,
         growth: Option<ScatterGrowth>,
         by_chance: Option<Permutation>,
     ) -> String {
@@ -358,7 +362,7 @@ impl InterferenceVerdict {
 
     /// Returns the smallest and the largest shift of the setting's means, and how many are resolved;
     /// empty without shifts.
-    fn shifts_in_words(&self, setting: Setting) -> String {
+    fn shifts_in_words(&self, setting: ProgramSetting) -> String {
         let (mut percents, mut resolved) = (Vec::new(), 0);
         for comparison in self.comparisons.iter().filter(|one| one.setting == setting) {
             if let Some(shift) = comparison.moved {
@@ -432,7 +436,7 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
     }
     let runs: Vec<ConditionTimes> = conditions.iter().map(Condition::times).collect();
     let mut events_per_run = BTreeMap::new();
-    for setting in Setting::ALL.iter().copied() {
+    for setting in ProgramSetting::ALL.iter().copied() {
         if let Some(events) = mean_events(&conditions, setting) {
             events_per_run.insert(setting.to_string(), events);
         }
@@ -470,7 +474,7 @@ impl Condition<'_> {
 }
 
 /// Returns the mean events of the disturbance in a run of a setting.
-fn mean_events(conditions: &[Condition], setting: Setting) -> Option<f64> {
+fn mean_events(conditions: &[Condition], setting: ProgramSetting) -> Option<f64> {
     let mut counts = Vec::new();
     for condition in conditions.iter().filter(|one| one.execution.setting == setting) {
         let events = condition.samples.iter().filter_map(|sample| sample.count(NOISE_EVENTS));
@@ -499,7 +503,7 @@ fn doubt_disturbance(table: &Table, conditions: &[Condition]) -> Option<String> 
 
 /// Returns a doubt if real-time runs lasted so long that the kernel may have throttled them.
 fn doubt_throttling(table: &Table, conditions: &[Condition]) -> Option<String> {
-    let limit = LONGEST_REALTIME_NS as f64;
+    let limit = MAX_REALTIME_NS as f64;
     let mut times_ns = Vec::new();
     for Condition { case, samples, .. } in conditions {
         if table.plan.trial(*case).is_some_and(|case| case.policy.is_realtime()) {

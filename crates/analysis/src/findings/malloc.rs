@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rundata::trial::malloc::*;
-use rundata::trial::{Quantity, Tally, Trial, TrialSample};
+use rundata::trial::{Tally, TallySummary, Trial, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,7 +28,7 @@ pub struct SlowCalls {
 #[schemars(rename = "CallCost")]
 pub struct AllocationCost {
     /// Ticks, each sample's less the median of its empty ones. Signed.
-    pub net_ticks: Quantity,
+    pub net_ticks: TallySummary,
     /// Median of `net_ticks` in a round, over rounds.
     pub median_ticks: Option<Estimate>,
     /// Mean of the calls that were not slow, in ticks, over rounds.
@@ -85,8 +85,8 @@ pub struct MallocFindings {
 }
 
 /// Returns the mean ticks of the calls of a sample that were not slow.
-fn fast_mean(sample: &TrialSample, call: Call) -> Option<f64> {
-    let net_ticks = net(sample, call)?;
+fn fast_mean(sample: &TrialSample, call: AllocatorCall) -> Option<f64> {
+    let net_ticks = net_tally(sample, call)?;
     let slow = sample.count(call.slow).unwrap_or(0) as f64;
     let slow_ticks = sample.count(&call.slow_by("ticks")).unwrap_or(0) as f64;
     let slow_net_ticks = slow_ticks - slow * sample.median(EMPTY_TICKS)?;
@@ -94,7 +94,7 @@ fn fast_mean(sample: &TrialSample, call: Call) -> Option<f64> {
     (calls > 0.0).then(|| (net_ticks.total() - slow_net_ticks) / calls)
 }
 
-fn slow_calls(table: &Table, case: usize, call: Call) -> SlowCalls {
+fn slow_calls(table: &Table, case: usize, call: AllocatorCall) -> SlowCalls {
     let tallies = table.of_trial(case).iter().filter_map(|sample| sample.tally(call.tally));
     let all_ticks: f64 = tallies.map(|tally| tally.total()).sum();
     let slow_ticks = table.sum(case, &call.slow_by("ticks")).filter(|_| all_ticks > 0.0);
@@ -112,10 +112,10 @@ fn slow_calls(table: &Table, case: usize, call: Call) -> SlowCalls {
     }
 }
 
-fn allocation_cost(table: &Table, case: usize, call: Call) -> Option<AllocationCost> {
+fn allocation_cost(table: &Table, case: usize, call: AllocatorCall) -> Option<AllocationCost> {
     Some(AllocationCost {
-        net_ticks: Quantity::of(&table.merged(case, |sample| net(sample, call)))?,
-        median_ticks: table.estimate(case, |sample| net(sample, call)?.median()),
+        net_ticks: TallySummary::of(&table.merged(case, |sample| net_tally(sample, call)))?,
+        median_ticks: table.estimate(case, |sample| net_tally(sample, call)?.median()),
         fast_ticks: table.estimate(case, |sample| fast_mean(sample, call)),
         slow: slow_calls(table, case, call),
     })
@@ -141,8 +141,8 @@ pub(super) fn find(table: &Table) -> MallocFindings {
             case,
             bytes: *bytes,
             preload: preload.clone(),
-            malloc: allocation_cost(table, case, Call::MALLOC),
-            free: allocation_cost(table, case, Call::FREE),
+            malloc: allocation_cost(table, case, AllocatorCall::MALLOC),
+            free: allocation_cost(table, case, AllocatorCall::FREE),
             per_sample,
         });
     }
@@ -164,15 +164,15 @@ fn allocator_totals(
     let same = points.iter().filter(|point| point.preload == *preload);
     let cases: Vec<usize> = same.map(|point| point.case).collect();
     AllocatorTotals {
-        malloc_median_ticks: mean_over_sizes(table, &cases, Call::MALLOC, Tally::median),
-        malloc_mean_ticks: mean_over_sizes(table, &cases, Call::MALLOC, Tally::mean),
+        malloc_median_ticks: mean_over_sizes(table, &cases, AllocatorCall::MALLOC, Tally::median),
+        malloc_mean_ticks: mean_over_sizes(table, &cases, AllocatorCall::MALLOC, Tally::mean),
         malloc_fast_ticks: table.estimate_together(&cases, |samples| {
             // Sizes at which every call is slow are left out.
-            let fast = samples.iter().filter_map(|sample| fast_mean(sample, Call::MALLOC));
+            let fast = samples.iter().filter_map(|sample| fast_mean(sample, AllocatorCall::MALLOC));
             stats::mean(&fast.collect::<Vec<f64>>())
         }),
-        free_median_ticks: mean_over_sizes(table, &cases, Call::FREE, Tally::median),
-        free_mean_ticks: mean_over_sizes(table, &cases, Call::FREE, Tally::mean),
+        free_median_ticks: mean_over_sizes(table, &cases, AllocatorCall::FREE, Tally::median),
+        free_mean_ticks: mean_over_sizes(table, &cases, AllocatorCall::FREE, Tally::mean),
         preload: preload.clone(),
     }
 }
@@ -181,13 +181,13 @@ fn allocator_totals(
 fn mean_over_sizes(
     table: &Table,
     cases: &[usize],
-    call: Call,
+    call: AllocatorCall,
     figure: fn(&Tally) -> Option<f64>,
 ) -> Option<Estimate> {
     table.estimate_together(cases, |samples| {
         let mut figures = Vec::new();
         for sample in samples {
-            figures.push(figure(&net(sample, call)?)?);
+            figures.push(figure(&net_tally(sample, call)?)?);
         }
         stats::mean(&figures)
     })

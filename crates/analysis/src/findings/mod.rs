@@ -25,7 +25,7 @@ use rundata::case::{self, trials};
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
 use rundata::run::Run;
-use rundata::trial::{Quantity, Tally, TrialCase};
+use rundata::trial::{Tally, TallySummary, TrialCase};
 use stats::{Elasticity, median};
 
 pub(crate) use headline::{clock_of, figure_ns, headline_ns, lacks_clean, widths};
@@ -39,7 +39,7 @@ pub struct TrialSummary {
     /// Rounds in which it was measured.
     pub rounds: u32,
     /// Each tally over all rounds and slices.
-    pub quantities: BTreeMap<String, Quantity>,
+    pub quantities: BTreeMap<String, TallySummary>,
     /// Estimates of its measures, over rounds; each name ends in its unit (docs/record-format.md).
     #[serde(default)]
     pub measures: BTreeMap<String, Estimate>,
@@ -116,7 +116,7 @@ fn summary(run: &Run, table: &Table, number: usize, case: &TrialCase) -> TrialSu
     }
     let mut quantities = BTreeMap::new();
     for (name, tally) in tallies {
-        if let Some(quantity) = Quantity::of(&tally) {
+        if let Some(quantity) = TallySummary::of(&tally) {
             quantities.insert(name, quantity);
         }
     }

@@ -2,7 +2,7 @@
 //! `test_cycles`).
 
 use rundata::trial::overhead::*;
-use rundata::trial::{Quantity, Tally, Trial, TrialSample};
+use rundata::trial::{Tally, TallySummary, Trial, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct CallCost {
     pub call: String,
     /// Ticks of single calls of all slices, each sample's less the median of its empty intervals.
     /// Signed.
-    pub net_ticks: Quantity,
+    pub net_ticks: TallySummary,
     /// Median of `net_ticks` in a round, over rounds: of clean slices where there are enough.
     pub median_ticks: Option<Estimate>,
     /// Ticks per call of calls made one after the other: the median batch of a round, over rounds,
@@ -65,9 +65,10 @@ fn call_cost(table: &Table, case: usize, call: &str) -> Option<CallCost> {
     Some(CallCost {
         case,
         call: call.to_string(),
-        net_ticks: Quantity::of(&table.merged(case, net))?,
-        median_ticks: table.estimate_of_slices(case, CALL_TICKS, |sample| net(sample)?.median()),
-        back_to_back_ticks: table.estimate_of_slices(case, BATCH_TICKS, in_a_row),
+        net_ticks: TallySummary::of(&table.merged(case, net_tally))?,
+        median_ticks: table
+            .estimate_of_slices(case, CALL_TICKS, |sample| net_tally(sample)?.median()),
+        back_to_back_ticks: table.estimate_of_slices(case, BATCH_TICKS, call_ticks_in_a_row),
     })
 }
 

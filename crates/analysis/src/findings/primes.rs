@@ -79,7 +79,7 @@ fn difference_percent(samples: &[&TrialSample], name: &str) -> Option<f64> {
 }
 
 fn sum_of_means(samples: &[&TrialSample], name: &str) -> Option<f64> {
-    samples.iter().map(|sample| mean(sample, name)).sum()
+    samples.iter().map(|sample| net_mean_ns(sample, name)).sum()
 }
 
 /// Returns the mean gain of the samples, in percent.
@@ -89,7 +89,7 @@ fn mean_gain_percent(samples: &[&TrialSample], name: &str) -> Option<f64> {
 }
 
 fn timing_spread(table: &Table, case: usize, name: &str) -> Option<TimingSpread> {
-    let mean_ns = table.estimate(case, |sample| mean(sample, name))?;
+    let mean_ns = table.estimate(case, |sample| net_mean_ns(sample, name))?;
     let sd_ns = table.estimate(case, |sample| sd(sample, name))?;
     Some(TimingSpread { mean_ns, sd_ns })
 }
@@ -99,12 +99,12 @@ pub(super) fn find(table: &Table) -> PrimesFindings {
     for (case, trial) in table.trials() {
         let Trial::Primes { primes } = trial else { continue };
         let (mut timed, mut against) = (BTreeMap::new(), BTreeMap::new());
-        for name in OTHERS.into_iter().chain([THREADCLOCK_NS]) {
+        for name in COMPARED_CLOCKS.into_iter().chain([THREADCLOCK_NS]) {
             if let Some(spread) = timing_spread(table, case, name) {
                 timed.insert(name.to_string(), spread);
             }
         }
-        for name in OTHERS {
+        for name in COMPARED_CLOCKS {
             let gain_percent = table.estimate(case, |sample| log_ratio(sample, name).map(percent));
             let mean_difference_percent =
                 table.estimate(case, |sample| difference_percent(&[sample], name));
@@ -115,7 +115,7 @@ pub(super) fn find(table: &Table) -> PrimesFindings {
     }
     let cases: Vec<usize> = points.iter().map(|point| point.case).collect();
     let mut overall = BTreeMap::new();
-    for name in OTHERS {
+    for name in COMPARED_CLOCKS {
         let gain_percent =
             table.estimate_together(&cases, |samples| mean_gain_percent(samples, name));
         let mean_difference_percent =

@@ -38,7 +38,7 @@ pub struct SamplingPoint {
     /// Number of the case in the plan.
     pub case: usize,
     /// When the sleeper slept.
-    pub phase: Phase,
+    pub phase: SleepPhase,
     /// Nanoseconds from tick to tick, over rounds.
     pub tick_ns: Option<Estimate>,
     /// Both processes.
@@ -49,10 +49,10 @@ fn accounted_time(
     table: &Table,
     case: usize,
     process: &str,
-    account: &Account,
+    account: &TimeAccount,
 ) -> Option<AccountedTime> {
-    let accounted = count(process, account.name);
-    let truth = count(process, account.truth);
+    let accounted = count_name(process, account.name);
+    let truth = count_name(process, account.truth);
     let error_percent = table.estimate(case, |sample| {
         let true_ns = sample.count(&truth)? as f64;
         Some(100.0 * (sample.count(&accounted)? as f64 - true_ns) / true_ns)

@@ -67,7 +67,7 @@ pub struct SensitivityPoint {
 #[schemars(rename = "Found")]
 pub struct SensitivityFindings {
     /// The command or process that was preempted.
-    pub subject: Subject,
+    pub subject: CommandSubject,
     /// The file that it runs, as far as that was found.
     pub executable: Option<Executable>,
     /// CPU time of a run alone, or of one unit of a process's progress, in nanoseconds.
@@ -185,7 +185,7 @@ impl RoundUse {
 struct SensitivityCases<'a> {
     speed: CoreSpeed,
     alone: usize,
-    command: &'a Command,
+    command: &'a CommandTrial,
     elsewhere: Option<usize>,
     /// Cases with a neighbour, by the time that it stays and its bytes, then by rate.
     beside: BTreeMap<(u64, u64), BTreeMap<u32, usize>>,
@@ -198,10 +198,10 @@ impl<'a> SensitivityCases<'a> {
         for (case, trial) in table.trials() {
             let Trial::Command(command) = trial else { continue };
             match command.neighbour {
-                Neighbour::Nobody => alone = alone.or(Some((case, command))),
-                Neighbour::Elsewhere if command.timer => elsewhere = elsewhere.or(Some(case)),
-                Neighbour::Elsewhere => {}
-                Neighbour::Preempts => {
+                NeighbourKind::Nobody => alone = alone.or(Some((case, command))),
+                NeighbourKind::Elsewhere if command.timer => elsewhere = elsewhere.or(Some(case)),
+                NeighbourKind::Elsewhere => {}
+                NeighbourKind::Preempts => {
                     let rates = beside.entry((command.stays_ns, command.bytes)).or_default();
                     rates.insert(command.rate_hz, case);
                 }

@@ -8,9 +8,11 @@ use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::{Batching, Plan};
 use rundata::ring::{Policy, Slices};
-use rundata::run::{Build, Header, Line, Run, SCHEMA};
-use rundata::trial::sampling::{Phase, count};
-use rundata::trial::{Sliced, Trial, TrialBatching, TrialSample, loops, malloc, overhead, primes};
+use rundata::run::{Header, ProgramBuild, RUN_SCHEMA, Run, RunFileLine};
+use rundata::trial::sampling::{SleepPhase, count_name};
+use rundata::trial::{
+    SlicedTallies, Trial, TrialBatching, TrialSample, loops, malloc, overhead, primes,
+};
 use stats::median;
 use testing::repeats;
 
@@ -31,13 +33,13 @@ pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Trial
         ..Plan::of(experiment, trials.into_iter().map(case))
     };
     let mut run = Run::new(Header {
-        schema: SCHEMA,
+        schema: RUN_SCHEMA,
         run: "made-up".to_string(),
         started: String::new(),
         invocation: Vec::new(),
         name: None,
         host: None,
-        build: Build {
+        build: ProgramBuild {
             version: String::new(),
             commit: None,
             profile: String::new(),
@@ -120,8 +122,11 @@ fn the_gain_in_precision_is_the_ratio_of_deviations() {
         let usage = [90 + shift, 112 + shift];
         let coarse = [0, 0];
         let names = [primes::GETRUSAGE_NS, primes::GETRUSAGE_USER_NS, primes::GETRUSAGE_THREAD_NS];
-        let empties: Vec<String> =
-            names.iter().chain(&[primes::THREADCLOCK_NS]).map(|name| primes::empty(name)).collect();
+        let empties: Vec<String> = names
+            .iter()
+            .chain(&[primes::THREADCLOCK_NS])
+            .map(|name| primes::empty_tally_name(name))
+            .collect();
         let mut tallies: Vec<(&str, &[i64])> = vec![
             (primes::THREADCLOCK_NS, &own),
             (primes::GETRUSAGE_NS, &usage),
@@ -196,13 +201,14 @@ fn slow_allocations_are_set_apart_and_explained() {
 
 #[test]
 fn an_account_is_judged_by_the_truth_of_its_part() {
-    let told = |name: &str| count("sleeper", name);
+    let told = |name: &str| count_name("sleeper", name);
     let (precise, ticks) = (told("precise"), told("ticks"));
     let (user, true_user) = (told("user"), told("true_user"));
     let counts =
         [(&*precise, 400_000_000), (&*ticks, 0), (&*user, 300_000_000), (&*true_user, 200_000_000)];
     let samples = (0..5).map(|round| sample(0, round, &[], &counts)).collect();
-    let trials = vec![Trial::Sampling { phase: Phase::AcrossTicks, duration_ns: 1_000_000_000 }];
+    let trials =
+        vec![Trial::Sampling { phase: SleepPhase::AcrossTicks, duration_ns: 1_000_000_000 }];
     let record = Record::of(&run(Experiment::ClockSampling, trials, samples));
     let Some(ExperimentFindings::Sampling(points)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
@@ -224,10 +230,10 @@ fn a_run_of_trials_survives_its_file() {
     let samples = vec![sample(0, 0, &tallies, &[("x", -1)])];
     let whole = run(Experiment::ClockOverhead, trials, samples);
     let experiment = Experiment::ClockOverhead;
-    let header = Line::Header(Box::new(whole.header.clone()));
+    let header = RunFileLine::Header(Box::new(whole.header.clone()));
     let mut text = header.to_text(experiment).unwrap();
     for sample in &whole.samples {
-        let line = Line::Sample(sample.clone()).to_text(experiment).unwrap();
+        let line = RunFileLine::Sample(sample.clone()).to_text(experiment).unwrap();
         assert!(line.starts_with(r#"{"sample":{"case":0,"#), "bare: {line}");
         text += "\n";
         text += &line;
@@ -247,20 +253,22 @@ fn a_file_with_absurd_rounds_is_read_at_once() {
 
 #[test]
 fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
-    use rundata::ring::{Op, Work};
-    use rundata::trial::interference::{EXECUTION_NS, Environment, Execution, Noise, Setting};
+    use rundata::ring::{AccessKind, Work};
+    use rundata::trial::interference::{
+        EXECUTION_NS, Environment, Execution, Noise, ProgramSetting,
+    };
 
     let trial = |environment| {
         Trial::Execution(Execution {
-            setting: Setting::Plain,
+            setting: ProgramSetting::Plain,
             environment,
             noise: Noise::Cpu,
             noise_cpu: 1,
-            work: Work::new(1024, 8, Op::Rmw).unwrap(),
+            work: Work::new(1024, 8, AccessKind::Rmw).unwrap(),
             laps: 1,
             seed: 1,
             priority: None,
-            wire: rundata::trial::interference::Wire::Loopback,
+            wire: rundata::trial::interference::PacketWire::Loopback,
         })
     };
     let times = |round: u32| {
@@ -286,14 +294,14 @@ pub(crate) fn sliced(
     slices: u64,
     is_clean: impl Fn(u64) -> bool,
     tallies: &[(&str, &dyn Fn(u64) -> i64)],
-) -> Sliced {
+) -> SlicedTallies {
     let mut quanta = around(slices, 3, is_clean);
     quanta.elapsed_ns = vec![300_000; slices as usize];
     let of = |(name, of): &(&str, &dyn Fn(u64) -> i64)| {
         let slice = |index| Tally::from_iter([of(index) - 1, of(index), of(index) + 1]);
         (name.to_string(), (0..slices).map(slice).collect())
     };
-    Sliced { slices: quanta, tallies: tallies.iter().map(of).collect() }
+    SlicedTallies { slices: quanta, tallies: tallies.iter().map(of).collect() }
 }
 
 const CALL: &str = "dear";
@@ -538,7 +546,7 @@ fn the_tallies_of_a_sample_are_those_of_all_its_slices() {
 }
 
 /// Whatever a damaged file says of slices.
-fn any_sliced() -> impl Strategy<Value = Sliced> {
+fn any_sliced() -> impl Strategy<Value = SlicedTallies> {
     let times = || prop::collection::vec(any::<u64>(), 0..6);
     let quanta = || prop::collection::vec(prop_oneof![Just(5900_u32), any::<u32>()], 0..9);
     let tally = prop::collection::vec(any::<(i64, u32)>(), 0..3).prop_map(Tally::from);
@@ -551,7 +559,7 @@ fn any_sliced() -> impl Strategy<Value = Sliced> {
     ];
     let named = prop::collection::btree_map(name.prop_map(str::to_string), tallies, 0..4);
     (any::<u64>(), times(), quanta(), quanta(), named).prop_map(
-        |(laps, elapsed_ns, latency_ns, throughput_ns, tallies)| Sliced {
+        |(laps, elapsed_ns, latency_ns, throughput_ns, tallies)| SlicedTallies {
             slices: Slices { laps, elapsed_ns, latency_ns, throughput_ns, ..Slices::default() },
             tallies,
         },
@@ -565,7 +573,7 @@ proptest! {
     fn any_slices_have_a_record(
         all in prop::collection::vec((0..3_usize, prop::collection::vec(any_sliced(), 0..3)), 0..40),
     ) {
-        let of = |(round, (case, sliced)): (usize, &(usize, Vec<Sliced>))| {
+        let of = |(round, (case, sliced)): (usize, &(usize, Vec<SlicedTallies>))| {
             TrialSample { sliced: sliced.clone(), ..sample(*case, round as u32 / 2, &[], &[]) }
         };
         // Between samples that are sound, so that there is a level and something clean.

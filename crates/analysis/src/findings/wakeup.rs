@@ -1,7 +1,7 @@
 //! Wake-ups: how late a sleeper is woken.
 
 use rundata::trial::wakeup::*;
-use rundata::trial::{Quantity, Tally, Trial, TrialCase, TrialSample};
+use rundata::trial::{Tally, TallySummary, Trial, TrialCase, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Histogram, quantile_ranks};
@@ -43,9 +43,9 @@ pub struct WakeupFindings {
     /// Number of the case in the plan.
     pub case: usize,
     /// The load on the CPU.
-    pub load: Load,
+    pub load: WakeupLoad,
     /// Lateness of all wakes in nanoseconds.
-    pub late_ns: Quantity,
+    pub late_ns: TallySummary,
     /// Lateness of each wake, for charts; not stored.
     #[serde(skip)]
     pub all_late_ns: Tally,
@@ -86,7 +86,7 @@ pub(crate) fn medians(table: &Table, case: usize) -> ByRound {
 /// Returns the case of the same sleeper with the least timer slack and every idle state; absent for
 /// that sleeper itself.
 fn plain_sleeper(table: &Table, case: &TrialCase, wakeup: &Wakeup) -> Option<usize> {
-    let plain = Wakeup { timer_slack_ns: LEAST_SLACK_NS, cpu_latency_us: None, ..*wakeup };
+    let plain = Wakeup { timer_slack_ns: MIN_SLACK_NS, cpu_latency_us: None, ..*wakeup };
     let plain = TrialCase { trial: Trial::Wakeup(plain), ..case.clone() };
     let (number, _) = table.plan.trials().find(|(_, other)| **other == plain)?;
     (plain != *case).then_some(number)
@@ -128,7 +128,7 @@ fn find_case(
     Some(WakeupFindings {
         case: number,
         load: wakeup.load,
-        late_ns: Quantity::of(&late)?,
+        late_ns: TallySummary::of(&late)?,
         median_ns: medians_ns.estimate(table.plan),
         above_plain_ns,
         p99_ns: TailQuantile::from_tally(&late, 0.99, CONFIDENCE),
@@ -158,7 +158,7 @@ mod tests {
     use rundata::ring::Policy;
     use rundata::trial::TrialBatching;
 
-    fn wakeup(load: Load, wakes: i64) -> Wakeup {
+    fn wakeup(load: WakeupLoad, wakes: i64) -> Wakeup {
         Wakeup {
             load,
             wakes: wakes as u32,
@@ -197,7 +197,7 @@ mod tests {
     }
 
     fn found_in(wakes_per_round: i64, rounds: u32, busy: Option<i64>) -> WakeupFindings {
-        let plan = plan(&[(wakeup(Load::Busy, wakes_per_round), Policy::Fifo)]);
+        let plan = plan(&[(wakeup(WakeupLoad::Busy, wakes_per_round), Policy::Fifo)]);
         let mut counts = vec![(SWITCHES, wakes_per_round), (SLACK_NS, 1)];
         counts.extend(busy.map(|ns| (COMPANION_NS, ns)));
         let of = |round| sample(0, round, (1..=wakes_per_round).collect(), &counts);
@@ -208,7 +208,7 @@ mod tests {
     /// A file may say anything.
     #[test]
     fn more_stolen_time_than_can_be_added_is_no_reason_to_fail() {
-        let plan = plan(&[(wakeup(Load::Busy, 3), Policy::Fifo)]);
+        let plan = plan(&[(wakeup(WakeupLoad::Busy, 3), Policy::Fifo)]);
         let of = |round| TrialSample {
             steal_ns: Some(u64::MAX),
             ..sample(0, round, (1..=3).collect(), &[])
@@ -221,10 +221,10 @@ mod tests {
     /// Rounds drift by 1 us; slack adds 50 us to each, an idle state is left in 15.
     #[test]
     fn slack_and_idle_states_are_told_from_the_plain_sleeper_within_rounds() {
-        let plain = wakeup(Load::Idle, 3);
+        let plain = wakeup(WakeupLoad::Idle, 3);
         let slack = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
         let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
-        let busy = wakeup(Load::Busy, 3);
+        let busy = wakeup(WakeupLoad::Busy, 3);
         let sleepers = [(plain, Policy::Other), (slack, Policy::Other), (awake, Policy::Other)];
         let others = [(slack, Policy::Fifo), (busy, Policy::Other)];
         let plan = plan(&[&sleepers[..], &others].concat());

@@ -1,8 +1,8 @@
 //! The machine's cost profile: costs of a switch by array size, from a stored run.
 
 use rundata::machine::Machine;
-use rundata::plan::MINIMUM_ROUNDS;
-use rundata::ring::{Kind, RingCase, Walk, Work};
+use rundata::plan::MIN_ROUNDS;
+use rundata::ring::{MemberKind, RingCase, Walk, Work};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Elasticity;
@@ -219,7 +219,7 @@ impl ProfilePoint {
 
 /// Whether a ring's costs are those of a profile: of processes on one CPU.
 fn is_of_one_cpu(case: &RingCase) -> bool {
-    case.members > 1 && case.kind == Kind::Process && case.placement.is_one_cpu()
+    case.members > 1 && case.kind == MemberKind::Process && case.placement.is_one_cpu()
 }
 
 /// The same of two.
@@ -234,7 +234,7 @@ pub fn is_walk(work: &Work) -> bool {
 
 /// Whether a cost holds: it may be quoted, and is of enough rounds.
 fn holds(cost: &Estimate) -> bool {
-    cost.quote_cost().is_ok() && cost.rounds >= MINIMUM_ROUNDS
+    cost.quote_cost().is_ok() && cost.rounds >= MIN_ROUNDS
 }
 
 /// Cost of a switch of a ring: its interval where it holds, else the middle half of the rounds,
@@ -245,7 +245,7 @@ pub fn cost_of(summary: &CaseSummary) -> Option<Cost> {
     // A program's switches are at whatever speed, too: where full speed was not seen, most rounds
     // tell.
     let contended = summary.contended_ns_per_switch_above_solo;
-    let contended = contended.filter(|_| summary.rounds >= MINIMUM_ROUNDS);
+    let contended = contended.filter(|_| summary.rounds >= MIN_ROUNDS);
     let quartiles = contended.map(|all| (all.lower_quartile, all.upper_quartile));
     let held = estimate.filter(holds).and_then(interval);
     let (low_ns, high_ns) = held.or(quartiles).or_else(|| estimate.and_then(interval))?;

@@ -219,14 +219,14 @@ fn a_profile_is_called_by_what_may_be_typed_and_its_age() {
 
 #[test]
 fn no_cache_loses_more_than_it_holds() {
-    use rundata::machine::{Cache, CacheKind, Machine};
+    use rundata::machine::{CacheKind, CpuCache, Machine};
     let mut machine = Machine::default();
     let set = WorkingSet { low_bytes: 5, high_bytes: 1 << 40, sampled: None };
     assert_eq!(set.in_caches(&machine), set);
-    machine.cpu.caches = Reading::Known(vec![Cache {
+    machine.cpu.caches = Reading::Known(vec![CpuCache {
         kind: Reading::Known(CacheKind::Unified),
         size_bytes: Reading::Known(1 << 20),
-        ..Cache::default()
+        ..CpuCache::default()
     }]);
     assert_eq!(
         set.in_caches(&machine),
@@ -283,14 +283,14 @@ fn a_run_of_rings_is_a_profile() {
     use crate::record::RingRecord;
     use rundata::case::{Sample, rings};
     use rundata::placement::Placement;
-    use rundata::ring::{Op, Work};
+    use rundata::ring::{AccessKind, Work};
     use rundata::run::Run;
 
     let mut run = Run::parse(include_str!("../../../rundata/tests/fixtures/run-v1.jsonl")).unwrap();
     // Its rings of two are bare: no array, no point.
     assert_eq!(points_of(&RingRecord::of(&run), None), []);
     // The same solo and ring again, with work that costs each switch 1,000 ns more.
-    let work = Work::new(4096, 8, Op::Rmw).unwrap();
+    let work = Work::new(4096, 8, AccessKind::Rmw).unwrap();
     let cases = run.header.plan.cases.len();
     for original in [0, 1] {
         let mut case = run.header.plan.ring(original).unwrap().clone();

@@ -4,7 +4,7 @@
 use std::num::NonZeroU32;
 
 use rundata::experiment::named;
-use rundata::ring::{Op, Policy, Walk, Work};
+use rundata::ring::{AccessKind, Policy, Walk, Work};
 use serde::Deserialize;
 
 use super::{PublishedError, positive, rows};
@@ -49,7 +49,7 @@ pub struct Row {
     /// Distance between accesses.
     pub stride_bytes: Option<u64>,
     /// What is done to each element.
-    pub op: Option<Op>,
+    pub op: Option<AccessKind>,
     /// Which elements are touched.
     pub walk: Option<Walk>,
     /// Whether the array asks for huge pages.

@@ -3,8 +3,8 @@
 
 use rundata::ring::Policy;
 use rundata::trial::Trial;
-use rundata::trial::loops::{GETUID, net_of_loop};
-use rundata::trial::wakeup::Load;
+use rundata::trial::loops::{GETUID, net_call_ticks};
+use rundata::trial::wakeup::WakeupLoad;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +43,7 @@ pub struct BudgetComparison {
     /// The sleeper's policy.
     pub policy: Policy,
     /// The load on the CPU.
-    pub load: Load,
+    pub load: WakeupLoad,
     /// The timer slack that was asked for, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_slack_ns: Option<u64>,
@@ -59,7 +59,7 @@ pub struct BudgetComparison {
 
 /// Returns the budget; absent where no wake-up was measured. `ticks`: the length of the tick's gaps.
 pub(super) fn find(table: &Table, ticks: ByRound) -> Option<ResponseBudget> {
-    let call = loop_ns(table, loop_of(table, GETUID), net_of_loop);
+    let call = loop_ns(table, loop_of(table, GETUID), net_call_ticks);
     let back = ByRound::together([&call], |[call]| interrupt_latency(call));
     let entry_and_handler_ns = ticks.estimate(table.plan);
     let switch_ns = ring_switch_ns(table, REFERENCE).estimate(table.plan);
@@ -152,7 +152,7 @@ mod tests {
     fn run() -> Run {
         let mut run = tests::run();
         let wakeup = Wakeup {
-            load: Load::Busy,
+            load: WakeupLoad::Busy,
             wakes: 1,
             period_ns: 500_000,
             timer_slack_ns: 1,
@@ -186,7 +186,7 @@ mod tests {
         assert!((value(budget.return_ns) - (90.0 + 62.5)).abs() < 1e-6);
         assert!((value(budget.sum_ns) - (5000.0 + 250.0)).abs() < 1.0);
         let [against] = &budget.against[..] else { panic!("one condition: {budget:?}") };
-        assert_eq!((against.policy, against.load), (Policy::Fifo, Load::Busy));
+        assert_eq!((against.policy, against.load), (Policy::Fifo, WakeupLoad::Busy));
         let unexplained = against.unexplained_ns.expect("six rounds");
         assert!((unexplained.value - 15_000.0).abs() < 1.0 && unexplained.resolved);
         let ends = |of: Option<Estimate>| of.and_then(|of| of.interval()).expect("six rounds");

@@ -17,7 +17,7 @@ use crate::summary::CaseSummary;
 use crate::table::{ByRound, Table};
 use rundata::ring::RingCase;
 use rundata::run::Run;
-use rundata::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES, empty_ticks, net_of_loop};
+use rundata::trial::loops::{ENTERED_CALLS, KERNEL_ENTRIES, empty_loop_ticks, net_call_ticks};
 use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::{Trial, TrialSample};
 
@@ -137,11 +137,11 @@ fn loops(table: &Table) -> Vec<LoopCost> {
             case,
             call: call.clone(),
             ns: table.estimate_of_slices(case, BATCH_TICKS, |sample| {
-                Some(net_of_loop(sample)? * sample.ns_per_tick()?)
+                Some(net_call_ticks(sample)? * sample.ns_per_tick()?)
             }),
-            ticks: table.estimate_of_slices(case, BATCH_TICKS, net_of_loop),
+            ticks: table.estimate_of_slices(case, BATCH_TICKS, net_call_ticks),
             empty_loop_ns: table.estimate_of_slices(case, BATCH_TICKS, |sample| {
-                Some(empty_ticks(sample)? * sample.ns_per_tick()?)
+                Some(empty_loop_ticks(sample)? * sample.ns_per_tick()?)
             }),
             kernel_entries: entries.map(|(calls, entries)| entries as f64 / calls as f64),
         });

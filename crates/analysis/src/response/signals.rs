@@ -6,9 +6,9 @@ use rundata::ring::RingSample;
 use rundata::trial::Trial;
 use rundata::trial::loops::{
     CALLS, CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, GETUID, LOOP_SWITCHES,
-    SAMPLED_NS, SAMPLED_USER_NS, SIGNAL_SELF, net_of_loop,
+    SAMPLED_NS, SAMPLED_USER_NS, SIGNAL_SELF, net_call_ticks,
 };
-use rundata::trial::overhead::in_a_row;
+use rundata::trial::overhead::call_ticks_in_a_row;
 use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,9 +96,9 @@ pub(super) fn find(table: &Table, is_whole: bool) -> Option<SignalCosts> {
     let signal_case = loop_of(table, SIGNAL_SELF);
     let two_case = table.find(|trial| *trial == Trial::TwoProcesses);
     signal_case.or(two_case)?;
-    let call = loop_ns(table, call_case, net_of_loop);
-    let signal = loop_ns(table, signal_case, net_of_loop);
-    let two_loop = loop_ns(table, two_case, in_a_row);
+    let call = loop_ns(table, call_case, net_call_ticks);
+    let signal = loop_ns(table, signal_case, net_call_ticks);
+    let two_loop = loop_ns(table, two_case, call_ticks_in_a_row);
     let latency = ByRound::together([&call], |[call]| interrupt_latency(call));
     let processing = in_rounds(&signal, &call, kernel_processing);
     let switch = in_rounds(&two_loop, &signal, context_switch);

@@ -9,7 +9,9 @@ use rundata::machine::Machine;
 use rundata::placement::Placement;
 use rundata::plan::{Batching, Plan};
 use rundata::ring::{self, Counters, Policy};
-use rundata::run::{Build, End, Failure, Header, Line, Run, SCHEMA, StopReason};
+use rundata::run::{
+    Failure, Header, ProgramBuild, RUN_SCHEMA, Run, RunEnd, RunFileLine, StopReason,
+};
 use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::{self, Trial, TrialBatching, loops};
 
@@ -59,9 +61,10 @@ fn plan() -> Plan {
 
 pub(super) fn run() -> Run {
     let nothing = String::new;
-    let build = Build { version: nothing(), commit: None, profile: nothing(), target: nothing() };
+    let build =
+        ProgramBuild { version: nothing(), commit: None, profile: nothing(), target: nothing() };
     let mut run = Run::new(Header {
-        schema: SCHEMA,
+        schema: RUN_SCHEMA,
         run: "made-up".to_string(),
         started: nothing(),
         invocation: Vec::new(),
@@ -76,7 +79,7 @@ pub(super) fn run() -> Run {
         launch: None,
     });
     run.samples = samples();
-    run.end = Some(End { reason: StopReason::RoundsDone, finished: nothing(), spent_ns: 1 });
+    run.end = Some(RunEnd { reason: StopReason::RoundsDone, finished: nothing(), spent_ns: 1 });
     run
 }
 
@@ -161,11 +164,11 @@ fn foreign_samples_are_passed_over() {
     let mut text = String::new();
     let whole = run();
     let lines = [
-        Line::Header(Box::new(whole.header.clone())),
-        Line::Sample(hops(0, 0, 1)),
-        Line::Sample(calls(1, 0, 1, None, &[])),
-        Line::Sample(calls(9, 0, 1, None, &[])),
-        Line::Sample(hops(1, 0, 1)),
+        RunFileLine::Header(Box::new(whole.header.clone())),
+        RunFileLine::Sample(hops(0, 0, 1)),
+        RunFileLine::Sample(calls(1, 0, 1, None, &[])),
+        RunFileLine::Sample(calls(9, 0, 1, None, &[])),
+        RunFileLine::Sample(hops(1, 0, 1)),
     ];
     for line in lines {
         text += &line.to_text(Experiment::Response).unwrap();
@@ -295,7 +298,7 @@ fn in_slices(rings_clean: u64, trials_clean: u64) -> Run {
                     (name, (0..10).map(slice).collect())
                 };
                 let tallies = std::mem::take(&mut sample.tallies).into_iter().map(of).collect();
-                sample.sliced = vec![trial::Sliced { slices, tallies }];
+                sample.sliced = vec![trial::SlicedTallies { slices, tallies }];
                 Sample::Trial(sample)
             }
         })
@@ -453,12 +456,12 @@ fn a_ring_stays_with_its_solo_in_every_order() {
 
 #[test]
 fn lines_read_back() {
-    for line in samples().into_iter().map(Line::Sample) {
+    for line in samples().into_iter().map(RunFileLine::Sample) {
         let text = line.to_text(Experiment::Response).unwrap();
         assert!(
             text.starts_with(r#"{"sample":{"ring":"#) || text.starts_with(r#"{"sample":{"trial":"#)
         );
-        assert_eq!(Line::from_text(&text, Experiment::Response).unwrap(), line);
+        assert_eq!(RunFileLine::from_text(&text, Experiment::Response).unwrap(), line);
     }
     let text = serde_json::to_string(&plan()).unwrap();
     assert!(text.contains(r#"{"ring":{"members":1"#), "{text}");

@@ -1,6 +1,6 @@
 //! What earlier launches of a plan say of its cases.
 
-use rundata::plan::Known;
+use rundata::plan::CaseHistory;
 use stats::{
     Elasticity, GroupEstimate, mad_sigma, median, normal_quantile, scatter_between_groups,
     student_quantile,
@@ -19,7 +19,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// What launches say of a case, by its number: how its figure goes with the clock, and how it
 /// scatters between them once it is at one.
-pub fn known_of_case(launches: &[Results], case: usize) -> Known {
+pub fn known_of_case(launches: &[Results], case: usize) -> CaseHistory {
     let cases = || {
         let of_launch = |launch: &'_ Results| launch.cases.iter().position(|of| of.number == case);
         launches.iter().filter_map(move |launch| Some(&launch.cases[of_launch(launch)?]))
@@ -34,7 +34,7 @@ pub fn known_of_case(launches: &[Results], case: usize) -> Known {
         pool_elasticities(own).filter(is_known)
     };
     let elasticity = first.and_then(power);
-    Known {
+    CaseHistory {
         launch_scatter: first.and_then(|of| scatter(&together(of), elasticity)),
         elasticity,
         round_scatter: first.and_then(|of| scatter_between_rounds(&together(of))),

@@ -24,8 +24,8 @@ use crate::speed::SpeedLevel;
 use crate::summary::CaseSummary;
 use crate::table::Table;
 use rundata::machine::Machine;
-use rundata::plan::LAUNCH_SCATTER;
-use rundata::run::{Build, Header, Run, Session};
+use rundata::plan::ASSUMED_LAUNCH_SCATTER;
+use rundata::run::{Header, ProgramBuild, Run, SessionHalf};
 use stats::{Elasticity, mean, median};
 
 /// A figure of one run.
@@ -208,10 +208,10 @@ pub enum Origin {
         /// When it began, RFC 3339, UTC.
         started: String,
         /// What had been built.
-        build: Build,
+        build: ProgramBuild,
         /// The session that it is one half of.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        session: Option<Session>,
+        session: Option<SessionHalf>,
     },
     /// A publication.
     Publication {
@@ -347,7 +347,7 @@ impl Results {
             noise: None,
             clock_ghz: None,
             seed: header.plan.seed,
-            launch_scatter: header.plan.reference.launch_scatter.unwrap_or(LAUNCH_SCATTER),
+            launch_scatter: header.plan.reference.launch_scatter.unwrap_or(ASSUMED_LAUNCH_SCATTER),
             case_scatters: header.plan.reference.cases.iter().map(|of| of.launch_scatter).collect(),
             warnings: run.warnings.iter().cloned().chain(no_end).collect(),
             cases: Vec::new(),
@@ -439,7 +439,7 @@ impl Results {
     }
 
     /// The session that it is one half of, if it is.
-    pub fn session(&self) -> Option<&Session> {
+    pub fn session(&self) -> Option<&SessionHalf> {
         match &self.side.origin {
             Origin::Run { session, .. } => session.as_ref(),
             Origin::Publication { .. } => None,

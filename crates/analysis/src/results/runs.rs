@@ -75,8 +75,9 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
         }
     };
     // What a sleeper's share of the ticks is, is no cost.
-    let is_time =
-        |(_, case): &(usize, &trial::TrialCase)| case.trial.headline().unit != trial::Unit::Share;
+    let is_time = |(_, case): &(usize, &trial::TrialCase)| {
+        case.trial.headline().unit != trial::MeasureUnit::Share
+    };
     plan.trials().filter(is_time).map(case_results).collect()
 }
 

@@ -6,9 +6,9 @@ use std::ops::RangeInclusive;
 
 use rundata::case::Sample;
 use rundata::machine::Machine;
-use rundata::plan::{CLOCK_NS, Plan, Reference};
+use rundata::plan::{LATENCY_QUANTUM_NS, Plan, Reference};
 use rundata::reading::Reading;
-use rundata::reference::{TOLERANCE, near};
+use rundata::reference::{TOLERANCE, is_near};
 use rundata::ring::{
     ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, QUANTA_AROUND, Slices,
 };
@@ -187,17 +187,17 @@ impl SpeedLevel {
         let ratios = ratios_at_clock(&quanta, latency_ns);
         let first_shared =
             ratios.partition_point(|(ratio, _)| *ratio <= unshared_ratio * (1.0 + TOLERANCE));
-        let unshared = count(ratios.iter().filter(|(ratio, _)| near(*ratio, unshared_ratio)));
+        let unshared = count(ratios.iter().filter(|(ratio, _)| is_near(*ratio, unshared_ratio)));
         // At another clock both loops change by one factor; a disturbance changes one of them.
         let (mut other_clock, mut total) = (0, 0);
         for ((latency, throughput), times) in &quanta {
             total += times;
-            if !near(*latency, latency_ns) && near(throughput / latency, unshared_ratio) {
+            if !is_near(*latency, latency_ns) && is_near(throughput / latency, unshared_ratio) {
                 other_clock += times;
             }
         }
         let steady = counts.steady.iter().map(|(latency, times)| (f64::from(*latency), *times));
-        let clock_ns = median(&sorted(steady.filter(|(latency, _)| near(*latency, latency_ns))));
+        let clock_ns = median(&sorted(steady.filter(|(latency, _)| is_near(*latency, latency_ns))));
         Some(Self {
             latency_ns,
             clock_ns: clock_ns.unwrap_or(latency_ns),
@@ -218,13 +218,13 @@ impl SpeedLevel {
     /// Returns whether a quantum ran at the run's clock on an unshared core. Each loop is compared
     /// with its own level: an interrupt in the latency-bound loop makes the ratio too small.
     pub fn is_clean(&self, latency_ns: u32, throughput_ns: u32) -> bool {
-        near(f64::from(latency_ns), self.latency_ns)
-            && near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
+        is_near(f64::from(latency_ns), self.latency_ns)
+            && is_near(f64::from(throughput_ns), self.unshared_ratio * self.latency_ns)
     }
 
     /// Returns whether a latency quantum is that of the run's clock.
     pub(crate) fn is_its_clock(&self, latency_ns: f64) -> bool {
-        near(latency_ns, self.latency_ns)
+        is_near(latency_ns, self.latency_ns)
     }
 
     /// Returns the latency quantum of a slice in nanoseconds, by the quanta `around` it: the second
@@ -238,7 +238,8 @@ impl SpeedLevel {
         }
         let quantum_ns = steady_ns(around.iter().map(|(latency, _)| *latency))?;
         let are_unshared = around.iter().all(|(latency, throughput)| {
-            *latency > 0 && near(f64::from(*throughput), self.unshared_ratio * f64::from(*latency))
+            *latency > 0
+                && is_near(f64::from(*throughput), self.unshared_ratio * f64::from(*latency))
         });
         are_unshared.then(|| f64::from(quantum_ns))
     }
@@ -289,7 +290,7 @@ pub fn clock_ghz(latency_ns: f64, target: &str) -> Option<f64> {
 fn latency_range(quanta: &[CountedQuantum], unshared_ratio: f64) -> Option<(f64, f64)> {
     let unshared = quanta
         .iter()
-        .filter(|((latency, throughput), _)| near(throughput / latency, unshared_ratio));
+        .filter(|((latency, throughput), _)| is_near(throughput / latency, unshared_ratio));
     let sorted = sorted(unshared.map(|((latency, _), times)| (*latency, *times)));
     let last = count(&sorted).checked_sub(1)?;
     Some((value_at(&sorted, last / 20)?, value_at(&sorted, last - last / 20)?))
@@ -308,7 +309,7 @@ fn complete_quanta(counts: &HashMap<(u32, u32), usize>) -> Vec<CountedQuantum> {
 
 /// Returns the ratios of the quanta at a clock, ascending.
 fn ratios_at_clock(quanta: &[CountedQuantum], latency_ns: f64) -> Vec<CountedValue> {
-    let at_clock = quanta.iter().filter(|((latency, _), _)| near(*latency, latency_ns));
+    let at_clock = quanta.iter().filter(|((latency, _), _)| is_near(*latency, latency_ns));
     sorted(at_clock.map(|((_, throughput), times)| (throughput / latency_ns, *times)))
 }
 
@@ -464,7 +465,7 @@ impl SpeedFile {
     /// Returns the clock that most launches had; of several the one that is stored first.
     fn usual_clock_ns(&self, cpu: &str) -> Option<f64> {
         let possible =
-            self.clocks.get(cpu)?.iter().filter(|seen| CLOCK_NS.contains(&seen.clock_ns));
+            self.clocks.get(cpu)?.iter().filter(|seen| LATENCY_QUANTUM_NS.contains(&seen.clock_ns));
         possible.rev().max_by_key(|seen| seen.launches).map(|seen| seen.clock_ns)
     }
 

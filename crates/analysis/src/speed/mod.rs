@@ -36,15 +36,15 @@ pub(crate) use level::ClockFilter;
 pub(crate) use level::reference_of_whole;
 pub use level::{QuantaCounts, SpeedFile, SpeedLevel, clock_ghz, cpu_key, reference_after};
 pub(crate) use rows::in_rows;
-use rundata::plan::FEWEST_ROUNDS;
+use rundata::plan::MIN_CLEAN_ROUNDS;
 pub use rundata::reference::TOLERANCE;
-use rundata::ring::{InPieces, Slices, Triple, Triples};
+use rundata::ring::{PieceFigures, Slices, Triple, Triples};
 #[cfg(test)]
 pub(crate) use tests::{around, cut};
 use triples::{clean_above_solos_ns, clean_parts};
 
 /// Returns what the clean pieces of long hops give at `level`.
-fn clean_in_pieces(triples: &Triples, level: &SpeedLevel) -> InPieces {
+fn clean_in_pieces(triples: &Triples, level: &SpeedLevel) -> PieceFigures {
     triples.clean_in_pieces(|(latency, throughput)| level.is_clean(latency, throughput))
 }
 
@@ -610,7 +610,7 @@ fn is_disturbed(case: &ring::RingCase, sample: &ring::RingSample) -> bool {
 
 fn are_enough(clean: &CountsByRound, judged: u32) -> bool {
     let count: u32 = clean.values().sum();
-    let are_many = count >= FEWEST_CLEAN && clean.len() >= FEWEST_ROUNDS as usize;
+    let are_many = count >= FEWEST_CLEAN && clean.len() >= MIN_CLEAN_ROUNDS as usize;
     are_many && f64::from(count) >= LEAST_SHARE * f64::from(judged)
 }
 

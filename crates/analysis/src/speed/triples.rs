@@ -1,6 +1,6 @@
 //! Time of a hop above the members' own solos, all on the same memory.
 
-use rundata::ring::{Triple, Triples, alone};
+use rundata::ring::{Triple, Triples, was_alone_in_slice};
 use stats::{mean, median};
 
 use super::at_the_runs_clock;
@@ -61,14 +61,18 @@ pub(super) fn clean_parts(
         let slices = triple.ring_ns.len();
         for (slice, ns) in triple.ring_ns.iter().enumerate() {
             let quantum = quantum_between(triple, level, clocks, 2 * members + slice);
-            if let Some(quantum_ns) = quantum.filter(|_| alone(&triple.ring_cpu_ns, slice, *ns)) {
+            if let Some(quantum_ns) =
+                quantum.filter(|_| was_alone_in_slice(&triple.ring_cpu_ns, slice, *ns))
+            {
                 rings.push((quantum_ns, *ns as f64 / hops));
             }
         }
         for (solo, ns) in triple.solos_ns.iter().enumerate() {
             let behind = if solo < members { 0 } else { slices + 1 };
             let quantum = quantum_between(triple, level, clocks, 2 * solo + behind);
-            if let Some(quantum_ns) = quantum.filter(|_| alone(&triple.solos_cpu_ns, solo, *ns)) {
+            if let Some(quantum_ns) =
+                quantum.filter(|_| was_alone_in_slice(&triple.solos_cpu_ns, solo, *ns))
+            {
                 solos[solo % members].push((quantum_ns, *ns as f64 / triples.solo_laps as f64));
             }
         }
@@ -93,7 +97,7 @@ fn quantum_between(
 mod tests {
     use super::super::level::made_up::{ALONE, SHARED, level};
     use super::*;
-    use rundata::ring::Places;
+    use rundata::ring::MemoryPlaces;
 
     /// A triple of two members and a ring of `ring_ns`; the quanta of these numbers are those of a
     /// shared core.
@@ -134,7 +138,7 @@ mod tests {
     #[test]
     fn a_place_that_was_tried_on_a_shared_core_only_says_nothing() {
         let at = |unshared| Triples {
-            places: Some(Places { tried: 8, unshared }),
+            places: Some(MemoryPlaces { tried: 8, unshared }),
             ..triples(vec![triple(SOLOS, &[20_000], &[])])
         };
         let clean = |unshared| clean_above_solos_ns(&at(unshared), &level(), None);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rundata::plan::{FEWEST_ROUNDS, MINIMUM_ROUNDS, Plan};
+use rundata::plan::{MIN_CLEAN_ROUNDS, MIN_ROUNDS, Plan};
 use stats::{
     Center, Elasticity, FewFigures, FigureAtLevel, PriorScatter, bootstrap, median, weighted_median,
 };
@@ -116,7 +116,7 @@ impl ByRound {
         let rounds = self.clean.as_ref().map_or(0, BTreeMap::len);
         match self.judged {
             false => Speed::NotJudged,
-            true if rounds >= FEWEST_ROUNDS as usize && !self.is_scarce => Speed::Full,
+            true if rounds >= MIN_CLEAN_ROUNDS as usize && !self.is_scarce => Speed::Full,
             true if rounds > 0 => Speed::FewRounds,
             true => Speed::Contended,
         }
@@ -135,7 +135,7 @@ impl ByRound {
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
         let launch_scatter = self.launch_scatter.unwrap_or_else(|| plan.reference.scatter());
         let found = match self.speed() {
-            Speed::NotJudged => Estimate::over(&figures, MINIMUM_ROUNDS, confidence, seed),
+            Speed::NotJudged => Estimate::over(&figures, MIN_ROUNDS, confidence, seed),
             Speed::Full => Estimate::at_full_speed(
                 median(&figures)?,
                 bootstrap(&figures, Center::Median, confidence, seed)?

@@ -6,8 +6,8 @@ mod events;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use rundata::bounds::sum;
-use rundata::plan::{MINIMUM_ROUNDS, Plan};
+use rundata::bounds::saturating_sum;
+use rundata::plan::{MIN_ROUNDS, Plan};
 use rundata::ring::{self, RingSample, Triples};
 use stats::{Elasticity, FewFigures, PooledMedian, PriorScatter, mad_sigma, mean, median};
 
@@ -132,7 +132,7 @@ impl<'a> Table<'a> {
 
     /// Hops of a case in each round.
     pub fn hops_by_round(&self, case: usize) -> Vec<(u32, u64)> {
-        let hops = |batch: &Batch| sum(batch.iter().map(|sample| sample.hops));
+        let hops = |batch: &Batch| saturating_sum(batch.iter().map(|sample| sample.hops));
         self.batches(case).map(|(round, batch)| (round, hops(batch))).collect()
     }
 
@@ -409,8 +409,8 @@ impl<'a> Table<'a> {
     fn per_switch(&self, case: usize, hops: Figures) -> Figures {
         let of = |(round, above): (u32, f64)| {
             let batch = self.rings.get(case)?.rounds.get(&round)?;
-            let switches = sum(batch.iter().map(|s| s.switches()));
-            let hops = sum(batch.iter().map(|s| s.hops));
+            let switches = saturating_sum(batch.iter().map(|s| s.switches()));
+            let hops = saturating_sum(batch.iter().map(|s| s.hops));
             (switches > 0).then_some((round, above * hops as f64 / switches as f64))
         };
         hops.into_iter().filter_map(of).collect()
@@ -445,7 +445,7 @@ impl<'a> Table<'a> {
     /// Any figure by rounds: the median over rounds with its interval. At no particular speed.
     pub fn over_rounds(&self, by_round: &Figures, stream: u64) -> Option<Estimate> {
         let figures: Vec<f64> = by_round.values().copied().collect();
-        Estimate::over(&figures, MINIMUM_ROUNDS, self.confidence(), self.seed(stream))
+        Estimate::over(&figures, MIN_ROUNDS, self.confidence(), self.seed(stream))
     }
 
     pub(super) fn confidence(&self) -> f64 {
@@ -606,8 +606,8 @@ mod tests {
     use crate::quote::NotQuotable;
     use crate::speed::cut;
     use rundata::placement::Placement;
-    use rundata::plan::Known;
-    use rundata::ring::{self, Counters, Event};
+    use rundata::plan::CaseHistory;
+    use rundata::ring::{self, CountedEvent, Counters};
 
     /// The ratio of the two loops on an unshared core, as [`cut`] makes them.
     const UNSHARED_RATIO: f64 = 5920.0 / 5860.0;
@@ -737,7 +737,7 @@ mod tests {
     #[test]
     fn counts_are_those_of_clean_slices_above_the_ring_of_one() {
         let mut plan = plan();
-        plan.batching.ring.events = vec![Event::Instructions, Event::PageFaults];
+        plan.batching.ring.events = vec![CountedEvent::Instructions, CountedEvent::PageFaults];
         let mut all = sliced(10, |_, index| index < 8);
         for sample in &mut all {
             let members = if sample.case % 2 == 0 { 1 } else { 2 };
@@ -824,7 +824,7 @@ mod tests {
     fn launches_say_how_rounds_scatter() {
         let all = sliced(3, |_, index| index < 10);
         let width = |scatter: f64| {
-            let known = Known { hop_round_scatter: Some(scatter), ..Known::default() };
+            let known = CaseHistory { hop_round_scatter: Some(scatter), ..CaseHistory::default() };
             let mut plan = plan();
             plan.reference.cases = vec![known; 4];
             let cost = Table::of(&plan, &all, []).above_solo(1, 1).unwrap();
@@ -918,7 +918,7 @@ mod tests {
         let all = sliced(10, |_, _| true);
         let mut plan = plan();
         let known = [0.01, 0.02, 0.01, 0.05]
-            .map(|scatter| Known { launch_scatter: Some(scatter), ..Known::default() });
+            .map(|scatter| CaseHistory { launch_scatter: Some(scatter), ..CaseHistory::default() });
         plan.reference.cases = known.to_vec();
         let table = Table::of(&plan, &all, []);
         for (one, other) in [(3, 1), (1, 3)] {

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use rundata::plan::{Known, MINIMUM_ROUNDS};
-use rundata::trial::{Sliced, Tally, Trial, TrialSample};
+use rundata::plan::{CaseHistory, MIN_ROUNDS};
+use rundata::trial::{SlicedTallies, Tally, Trial, TrialSample};
 use stats::{Center, FigureAtLevel, group_by_level, has_level_span, median};
 
 use super::by_round::{brought, finite};
@@ -129,7 +129,7 @@ fn at_clocks(sample: &TrialSample, level: &SpeedLevel) -> Vec<(f64, TrialSample)
 /// by its number.
 fn clean_laps(
     sample: &TrialSample,
-    sliced: &Sliced,
+    sliced: &SlicedTallies,
     level: &SpeedLevel,
     clocks: ClockFilter,
 ) -> BTreeMap<usize, TimedAtClock> {
@@ -197,7 +197,7 @@ impl<'a> Table<'a> {
         tally: &str,
         of: impl Fn(&TrialSample) -> Option<f64>,
     ) -> ByRound {
-        let Known { launch_scatter, round_scatter, .. } = self.plan.reference.known_of(case);
+        let CaseHistory { launch_scatter, round_scatter, .. } = self.plan.reference.known_of(case);
         let cpu = self.plan.trial(case).map(|case| case.cpu);
         let level = cpu.and_then(|cpu| self.levels.get([cpu].as_slice()));
         let clock_ns = level.map(|level| level.clock_ns);
@@ -310,7 +310,7 @@ impl<'a> Table<'a> {
         let figures: Vec<f64> =
             self.figures_together(cases, of).figures().map(|(_, f)| f).collect();
         let (confidence, seed) = (self.plan.stopping.confidence, self.plan.seed);
-        Estimate::middle(&figures, Center::Midmean, MINIMUM_ROUNDS, confidence, seed)
+        Estimate::middle(&figures, Center::Midmean, MIN_ROUNDS, confidence, seed)
     }
 
     fn figures_together(

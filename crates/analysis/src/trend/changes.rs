@@ -1,6 +1,6 @@
 //! The changes of the cost and of the clock, each with what changed beside it.
 
-use rundata::machine::{Difference, differences};
+use rundata::machine::{FieldDifference, field_differences};
 use stats::median;
 use stats::ratio::CostRatio;
 
@@ -68,7 +68,7 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> C
     let mut machine = old.results.machine.differences(&new.results.machine);
     machine.retain(|difference| bears(difference).is_some());
     machine.sort_by_key(|difference| bears(difference).map(|(rank, _)| rank));
-    let program: Vec<Difference> = differences("build", old.build, new.build);
+    let program: Vec<FieldDifference> = field_differences("build", old.build, new.build);
     let clocks = clocks(&figures[before.first..before.end])
         .zip(clocks(&figures[after.first..after.end]))
         .filter(|(before, after)| differ(*before, *after));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rundata::experiment::{Experiment, meant};
+use rundata::experiment::{Experiment, suggest_name};
 use rundata::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,12 +107,12 @@ fn not_known(word: &str, known: &[(&Case, usize)]) -> String {
             titles.push(&case.title);
         }
     }
-    let meant = meant(word, titles.iter().copied());
+    let suggestion = suggest_name(word, titles.iter().copied());
     let more = titles.len().saturating_sub(MOST_TITLES);
     titles.truncate(MOST_TITLES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!(
-        "no run, case or label is called '{word}'{meant} (runs: `switchcost runs list`; cases: \
+        "no run, case or label is called '{word}'{suggestion} (runs: `switchcost runs list`; cases: \
          {}{more})",
         titles.join(", ")
     )

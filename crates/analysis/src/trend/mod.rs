@@ -21,7 +21,7 @@ use crate::comparison::{Verdict, Wanted};
 use crate::marked::MarkedText;
 use crate::results::{Quantity, Results};
 use rundata::experiment::named;
-use rundata::machine::Difference;
+use rundata::machine::FieldDifference;
 use series::Series;
 use steps::Steps;
 
@@ -153,9 +153,9 @@ pub struct Change {
     pub ratio: CostRatio,
     /// What changed with it in the machine and affects the cost of a switch: between the second run
     /// before and the second behind, as the place may be one off.
-    pub machine: Vec<Difference>,
+    pub machine: Vec<FieldDifference>,
     /// What changed with it in the program that measured.
-    pub program: Vec<Difference>,
+    pub program: Vec<FieldDifference>,
     /// The core's clocks before and behind, in GHz, where they differ: that is taken out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks_ghz: Option<[f64; 2]>,

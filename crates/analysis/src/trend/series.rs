@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use rundata::run::Build;
+use rundata::run::ProgramBuild;
 use stats::{Elasticity, mean, median, normal_quantile};
 
 use super::steps::Steps;
@@ -18,7 +18,7 @@ use crate::speed::clock_ghz;
 pub(super) struct Figure<'a> {
     pub(super) results: &'a Results,
     pub(super) started: &'a str,
-    pub(super) build: &'a Build,
+    pub(super) build: &'a ProgramBuild,
     /// Number of its point.
     pub(super) point: usize,
     /// The cost at the clock of the series.
@@ -50,7 +50,7 @@ pub(super) struct Series<'a> {
 struct Found<'a> {
     results: &'a Results,
     started: &'a str,
-    build: &'a Build,
+    build: &'a ProgramBuild,
     estimate: Estimate,
     clock: Option<AtClock>,
 }
@@ -276,7 +276,7 @@ fn leave_out(all: &mut Vec<LeftOut>, why: String, results: &Results) {
     }
 }
 
-fn point_name(results: &Results, build: &Build, by: By) -> String {
+fn point_name(results: &Results, build: &ProgramBuild, by: By) -> String {
     let kernel = || results.machine.kernel.release.known().cloned();
     match by {
         By::Run => results.side.name.clone(),

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rundata::reading::Reading;
-use rundata::run::{Arm, Run, Session};
+use rundata::run::{Arm, Run, SessionHalf};
 use stats::Elasticity;
 
 use super::*;
@@ -305,7 +305,7 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
     figure(&mut all[5], |of| of.estimate.iter_mut().for_each(|of| of.speed = Speed::NotJudged));
     if let Origin::Run { session, .. } = &mut all[6].side.origin {
         let prefix = vec!["nice".to_string()];
-        *session = Some(Session { id: "s".into(), arm: Arm::B, prefix, other: "o".into() });
+        *session = Some(SessionHalf { id: "s".into(), arm: Arm::B, prefix, other: "o".into() });
     }
     let found = trend(&all);
     assert_eq!(found.runs, 13);

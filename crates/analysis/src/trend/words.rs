@@ -1,6 +1,6 @@
 //! What the runs say, in words.
 
-use rundata::machine::Difference;
+use rundata::machine::FieldDifference;
 use rundata::words::{plain, time, whole};
 use serde_json::Value;
 
@@ -108,15 +108,16 @@ fn why(of: &Change) -> String {
 }
 
 /// Each once: of a kernel its release, which its banner repeats.
-fn machine(all: &[Difference]) -> Vec<String> {
+fn machine(all: &[FieldDifference]) -> Vec<String> {
     let has_release = all.iter().any(|of| of.field == "kernel.release");
-    let is_repeated =
-        |of: &&Difference| has_release && ["kernel.version", "kernel.banner"].contains(&&*of.field);
+    let is_repeated = |of: &&FieldDifference| {
+        has_release && ["kernel.version", "kernel.banner"].contains(&&*of.field)
+    };
     let told = all.iter().filter(|of| !is_repeated(of));
     told.filter_map(|of| Some(difference(bears(of)?.1, of))).collect()
 }
 
-fn difference(kind: &str, of: &Difference) -> String {
+fn difference(kind: &str, of: &FieldDifference) -> String {
     let last = of.field.rsplit('.').next().unwrap_or_default();
     let what = match &*of.field {
         "kernel.command_line" => return command_line(of),
@@ -129,7 +130,7 @@ fn difference(kind: &str, of: &Difference) -> String {
 }
 
 /// The parameters that came and went.
-fn command_line(of: &Difference) -> String {
+fn command_line(of: &FieldDifference) -> String {
     let words = |value: &Value| {
         let text = value.as_str().unwrap_or_default();
         text.split_whitespace().map(str::to_string).collect::<Vec<_>>()
@@ -144,7 +145,7 @@ fn command_line(of: &Difference) -> String {
     format!("kernel command line {}", cut(&shown))
 }
 
-fn program(of: &Difference) -> String {
+fn program(of: &FieldDifference) -> String {
     let (base, other) = (value(&of.base), value(&of.other));
     match of.field.strip_prefix("build.") {
         Some("version") => format!("switchcost {base} -> {other}"),

@@ -1,6 +1,6 @@
 //! A figure over several runs.
 
-use rundata::plan::MINIMUM_ROUNDS;
+use rundata::plan::MIN_ROUNDS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{mad_sigma, median, median_interval};
@@ -38,7 +38,7 @@ impl Figure {
 /// The median of one value a run; absent without any.
 pub(crate) fn estimate(values: &[f64], confidence: f64, seed: u64) -> Option<Estimate> {
     if values.len() <= MOST_TO_RESAMPLE {
-        return Estimate::over(values, MINIMUM_ROUNDS, confidence, seed);
+        return Estimate::over(values, MIN_ROUNDS, confidence, seed);
     }
     // What is known exactly need not be resampled, which for thousands of runs takes seconds.
     let estimate = Estimate::over(values, u32::MAX, confidence, seed)?;
@@ -58,7 +58,7 @@ const OUTLYING: f64 = 3.5;
 pub fn outliers(values: &[f64]) -> Vec<(usize, f64)> {
     let Some((middle, spread)) = median(values).zip(mad_sigma(values)) else { return Vec::new() };
     // Of fewer, half of them decide what is usual; without scatter anything would be far.
-    if values.len() < MINIMUM_ROUNDS as usize || spread <= 0.0 {
+    if values.len() < MIN_ROUNDS as usize || spread <= 0.0 {
         return Vec::new();
     }
     let far = values.iter().enumerate().filter(|(_, of)| (*of - middle).abs() > OUTLYING * spread);

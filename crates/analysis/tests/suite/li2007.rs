@@ -5,7 +5,7 @@
 
 use analysis::findings::interference::{InterferenceVerdict, judge};
 use analysis::published::li2007::{DIRECT_US, Figures};
-use rundata::trial::interference::Setting;
+use rundata::trial::interference::ProgramSetting;
 
 const COSTS: &str = include_str!("../../../../data/li2007.csv");
 const TIMES: &str = include_str!("../../../../data/li2007_times.csv");
@@ -41,13 +41,13 @@ fn the_second_region_costs_4_to_48_times_the_first() {
 #[test]
 fn the_growths_are_those_of_the_printed_widths() {
     let verdict = verdict();
-    let of = |setting: Setting| {
+    let of = |setting: ProgramSetting| {
         let of_setting = verdict.comparisons.iter().filter(move |c| c.setting == setting);
         of_setting.map(|c| format!("{:.3}", c.growth.unwrap().ratio)).collect::<Vec<_>>()
     };
     // (263.79 - 220.72) / (226.35 - 221.00), and so on down the tables.
-    assert_eq!(of(Setting::Plain), ["8.050", "3.552", "2.394"]);
-    assert_eq!(of(Setting::Augmented), ["1.843", "0.914", "0.493"]);
+    assert_eq!(of(ProgramSetting::Plain), ["8.050", "3.552", "2.394"]);
+    assert_eq!(of(ProgramSetting::Augmented), ["1.843", "0.914", "0.493"]);
     let quiet = verdict.comparisons[0].quiet.unwrap();
     assert!((quiet.low - 242.07).abs() < 1e-9 && (quiet.high - 246.46).abs() < 1e-9, "{quiet:?}");
 }

@@ -9,7 +9,7 @@ use analysis::results::Results;
 use analysis::trend::{Planned, choose};
 use rundata::experiment::Experiment;
 use rundata::plan::Plan;
-use rundata::run::{Failure, Line, Run};
+use rundata::run::{Failure, Run, RunFileLine};
 use serde_json::{Value, json};
 
 const RINGS: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
@@ -42,11 +42,11 @@ fn whole_run() -> Run {
 
 fn text_of(run: &Run) -> String {
     let experiment = run.header.plan.experiment;
-    let mut lines = vec![Line::Header(Box::new(run.header.clone()))];
-    lines.extend(run.samples.iter().cloned().map(Line::Sample));
-    lines.extend(run.failures.iter().cloned().map(Line::Failure));
-    lines.extend(run.end.clone().map(Line::End));
-    let text = |line: &Line| line.to_text(experiment).unwrap() + "\n";
+    let mut lines = vec![RunFileLine::Header(Box::new(run.header.clone()))];
+    lines.extend(run.samples.iter().cloned().map(RunFileLine::Sample));
+    lines.extend(run.failures.iter().cloned().map(RunFileLine::Failure));
+    lines.extend(run.end.clone().map(RunFileLine::End));
+    let text = |line: &RunFileLine| line.to_text(experiment).unwrap() + "\n";
     lines.iter().map(text).collect()
 }
 

@@ -3,7 +3,7 @@
 use analysis::record::RingRecord;
 use proptest::prelude::*;
 use rundata::case::{Sample, rings};
-use rundata::run::{Reader, Run, StopReason};
+use rundata::run::{Run, RunFileReader, StopReason};
 
 /// Two rings and their solo, 6 rounds of 3 samples of 200 laps, on the 2-CPU test machine.
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
@@ -209,7 +209,7 @@ proptest! {
 #[test]
 fn a_reader_hands_on_each_sample_and_keeps_none() {
     let whole = Run::parse(V1).unwrap();
-    let mut reader = Reader::default();
+    let mut reader = RunFileReader::default();
     let samples: Vec<Sample> =
         V1.lines().filter_map(|line| reader.line(line).expect("a run file")).collect();
     assert_eq!(samples, whole.samples);

@@ -5,15 +5,15 @@
 use analysis::summary::{CaseSummary, summaries};
 use analysis::table::Table;
 use rundata::experiment::Experiment;
-use rundata::machine::Relation;
+use rundata::machine::CpuRelation;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
-use rundata::ring::{Counters, Kind, Policy, RingCase, RingSample, State};
+use rundata::ring::{Counters, MemberKind, Policy, RegisterState, RingCase, RingSample};
 
-fn case(placement: Placement, state: Option<State>) -> RingCase {
+fn case(placement: Placement, state: Option<RegisterState>) -> RingCase {
     RingCase {
         members: 2,
-        kind: Kind::Process,
+        kind: MemberKind::Process,
         link: "pipe".into(),
         work: None,
         placement,
@@ -57,27 +57,27 @@ fn found(
 #[test]
 fn a_state_costs_the_double_difference_to_none_with_its_sign() {
     let same = || Placement::Same { cpu: 1 };
-    let states = [State::None, State::Sse, State::Avx];
+    let states = [RegisterState::None, RegisterState::Sse, RegisterState::Avx];
     let plan = plan(states.map(|state| case(same(), Some(state))).to_vec());
     assert_eq!(plan.cases.len(), 6, "a solo ring for each state");
     // The instructions' own time, 30 ns, is in both rings and drops out.
-    let solo_ns = |case: &RingCase| 800 + 30 * u64::from(case.state != Some(State::None));
+    let solo_ns = |case: &RingCase| 800 + 30 * u64::from(case.state != Some(RegisterState::None));
     let switch_ns = |case: &RingCase| match case.state {
-        Some(State::Sse) => 2040,
-        Some(State::Avx) => 1985,
+        Some(RegisterState::Sse) => 2040,
+        Some(RegisterState::Avx) => 1985,
         _ => 2000,
     };
     let summaries = found(&plan, solo_ns, switch_ns);
-    let above = |state: State, members: u32| {
+    let above = |state: RegisterState, members: u32| {
         let is = |s: &&CaseSummary| s.case.state == Some(state) && s.case.members == members;
         summaries.iter().find(is).unwrap().ns_per_switch_above_none
     };
-    let sse = above(State::Sse, 2).unwrap();
+    let sse = above(RegisterState::Sse, 2).unwrap();
     assert_eq!((sse.value, sse.low, sse.high), (40.0, Some(40.0), Some(40.0)));
     assert!(sse.resolved);
-    assert_eq!(above(State::Avx, 2).unwrap().value, -15.0);
-    assert_eq!(above(State::None, 2), None);
-    assert_eq!(above(State::Sse, 1), None);
+    assert_eq!(above(RegisterState::Avx, 2).unwrap().value, -15.0);
+    assert_eq!(above(RegisterState::None, 2), None);
+    assert_eq!(above(RegisterState::Sse, 1), None);
 }
 
 #[test]
@@ -95,9 +95,9 @@ fn pairs_of_a_sweep_with_the_same_first_cpu_have_one_solo_ring_and_one_block() {
     };
     let placements = [
         Placement::Same { cpu: 3 },
-        pair([3, 2], Relation::Smt),
-        pair([3, 1], Relation::OtherCache),
-        pair([5, 4], Relation::SharedCache),
+        pair([3, 2], CpuRelation::Smt),
+        pair([3, 1], CpuRelation::OtherCache),
+        pair([5, 4], CpuRelation::SharedCache),
     ];
     let plan = plan(placements.map(|placement| case(placement, None)).to_vec());
     let solos: Vec<Vec<u32>> =

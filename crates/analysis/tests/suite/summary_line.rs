@@ -9,7 +9,7 @@ use analysis::record::RingRecord;
 use analysis::regions::{SizeAxis, breaks};
 use analysis::scaling::Knee;
 use analysis::summary_line::in_words;
-use rundata::ring::{Op, Policy, Walk, Work};
+use rundata::ring::{AccessKind, Policy, Walk, Work};
 use rundata::run::Run;
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
@@ -98,7 +98,8 @@ fn of_working_sets_the_chase_behind_its_largest_jump_is_told() {
             indirect_ns: None,
             switches_per_hop: None,
         };
-        let work = Work { bytes: 1024, stride_bytes: 64, op: Op::Read, walk, huge_pages: false };
+        let work =
+            Work { bytes: 1024, stride_bytes: 64, op: AccessKind::Read, walk, huge_pages: false };
         let outcome = CurveReading::Breaks(breaks(SizeAxis::ARRAY, &[]));
         let points = costs.iter().map(point).collect();
         let (beside, in_words, candidates) = (Vec::new(), String::new(), Vec::new());

@@ -1,7 +1,7 @@
 use std::fs;
 
 use proptest::prelude::*;
-use rundata::competing::Interrupts;
+use rundata::competing::InterruptSource;
 use rundata::machine::LogicalCpu;
 use rundata::reading::Reading;
 use tempfile::TempDir;
@@ -87,7 +87,8 @@ impl Made {
 
 /// Name, first process, number of processes, kernel, CPU, milliseconds.
 fn told(seen: &CompetingTasks) -> Vec<(&str, i32, u32, bool, u32, u64)> {
-    let one = |task: &Task| (task.pid, task.processes, task.kernel, task.cpu, task.cpu_ns / MS);
+    let one =
+        |task: &CompetingTask| (task.pid, task.processes, task.kernel, task.cpu, task.cpu_ns / MS);
     let all = seen.tasks.iter().map(|task| (task.name.as_str(), one(task)));
     all.map(|(name, (pid, processes, kernel, cpu, ms))| (name, pid, processes, kernel, cpu, ms))
         .collect()
@@ -115,8 +116,8 @@ fn a_kernel_thread_and_a_process_with_threads_are_named_with_what_they_had_since
         ("java", 900, 1, false, 3, 7),
     ];
     assert_eq!(told(&seen), expected);
-    let on: Vec<On> = seen.tasks.iter().map(|task| task.on).collect();
-    assert_eq!(on, [On::Measured, On::Measured, On::Sibling]);
+    let on: Vec<CpuRole> = seen.tasks.iter().map(|task| task.on).collect();
+    assert_eq!(on, [CpuRole::Measured, CpuRole::Measured, CpuRole::Sibling]);
     assert_eq!((&seen.cpus[..], &seen.siblings[..], seen.looks), (&[1][..], &[3][..], 2));
     assert_eq!(seen.hidden, None);
     assert!(seen.elapsed_ns >= seen.looking_ns && seen.looking_ns > 0);
@@ -226,7 +227,7 @@ fn time_of_the_cpu_that_nobody_was_seen_to_have_is_told() {
     assert_eq!(seen.steal_ns, Some(400 * MS));
     assert_eq!((seen.irq_ns, seen.softirq_ns), (Some(0), Some(0)));
     let (source, name) = ("36".to_string(), "virtio1-req.0".to_string());
-    assert_eq!(seen.interrupts, Some(vec![Interrupts { source, name, count: 10 }]));
+    assert_eq!(seen.interrupts, Some(vec![InterruptSource { source, name, count: 10 }]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use rundata::machine::{Cgroup, CgroupLayout, CgroupLimit, CpuQuota, Cpuset};
+use rundata::machine::{CgroupLayout, CgroupLimit, CgroupLimits, CpuQuota, Cpuset};
 use rundata::reading::Reading;
 
 use super::CpuGroup;
@@ -13,9 +13,9 @@ use super::tree::{MachineTree, ReadError, Result, parse, reading};
 const V1_UNLIMITED_BYTES: u64 = i64::MAX as u64 - 0xffff;
 
 /// Reads the limits that this process's control groups set.
-pub(super) fn read(tree: &MachineTree) -> Cgroup {
+pub(super) fn read(tree: &MachineTree) -> CgroupLimits {
     let groups = &reading(CgroupMounts::read(tree));
-    Cgroup {
+    CgroupLimits {
         layout: groups.as_ref().and_then(|groups| reading(groups.layout())),
         cpu_levels: limit(groups, "cpu", cpu_levels),
         cpu_quota: limit(groups, "cpu", cpu_quota),

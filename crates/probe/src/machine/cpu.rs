@@ -1,7 +1,8 @@
 //! Processors: models, sets of CPUs, topology, caches, frequency and idle states.
 
 use rundata::machine::{
-    Cache, CacheKind, Cpu, CpuList, CpuModel, Frequency, FrequencyPolicy, LogicalCpu,
+    CacheKind, CpuCache, CpuInventory, CpuList, CpuModel, FrequencyPolicy, FrequencyState,
+    LogicalCpu,
 };
 use rundata::reading::Reading;
 
@@ -10,8 +11,8 @@ use super::tree::{MachineTree, ReadError, Result, cpu_list, reading, value_of};
 pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 
 /// Reads the facts of all CPUs.
-pub(super) fn read(tree: &MachineTree) -> Cpu {
-    Cpu {
+pub(super) fn read(tree: &MachineTree) -> CpuInventory {
+    CpuInventory {
         models: reading(models(tree)),
         online: cpu_set(tree, "online"),
         present: cpu_set(tree, "present"),
@@ -23,7 +24,7 @@ pub(super) fn read(tree: &MachineTree) -> Cpu {
         topology: reading(online(tree))
             .map(|cpus| cpus.into_iter().map(|cpu| logical_cpu(tree, cpu)).collect()),
         caches: reading(caches(tree)),
-        ..Cpu::default()
+        ..CpuInventory::default()
     }
 }
 
@@ -81,8 +82,8 @@ fn logical_cpu(tree: &MachineTree, cpu: u32) -> LogicalCpu {
 }
 
 /// Reads all caches, each once, although several CPUs may share it.
-fn caches(tree: &MachineTree) -> Result<Vec<Cache>> {
-    let mut distinct: Vec<Cache> = Vec::new();
+fn caches(tree: &MachineTree) -> Result<Vec<CpuCache>> {
+    let mut distinct: Vec<CpuCache> = Vec::new();
     for (_, caches) in read_each(tree, |cpu| caches_of(tree, cpu))? {
         for cache in caches {
             if !distinct.iter().any(|seen| is_same(seen, &cache)) {
@@ -94,7 +95,7 @@ fn caches(tree: &MachineTree) -> Result<Vec<Cache>> {
 }
 
 /// Reads the caches of one CPU.
-fn caches_of(tree: &MachineTree, cpu: u32) -> Result<Vec<Cache>> {
+fn caches_of(tree: &MachineTree, cpu: u32) -> Result<Vec<CpuCache>> {
     let folder = format!("{CPUS}/cpu{cpu}/cache");
     let mut caches = Vec::new();
     for index in tree.numbered(&folder, "index")? {
@@ -104,8 +105,8 @@ fn caches_of(tree: &MachineTree, cpu: u32) -> Result<Vec<Cache>> {
 }
 
 /// Reads a cache of a CPU from its folder.
-fn cache(tree: &MachineTree, cpu: u32, folder: &str) -> Cache {
-    Cache {
+fn cache(tree: &MachineTree, cpu: u32, folder: &str) -> CpuCache {
+    CpuCache {
         of_cpu: cpu,
         level: reading(tree.number(&format!("{folder}/level"))),
         kind: reading(kind(tree, &format!("{folder}/type"))),
@@ -117,7 +118,7 @@ fn cache(tree: &MachineTree, cpu: u32, folder: &str) -> Cache {
 }
 
 /// Returns whether a cache seen from another CPU is one seen before.
-fn is_same(seen: &Cache, new: &Cache) -> bool {
+fn is_same(seen: &CpuCache, new: &CpuCache) -> bool {
     seen.of_cpu != new.of_cpu
         && seen.level.known().is_some()
         && (&seen.shared_cpus, &seen.level, &seen.kind) == (&new.shared_cpus, &new.level, &new.kind)
@@ -232,8 +233,8 @@ fn arm_name(code: &str) -> Option<&'static str> {
 }
 
 /// Reads the drivers and settings of frequency and idle states.
-pub(super) fn read_frequency(tree: &MachineTree) -> Frequency {
-    Frequency {
+pub(super) fn read_frequency(tree: &MachineTree) -> FrequencyState {
+    FrequencyState {
         policies: reading(policies(tree)),
         // intel_pstate has another file, with the opposite meaning.
         boost: reading(flag(tree, &format!("{CPUS}/intel_pstate/no_turbo")))

@@ -2,7 +2,7 @@
 //! separates user from system time.
 
 use rundata::machine::CpuAccounting;
-use rundata::machine::{ClockSource, Kernel, Preemption, PreemptionModel};
+use rundata::machine::{ClockSource, KernelPreemption, PreemptionModel, RunningKernel};
 use rundata::reading::Reading;
 
 use super::tree::{MachineTree, ReadError, Result, parse, reading};
@@ -10,8 +10,8 @@ use super::tree::{MachineTree, ReadError, Result, parse, reading};
 const CLOCK_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0";
 
 /// Reads the facts of the kernel.
-pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> Kernel {
-    let mut kernel = Kernel {
+pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> RunningKernel {
+    let mut kernel = RunningKernel {
         release: reading(tree.word("/proc/sys/kernel/osrelease")),
         version: reading(tree.word("/proc/sys/kernel/version")),
         banner: reading(tree.word("/proc/version")),
@@ -22,7 +22,7 @@ pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> Kernel {
         perf_event_paranoid: reading(tree.number("/proc/sys/kernel/perf_event_paranoid")),
         sched_rt_runtime_us: reading(tree.number("/proc/sys/kernel/sched_rt_runtime_us")),
         boot_id: reading(tree.word("/proc/sys/kernel/random/boot_id")),
-        ..Kernel::default()
+        ..RunningKernel::default()
     };
     kernel.preemption = read_preemption(tree, &kernel, config);
     kernel
@@ -101,7 +101,11 @@ const VERSION: &str = "/proc/sys/kernel/version";
 type ModelSource = Reading<(PreemptionModel, String)>;
 
 /// Reads the preemption model from the first source that states it.
-fn read_preemption(tree: &MachineTree, kernel: &Kernel, config: &KernelConfig) -> Preemption {
+fn read_preemption(
+    tree: &MachineTree,
+    kernel: &RunningKernel,
+    config: &KernelConfig,
+) -> KernelPreemption {
     let word = preemption_word(kernel);
     let dynamic = if config.is_known() {
         Reading::Known(config.has("CONFIG_PREEMPT_DYNAMIC"))
@@ -122,7 +126,7 @@ fn read_preemption(tree: &MachineTree, kernel: &Kernel, config: &KernelConfig) -
         .or_else(|| from_config(config))
         .or_else(|| word.and_then(from_version));
     let model = found.as_ref().map(|(model, _)| *model);
-    Preemption { model, source: found.map(|(_, source)| source), realtime, dynamic }
+    KernelPreemption { model, source: found.map(|(_, source)| source), realtime, dynamic }
 }
 
 /// Returns whether the preemption word says that the model can be changed while the kernel runs.
@@ -136,7 +140,7 @@ fn is_dynamic(word: &str) -> Reading<bool> {
 
 /// Returns the preemption word of `uname -v` (init/Makefile, scripts/mkcompile_h), which is empty
 /// if there is none.
-fn preemption_word(kernel: &Kernel) -> Reading<&'static str> {
+fn preemption_word(kernel: &RunningKernel) -> Reading<&'static str> {
     let version = kernel.version.clone().or_else(|| kernel.banner.clone());
     version.map(|version| {
         let version = version.replace("PREEMPT RT", "PREEMPT_RT");
@@ -158,7 +162,7 @@ fn from_debug(tree: &MachineTree) -> Result<(PreemptionModel, String)> {
 
 /// Reads the model from the command line: the kernel takes the last `preempt=` that it knows, and
 /// none if the model is fixed.
-fn from_command_line(kernel: &Kernel, dynamic: &Reading<bool>) -> ModelSource {
+fn from_command_line(kernel: &RunningKernel, dynamic: &Reading<bool>) -> ModelSource {
     if dynamic.known() != Some(&true) {
         return Reading::unknown(
             "/proc/cmdline: 'preempt' has no effect unless the model is dynamic",

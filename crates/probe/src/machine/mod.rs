@@ -13,8 +13,8 @@ mod tree;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rundata::competing::Interrupts;
-use rundata::machine::{Cpu, CpuAccounting, Kernel, Machine};
+use rundata::competing::InterruptSource;
+use rundata::machine::{CpuAccounting, CpuInventory, Machine, RunningKernel};
 use rundata::reading::Reading;
 
 pub(crate) use self::cgroup::{HaltCounter, HaltCounters};
@@ -54,13 +54,16 @@ pub(crate) fn cpu_group(root: &Path) -> std::result::Result<CpuGroup, String> {
 }
 
 /// Returns the sources that interrupted since `then`, and how often.
-pub(crate) fn interrupts_since(now: InterruptCounts, then: &InterruptCounts) -> Vec<Interrupts> {
+pub(crate) fn interrupts_since(
+    now: InterruptCounts,
+    then: &InterruptCounts,
+) -> Vec<InterruptSource> {
     let mut interrupts = Vec::new();
     for (key, count) in now {
         let count = count.saturating_sub(then.get(&key).copied().unwrap_or(0));
         if count > 0 {
             let (source, name) = key;
-            interrupts.push(Interrupts { source, name, count });
+            interrupts.push(InterruptSource { source, name, count });
         }
     }
     interrupts
@@ -78,7 +81,7 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let config = &KernelConfig::read(tree);
     let machine = Machine {
         kernel: kernel::read(tree, config),
-        cpu: Cpu { tlbs: tlb::read(root), ..cpu::read(tree) },
+        cpu: CpuInventory { tlbs: tlb::read(root), ..cpu::read(tree) },
         frequency: cpu::read_frequency(tree),
         mitigations: reading(system::mitigations(tree)),
         virtualization: system::virtualization(tree),
@@ -97,6 +100,6 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
 pub fn accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let tree = &MachineTree::new(root);
     let config = &KernelConfig::read(tree);
-    let kernel = Kernel { hz: reading(kernel::hz(config)), ..Kernel::default() };
+    let kernel = RunningKernel { hz: reading(kernel::hz(config)), ..RunningKernel::default() };
     (Machine { kernel, ..Machine::default() }, kernel::accounting(tree, config))
 }

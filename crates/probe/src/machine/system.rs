@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use rundata::machine::{
-    Bound, CpuInterrupts, Limits, Load, Memory, Mitigations, Numa, NumaNode, ResourceLimit,
-    Virtualization,
+    CpuInterrupts, LimitValue, Mitigations, NumaNode, NumaNodes, ResourceLimit, SystemLimits,
+    SystemLoad, SystemMemory, Virtualization,
 };
 use rundata::reading::Reading;
 
@@ -15,9 +15,9 @@ use super::tree::{MachineTree, ReadError, Result, bytes_of, parse, reading};
 const LIMITS: &str = "/proc/self/limits";
 
 /// Reads the limits of this process and of the machine.
-pub(super) fn limits(tree: &MachineTree) -> Limits {
+pub(super) fn limits(tree: &MachineTree) -> SystemLimits {
     let text = reading(tree.text(LIMITS));
-    Limits {
+    SystemLimits {
         processes: process_limit(&text, "Max processes"),
         open_files: process_limit(&text, "Max open files"),
         realtime_priority: process_limit(&text, "Max realtime priority"),
@@ -44,10 +44,10 @@ fn parse_limit(text: &str, name: &str) -> Result<ResourceLimit> {
     Ok(ResourceLimit { soft: bound(bounds.next(), line)?, hard: bound(bounds.next(), line)? })
 }
 
-fn bound(item: Option<&str>, line: &str) -> Result<Bound> {
+fn bound(item: Option<&str>, line: &str) -> Result<LimitValue> {
     match item {
-        Some("unlimited") => Ok(Bound::Unlimited),
-        Some(number) => parse(LIMITS, number).map(Bound::At),
+        Some("unlimited") => Ok(LimitValue::Unlimited),
+        Some(number) => parse(LIMITS, number).map(LimitValue::At),
         None => Err(ReadError::invalid(LIMITS, line, "a limit")),
     }
 }
@@ -56,10 +56,10 @@ const UPTIME: &str = "/proc/uptime";
 const LOAD: &str = "/proc/loadavg";
 
 /// Reads the load averages, the number of tasks and the uptime.
-pub(super) fn load(tree: &MachineTree) -> Load {
+pub(super) fn load(tree: &MachineTree) -> SystemLoad {
     let text = reading(tree.text(LOAD));
     let tasks = text.as_ref().and_then(|text| reading(load_tasks(text)));
-    Load {
+    SystemLoad {
         over_1_min: text.as_ref().and_then(|text| reading(load_average(text, 0))),
         over_5_min: text.as_ref().and_then(|text| reading(load_average(text, 1))),
         over_15_min: text.as_ref().and_then(|text| reading(load_average(text, 2))),
@@ -104,9 +104,9 @@ const NODES: &str = "/sys/devices/system/node";
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage";
 
 /// Reads the sizes of memory and the settings of huge pages.
-pub(super) fn memory(tree: &MachineTree) -> Memory {
+pub(super) fn memory(tree: &MachineTree) -> SystemMemory {
     let text = reading(tree.text(MEMORY));
-    Memory {
+    SystemMemory {
         total_bytes: memory_bytes(&text, "MemTotal"),
         available_bytes: memory_bytes(&text, "MemAvailable"),
         swap_total_bytes: memory_bytes(&text, "SwapTotal"),
@@ -123,9 +123,9 @@ fn memory_bytes(text: &Reading<String>, key: &str) -> Reading<u64> {
     text.as_ref().and_then(|text| reading(bytes_of(MEMORY, text, key)))
 }
 
-pub(super) fn numa(tree: &MachineTree) -> Numa {
+pub(super) fn numa(tree: &MachineTree) -> NumaNodes {
     let nodes = reading(tree.numbered(NODES, "node"));
-    Numa { nodes: nodes.map(|nodes| nodes.into_iter().map(|n| node(tree, n)).collect()) }
+    NumaNodes { nodes: nodes.map(|nodes| nodes.into_iter().map(|n| node(tree, n)).collect()) }
 }
 
 /// Reads a NUMA node.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use rundata::machine::Tlb;
+use rundata::machine::DataTlb;
 use rundata::reading::Reading;
 
 #[cfg(target_arch = "x86_64")]
@@ -15,7 +15,7 @@ const BASE_PAGE_BYTES: u64 = 4 << 10;
 const HUGE_PAGE_BYTES: u64 = 2 << 20;
 
 /// Reads the TLBs of this machine. They are unknown below any other root folder than `/`.
-pub(super) fn read(root: &Path) -> Reading<Vec<Tlb>> {
+pub(super) fn read(root: &Path) -> Reading<Vec<DataTlb>> {
     if root != Path::new("/") {
         return Reading::unknown("no file lists the TLBs of a machine");
     }
@@ -23,14 +23,14 @@ pub(super) fn read(root: &Path) -> Reading<Vec<Tlb>> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn read_own() -> Reading<Vec<Tlb>> {
+fn read_own() -> Reading<Vec<DataTlb>> {
     read_from(&CpuId::new())
 }
 
 /// Reads the TLBs by CPUID. Of several for the same pages at one level, such as one for loads and
 /// one for stores, the largest counts.
 #[cfg(target_arch = "x86_64")]
-fn read_from(cpuid: &CpuId<impl CpuIdReader>) -> Reading<Vec<Tlb>> {
+fn read_from(cpuid: &CpuId<impl CpuIdReader>) -> Reading<Vec<DataTlb>> {
     let mut tlbs = read_amd(cpuid);
     tlbs.extend(read_intel(cpuid));
     tlbs.retain(|tlb| tlb.entries > 0);
@@ -43,13 +43,13 @@ fn read_from(cpuid: &CpuId<impl CpuIdReader>) -> Reading<Vec<Tlb>> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn read_own() -> Reading<Vec<Tlb>> {
+fn read_own() -> Reading<Vec<DataTlb>> {
     Reading::unknown("only x86-64 lets a program read its TLBs")
 }
 
 /// Reads leaves 0x80000005 and 0x80000006, which are zero on Intel.
 #[cfg(target_arch = "x86_64")]
-fn read_amd(cpuid: &CpuId<impl CpuIdReader>) -> Vec<Tlb> {
+fn read_amd(cpuid: &CpuId<impl CpuIdReader>) -> Vec<DataTlb> {
     let vendor = cpuid.get_vendor_info();
     if vendor.is_none_or(|vendor| vendor.as_str() != "AuthenticAMD") {
         return Vec::new();
@@ -67,13 +67,13 @@ fn read_amd(cpuid: &CpuId<impl CpuIdReader>) -> Vec<Tlb> {
 }
 
 #[cfg(target_arch = "x86_64")]
-fn tlb(level: u32, entries: u64, page_bytes: u64) -> Tlb {
-    Tlb { level, entries, page_bytes }
+fn tlb(level: u32, entries: u64, page_bytes: u64) -> DataTlb {
+    DataTlb { level, entries, page_bytes }
 }
 
 /// Reads leaf 0x18, which hypervisors may leave empty.
 #[cfg(target_arch = "x86_64")]
-fn read_intel(cpuid: &CpuId<impl CpuIdReader>) -> Vec<Tlb> {
+fn read_intel(cpuid: &CpuId<impl CpuIdReader>) -> Vec<DataTlb> {
     use DatType::{DataTLB, LoadOnly, StoreOnly, UnifiedTLB};
     let Some(infos) = cpuid.get_deterministic_address_translation_info() else {
         return Vec::new();
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     /// A CPU of this vendor, with the leaves that it tells its TLBs by.
-    fn cpu(vendor: [&str; 3], leaf: fn(u32, u32) -> [u32; 4]) -> Reading<Vec<Tlb>> {
+    fn cpu(vendor: [&str; 3], leaf: fn(u32, u32) -> [u32; 4]) -> Reading<Vec<DataTlb>> {
         let word = |text: &str| u32::from_le_bytes(text.as_bytes().try_into().expect("4 bytes"));
         let vendor = vendor.map(word);
         let read = move |eax: u32, ecx: u32| {
@@ -116,10 +116,10 @@ mod tests {
         read_from(&CpuId::with_cpuid_reader(read))
     }
 
-    fn tlbs(all: &[(u32, u64, u64)]) -> Reading<Vec<Tlb>> {
+    fn tlbs(all: &[(u32, u64, u64)]) -> Reading<Vec<DataTlb>> {
         let mut tlbs = Vec::new();
         for (level, entries, page_bytes) in all.iter().copied() {
-            tlbs.push(Tlb { level, entries, page_bytes });
+            tlbs.push(DataTlb { level, entries, page_bytes });
         }
         Reading::Known(tlbs)
     }

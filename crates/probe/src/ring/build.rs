@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use rundata::placement::Placement;
-use rundata::ring::{Kind, RingCase, State};
+use rundata::ring::{MemberKind, RegisterState, RingCase};
 use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;
@@ -113,12 +113,12 @@ impl<M: RingMaker> WithRegisters for WithState<'_, M> {
 }
 
 /// Builds the error that members cannot have this state.
-fn unsuited(state: State, why: &str) -> RingError {
+fn unsuited(state: RegisterState, why: &str) -> RingError {
     RingError::Other(format!("--state {state}: {why}"))
 }
 
 /// Checks that this CPU has the registers of `state`. The error names the feature that it lacks.
-pub fn check_state(state: State) -> Result<(), RingError> {
+pub fn check_state(state: RegisterState) -> Result<(), RingError> {
     sys::has_registers(state).map_err(|why| unsuited(state, &why))
 }
 
@@ -161,7 +161,7 @@ fn build_over_link<L: Link>(
 ) -> Result<BuiltRing, RingError> {
     L::prepare().map_err(RingError::Call)?;
     let area = shared_area(case.members, has_solos && case.work.is_some())?;
-    if case.kind == Kind::Process {
+    if case.kind == MemberKind::Process {
         sys::watch_ring(&area);
     }
     let plan = Arc::new(MemberPlan::<L> {
@@ -173,7 +173,7 @@ fn build_over_link<L: Link>(
     let mut others = PageOfStack(OtherMembers::default());
     let leader = plan.start_members(&mut others.0).and_then(|ends| plan.build_leader(ends));
     let mut others = others.0;
-    if case.kind == Kind::Process {
+    if case.kind == MemberKind::Process {
         others = OtherMembers::of_processes(&area);
     }
     match leader {
@@ -276,7 +276,7 @@ impl<L: Link> MemberPlan<L> {
         others: &mut OtherMembers,
     ) -> Result<H, RingError> {
         let tid = &self.area.cells()[member as usize].tid;
-        if self.case.kind == Kind::Thread {
+        if self.case.kind == MemberKind::Thread {
             let plan = Arc::clone(self);
             let run = move || {
                 let tid = &plan.area.cells()[member as usize].tid;

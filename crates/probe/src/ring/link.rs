@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
-use rundata::ring::Kind;
+use rundata::ring::MemberKind;
 
 pub use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 use crate::limits;
@@ -35,7 +35,7 @@ pub struct ChannelPlace {
     /// Memory that all members share.
     pub area: Arc<SharedArea>,
     /// Whether members are processes or threads.
-    pub kind: Kind,
+    pub kind: MemberKind,
     /// Number of the receiving member, which need not exist yet; the leader is 0.
     pub to: u32,
 }
@@ -49,7 +49,7 @@ impl ChannelPlace {
             match cell.tid.load(Ordering::Acquire) as i32 {
                 0 if member_lost() => return Err(LinkError::Closed),
                 0 => thread::sleep(Duration::from_micros(50)),
-                tid if self.kind == Kind::Process => return Ok(TaskId { pid: tid, tid }),
+                tid if self.kind == MemberKind::Process => return Ok(TaskId { pid: tid, tid }),
                 tid => return Ok(TaskId { pid: std::process::id() as i32, tid }),
             }
         }

@@ -480,7 +480,7 @@ mod tests {
     use super::*;
     use crate::ring::link::{ChannelPlace, Link};
     use crate::ring::links::PipeLink;
-    use rundata::ring::Kind;
+    use rundata::ring::MemberKind;
     use std::os::fd::OwnedFd;
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
@@ -488,7 +488,7 @@ mod tests {
 
     fn channel() -> (OwnedFd, OwnedFd) {
         let area = Arc::new(SharedArea::new(1, false).unwrap());
-        PipeLink::channel(&ChannelPlace { area, kind: Kind::Thread, to: 0 }).unwrap()
+        PipeLink::channel(&ChannelPlace { area, kind: MemberKind::Thread, to: 0 }).unwrap()
     }
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a

@@ -1,7 +1,7 @@
 //! CPU time that the members of a ring on one CPU have used, read by the leader between two slices.
 //! If it is less than the time that passed, a competing task ran.
 
-use rundata::ring::{MOST_ASKED_MEMBERS, RingCase};
+use rundata::ring::{MAX_ASKED_MEMBERS, RingCase};
 
 use crate::sys::{CpuClock, TaskId, cpu_clock_ns, own_process_cpu_ns};
 
@@ -21,7 +21,7 @@ impl MemberClocks {
     /// Chooses the clocks of a ring whose members beside the leader are `tasks`. They are unknown
     /// if members may run at the same time: their CPU time then exceeds the time that passes.
     pub fn choose(case: &RingCase, tasks: &[TaskId]) -> Self {
-        if !case.placement.is_one_cpu() || case.members > MOST_ASKED_MEMBERS {
+        if !case.placement.is_one_cpu() || case.members > MAX_ASKED_MEMBERS {
             return Self::Unknown;
         }
         let own_pid = std::process::id() as i32;

@@ -161,18 +161,18 @@ impl RingLeader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rundata::ring::Op;
+    use rundata::ring::AccessKind;
 
     #[test]
     fn a_hop_that_is_longer_than_a_slice_is_cut() {
-        let work = Work::new(8 << 20, 64, Op::Rmw).unwrap();
+        let work = Work::new(8 << 20, 64, AccessKind::Rmw).unwrap();
         let pieces = |hop_ns| pieces_of_hop(&work, hop_ns, 250_000);
         let cuts = [250_000.0, 250_001.0, 400_001.0, 10e6, 10e9].map(pieces);
         assert_eq!(cuts, [None, Some(2), Some(3), Some(50), Some(1000)]);
         // No more than there are elements, and a slow link alone is no reason.
-        let tiny = Work::new(24, 8, Op::Rmw).unwrap();
+        let tiny = Work::new(24, 8, AccessKind::Rmw).unwrap();
         assert_eq!(pieces_of_hop(&tiny, 10e6, 250_000), Some(3));
-        assert_eq!(pieces_of_hop(&Work::new(8, 8, Op::Rmw).unwrap(), 10e6, 250_000), None);
+        assert_eq!(pieces_of_hop(&Work::new(8, 8, AccessKind::Rmw).unwrap(), 10e6, 250_000), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::thread;
 
-use rundata::ring::{Kind, State};
+use rundata::ring::{MemberKind, RegisterState};
 use testing::Need;
 
 use crate::placement;
@@ -69,7 +69,7 @@ impl<K: RegisterKind> HopWork for Watched<K> {
 /// A ring of two threads on one CPU: between a send and the next token the other has run, with
 /// registers of the other kind.
 struct Between<'a> {
-    other: State,
+    other: RegisterState,
     found: &'a Arc<Found>,
 }
 
@@ -92,7 +92,11 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
         const LAPS: u64 = 200;
         let area = Arc::new(SharedArea::new(2, false).expect("memory"));
         let channel = |to| {
-            PipeLink::channel(&ChannelPlace { area: Arc::clone(&area), kind: Kind::Thread, to })
+            PipeLink::channel(&ChannelPlace {
+                area: Arc::clone(&area),
+                kind: MemberKind::Thread,
+                to,
+            })
         };
         let (to_follower, from_leader) = channel(1).expect("a pipe");
         let (to_leader, from_follower) = channel(0).expect("a pipe");
@@ -124,12 +128,12 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
     }
 }
 
-fn lacks(state: State, why: &str) {
+fn lacks(state: RegisterState, why: &str) {
     testing::skip(Need::Hardware(&format!("registers of {state}")), why);
 }
 
 /// None where the CPU lacks them.
-fn found(state: State, other: State) -> Option<Found> {
+fn found(state: RegisterState, other: RegisterState) -> Option<Found> {
     let found = Arc::new(Found::default());
     if let Err(why) = with_registers(state, Between { other, found: &found }) {
         lacks(state, &why);
@@ -143,14 +147,14 @@ fn found(state: State, other: State) -> Option<Found> {
 #[test]
 fn what_a_member_wrote_is_in_use_when_it_has_been_switched_from_and_back_to() {
     let of = [
-        (State::Sse, SSE),
-        (State::Avx, SSE | AVX),
-        (State::Vzeroupper, SSE),
-        (State::Avx512, SSE | AVX | AVX512),
-        (State::Neon, 0),
+        (RegisterState::Sse, SSE),
+        (RegisterState::Avx, SSE | AVX),
+        (RegisterState::Vzeroupper, SSE),
+        (RegisterState::Avx512, SSE | AVX | AVX512),
+        (RegisterState::Neon, 0),
     ];
     for (state, components) in of {
-        let Some(mut found) = found(state, State::None) else { continue };
+        let Some(mut found) = found(state, RegisterState::None) else { continue };
         assert_eq!(*found.register_always.get_mut(), u64::MAX, "{state}");
         let (always, ever) = (*found.components_always.get_mut(), *found.components_ever.get_mut());
         match in_use() {
@@ -166,12 +170,14 @@ fn what_a_member_wrote_is_in_use_when_it_has_been_switched_from_and_back_to() {
 #[test]
 fn without_a_state_no_register_that_compiled_code_does_not_need_is_in_use() {
     // The other member writes all that it can.
-    for other in [State::Sse, State::Avx, State::Avx512, State::Neon] {
+    for other in
+        [RegisterState::Sse, RegisterState::Avx, RegisterState::Avx512, RegisterState::Neon]
+    {
         if let Err(why) = crate::sys::has_registers(other) {
             lacks(other, &why);
             continue;
         }
-        let Some(mut found) = found(State::None, other) else { continue };
+        let Some(mut found) = found(RegisterState::None, other) else { continue };
         if cfg!(target_arch = "x86_64") {
             assert_eq!(*found.register_ever.get_mut(), 0, "{other}");
         }

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use rundata::ring::{
-    Counters, ELEMENT_BYTES, Event, LONGEST_SLICE_NS, Places, Policy, RingBatching, RingCase,
-    RingSample, Slices, Triple, Triples,
+    CountedEvent, Counters, ELEMENT_BYTES, MAX_JUDGED_SLICE_NS, MemoryPlaces, Policy, RingBatching,
+    RingCase, RingSample, Slices, Triple, Triples,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -181,7 +181,7 @@ struct RingSampler<'a, 'ring> {
     setup_ns: u64,
     ns_per_lap: f64,
     huge_page_bytes: Option<u64>,
-    places: Option<Places>,
+    places: Option<MemoryPlaces>,
 }
 
 impl RingSampler<'_, '_> {
@@ -244,7 +244,7 @@ impl RingSampler<'_, '_> {
     /// there is one place only, or if the kernel gave fewer huge pages than needed: base pages
     /// would fault at each place. Waits for nothing: the sample that follows is timed as the
     /// machine is found.
-    fn choose_place(&mut self) -> Result<Option<Places>, RingError> {
+    fn choose_place(&mut self) -> Result<Option<MemoryPlaces>, RingError> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
         let member_bytes = case.work.and_then(|work| WorkArray::bytes_with_places(&work));
         let ring_bytes = member_bytes.and_then(|bytes| bytes.checked_mul(case.members.into()));
@@ -296,7 +296,7 @@ impl RingSampler<'_, '_> {
     ) -> Result<RingSample, RingError> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
         let mut slices = slice_laps.map(|slice_laps| {
-            let is_judged = slice_laps as f64 * self.ns_per_lap <= LONGEST_SLICE_NS as f64;
+            let is_judged = slice_laps as f64 * self.ns_per_lap <= MAX_JUDGED_SLICE_NS as f64;
             let waits = number > 0 && unshared_ratio.is_some() && is_judged;
             let new_slices = if waits { Slices::that_wait } else { Slices::with_room_for };
             let slices = new_slices(laps.div_ceil(slice_laps) as usize, slice_laps);
@@ -518,7 +518,7 @@ pub fn check_policy(policy: Policy) -> Result<(), RingError> {
 
 /// Checks that a CPU counts these events, all at once. Returns the first event that it does not
 /// count, and why.
-pub fn check_events(cpu: u32, events: &[Event]) -> Result<(), (Event, Errno)> {
+pub fn check_events(cpu: u32, events: &[CountedEvent]) -> Result<(), (CountedEvent, Errno)> {
     CpuEvents::open(cpu, events).map(drop)
 }
 

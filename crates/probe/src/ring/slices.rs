@@ -15,7 +15,7 @@
 //! A worker need not take a shared core as it is: it waits, within a budget, until the core is
 //! unshared ([`WaitBudget`]), and it tries several places for the members' memory ([`best_place`]).
 
-use rundata::ring::{Places, Slices, Wait};
+use rundata::ring::{CoreWait, MemoryPlaces, Slices};
 
 use super::meters::SliceMeters;
 use crate::sys::{
@@ -99,7 +99,7 @@ impl WaitBudget {
 
     /// Waits before what is timed next, slice or not. Returns `None` without waiting if k0 is not
     /// known or no time is left.
-    pub fn spend(&mut self, slice: u32) -> Option<Wait> {
+    pub fn spend(&mut self, slice: u32) -> Option<CoreWait> {
         let ratio = self.unshared_ratio.filter(|_| self.left_ns > 0)?;
         let wait = wait_unshared(ratio, self.left_ns, slice);
         self.left_ns = self.left_ns.saturating_sub(wait.elapsed_ns);
@@ -120,7 +120,10 @@ pub const PLACES_NS: u64 = 16_000_000;
 /// Which pages of the members meet in a cache is chance: at one place many do, at another none. A
 /// place that was tried on a shared core is taken only if all were; if k0 is not known, no core is
 /// taken for shared.
-pub fn best_place(unshared_ratio: Option<f64>, tried: &[(u64, Slices)]) -> Option<(u32, Places)> {
+pub fn best_place(
+    unshared_ratio: Option<f64>,
+    tried: &[(u64, Slices)],
+) -> Option<(u32, MemoryPlaces)> {
     let mut unshared = 0;
     let mut best = None;
     for (place, (lap_ns, quanta)) in (0..).zip(tried) {
@@ -133,7 +136,7 @@ pub fn best_place(unshared_ratio: Option<f64>, tried: &[(u64, Slices)]) -> Optio
     }
     let (_, _, best_place) = best?;
     let unshared = unshared_ratio.map(|_| unshared);
-    Some((best_place, Places { tried: tried.len() as u32, unshared }))
+    Some((best_place, MemoryPlaces { tried: tried.len() as u32, unshared }))
 }
 
 #[cfg(test)]
@@ -143,7 +146,7 @@ mod tests {
     fn best(
         unshared_ratio: Option<f64>,
         tried: &[(u64, [(u64, u64); 2])],
-    ) -> Option<(u32, Places)> {
+    ) -> Option<(u32, MemoryPlaces)> {
         let place = |(lap_ns, quanta): &(u64, [(u64, u64); 2])| {
             let mut slices = Slices::with_room_for(1, 1);
             for (latency, throughput) in quanta {
@@ -163,7 +166,7 @@ mod tests {
             (800, [alone, alone]),
             (600, [shared, alone]),
         ];
-        let found = |place, unshared| Some((place, Places { tried: 4, unshared }));
+        let found = |place, unshared| Some((place, MemoryPlaces { tried: 4, unshared }));
         assert_eq!(best(Some(1.01), &tried), found(2, Some(2)));
         // Where k0 is unknown, and where the core was shared each time, the laps decide.
         assert_eq!(best(None, &tried), found(3, None));

@@ -17,7 +17,7 @@
 
 use std::ops::Range;
 
-use rundata::ring::{Op, Walk};
+use rundata::ring::{AccessKind, Walk};
 
 use super::clock::monotonic_raw_ns;
 use super::notes::{MemberNotes, WalkCut, WalkPiece};
@@ -105,9 +105,9 @@ impl WorkArray {
 
     fn walk_piece(&mut self, piece: WalkPiece) {
         match self.op {
-            Op::Read => self.each_of(piece, walk::read),
-            Op::Write => self.each_of(piece, walk::write),
-            Op::Rmw => self.each_of(piece, walk::read_modify_write),
+            AccessKind::Read => self.each_of(piece, walk::read),
+            AccessKind::Write => self.each_of(piece, walk::write),
+            AccessKind::Rmw => self.each_of(piece, walk::read_modify_write),
         }
     }
 
@@ -204,7 +204,7 @@ mod tests {
     use rundata::ring::Work;
     use std::cell::RefCell;
 
-    fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: Op) -> WorkArray {
+    fn array(bytes: u64, stride_bytes: u64, walk: Walk, op: AccessKind) -> WorkArray {
         WorkArray::new(&Work { walk, ..Work::new(bytes, stride_bytes, op).unwrap() }, 0).unwrap()
     }
 
@@ -240,7 +240,7 @@ mod tests {
     fn pieces_touch_what_the_whole_walk_does_in_its_order() {
         for walk in WALKS {
             for (bytes, stride) in SHAPES {
-                let whole = touched(&mut array(bytes, stride, walk, Op::Rmw), 1).concat();
+                let whole = touched(&mut array(bytes, stride, walk, AccessKind::Rmw), 1).concat();
                 assert_eq!(
                     whole.len(),
                     match walk {
@@ -250,7 +250,7 @@ mod tests {
                     } as usize
                 );
                 // That of the walk that is not cut, by what it leaves.
-                let mut uncut = array(bytes, stride, walk, Op::Rmw);
+                let mut uncut = array(bytes, stride, walk, AccessKind::Rmw);
                 uncut.walk();
                 let changed = |at: &usize| match walk {
                     Walk::Chase => at % 8 == 1 && uncut.slice()[*at] == 2.0,
@@ -258,7 +258,7 @@ mod tests {
                 };
                 assert!(whole.iter().all(changed), "{walk} of {bytes} by {stride}");
                 for count in [2, 3, 7].into_iter().filter(|count| *count as usize <= whole.len()) {
-                    let mut array = array(bytes, stride, walk, Op::Rmw);
+                    let mut array = array(bytes, stride, walk, AccessKind::Rmw);
                     let pieces = touched(&mut array, count);
                     assert_eq!(pieces.concat(), whole, "{walk} of {bytes} by {stride} in {count}");
                     let sizes = || pieces.iter().map(Vec::len);
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn a_walk_that_is_cut_touches_all_once_and_one_that_is_whole_again_too() {
         for walk in WALKS {
-            let mut array = array(64 * 50, 64, walk, Op::Rmw);
+            let mut array = array(64 * 50, 64, walk, AccessKind::Rmw);
             let touches = |array: &mut WorkArray| {
                 let each = if walk == Walk::Chase { 1 } else { 0 };
                 let step = if walk == Walk::Whole { 1 } else { 8 };
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn as_many_hops_as_are_told_are_noted_and_no_more() {
         let book = NoteBook::new(2).unwrap();
-        let mut array = array(64 * 50, 64, Walk::Chase, Op::Read);
+        let mut array = array(64 * 50, 64, Walk::Chase, AccessKind::Read);
         array.note_to(book.member(1));
         array.cut(3, 2);
         (0..4).for_each(|_| array.walk());

@@ -19,7 +19,9 @@
 use std::arch::asm;
 
 use rundata::reference::TOLERANCE;
-use rundata::ring::{ADD_TURNS, ADDS_PER_TURN, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices, Wait};
+use rundata::ring::{
+    ADD_TURNS, ADDS_PER_TURN, CoreWait, MULTIPLIES_PER_TURN, MULTIPLY_TURNS, Slices,
+};
 
 use super::clock::{UsageScope, monotonic_raw_ns, own_thread_cpu_ns, usage};
 
@@ -205,7 +207,7 @@ pub fn busy_quantum_ns() -> Option<u64> {
 /// Runs quanta until two in a row are those of an unshared core, or until `most_ns` have passed.
 /// What runs next then has a better chance of an unshared core; whether it had one is judged by the
 /// quanta around it. `slice` is the number of the slice that waits.
-pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> Wait {
+pub fn wait_unshared(unshared_ratio: f64, most_ns: u64, slice: u32) -> CoreWait {
     wait_by(run_quantum, unshared_ratio, most_ns, slice)
 }
 
@@ -216,7 +218,7 @@ fn wait_by(
     unshared_ratio: f64,
     most_ns: u64,
     slice: u32,
-) -> Wait {
+) -> CoreWait {
     let start_ns = monotonic_raw_ns();
     let start_cpu_ns = own_thread_cpu_ns();
     let start_switches = usage(UsageScope::Thread).switches();
@@ -229,7 +231,7 @@ fn wait_by(
         let is_over = before.is_some_and(|before| are_unshared(before, times, unshared_ratio));
         if is_over || elapsed_ns >= most_ns {
             let switches = usage(UsageScope::Thread).switches();
-            return Wait {
+            return CoreWait {
                 slice,
                 elapsed_ns,
                 cpu_ns: own_thread_cpu_ns().saturating_sub(start_cpu_ns),

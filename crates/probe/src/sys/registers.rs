@@ -1,6 +1,6 @@
 //! Putting vector registers in use, or out of use, so that a switch has to save them or not.
 
-use rundata::ring::State;
+use rundata::ring::RegisterState;
 
 #[cfg(all(test, target_arch = "x86_64"))]
 pub use arch::seen::in_use;
@@ -39,12 +39,15 @@ pub trait WithRegisters {
 }
 
 /// Runs `action` with the registers of `state`. The error names the feature that this CPU lacks.
-pub fn with_registers<T: WithRegisters>(state: State, action: T) -> Result<T::Output, String> {
+pub fn with_registers<T: WithRegisters>(
+    state: RegisterState,
+    action: T,
+) -> Result<T::Output, String> {
     arch::with(state, action)
 }
 
 /// Checks that this CPU has the registers of a state. The error names the feature that it lacks.
-pub fn has_registers(state: State) -> Result<(), String> {
+pub fn has_registers(state: RegisterState) -> Result<(), String> {
     struct NoAction;
     impl WithRegisters for NoAction {
         type Output = ();
@@ -67,17 +70,22 @@ mod arch {
     /// MXCSR as it is after the start of a process: all exceptions masked.
     const INITIAL_MXCSR: u32 = 0x1f80;
 
-    pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
+    pub(super) fn with<T: WithRegisters>(
+        state: RegisterState,
+        what: T,
+    ) -> Result<T::Output, String> {
         let has_avx = is_x86_feature_detected!("avx");
         match state {
-            State::None => Ok(what.with(NoRegisters)),
-            State::Sse => Ok(what.with(SseRegisters)),
-            State::Avx if has_avx => Ok(what.with(AvxRegisters)),
-            State::Vzeroupper if has_avx => Ok(what.with(ZeroedUpperRegisters)),
-            State::Avx | State::Vzeroupper => Err(lacks("AVX")),
-            State::Avx512 if is_x86_feature_detected!("avx512f") => Ok(what.with(Avx512Registers)),
-            State::Avx512 => Err(lacks("AVX-512 (avx512f)")),
-            State::Neon => Err(lacks("Neon: it is an x86-64")),
+            RegisterState::None => Ok(what.with(NoRegisters)),
+            RegisterState::Sse => Ok(what.with(SseRegisters)),
+            RegisterState::Avx if has_avx => Ok(what.with(AvxRegisters)),
+            RegisterState::Vzeroupper if has_avx => Ok(what.with(ZeroedUpperRegisters)),
+            RegisterState::Avx | RegisterState::Vzeroupper => Err(lacks("AVX")),
+            RegisterState::Avx512 if is_x86_feature_detected!("avx512f") => {
+                Ok(what.with(Avx512Registers))
+            }
+            RegisterState::Avx512 => Err(lacks("AVX-512 (avx512f)")),
+            RegisterState::Neon => Err(lacks("Neon: it is an x86-64")),
         }
     }
 
@@ -272,10 +280,13 @@ mod arch {
     use super::*;
     use std::arch::asm;
 
-    pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
+    pub(super) fn with<T: WithRegisters>(
+        state: RegisterState,
+        what: T,
+    ) -> Result<T::Output, String> {
         match state {
-            State::None => Ok(what.with(NoRegisters)),
-            State::Neon => Ok(what.with(NeonRegisters)),
+            RegisterState::None => Ok(what.with(NoRegisters)),
+            RegisterState::Neon => Ok(what.with(NeonRegisters)),
             other => Err(format!("this CPU has no {other}: it is an aarch64")),
         }
     }
@@ -332,9 +343,12 @@ mod arch {
 mod arch {
     use super::*;
 
-    pub(super) fn with<T: WithRegisters>(state: State, what: T) -> Result<T::Output, String> {
+    pub(super) fn with<T: WithRegisters>(
+        state: RegisterState,
+        what: T,
+    ) -> Result<T::Output, String> {
         match state {
-            State::None => Ok(what.with(NoRegisters)),
+            RegisterState::None => Ok(what.with(NoRegisters)),
             other => Err(format!("{other} is not known on {}", std::env::consts::ARCH)),
         }
     }

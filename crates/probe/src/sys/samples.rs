@@ -4,7 +4,7 @@
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rundata::ring::Event;
+use rundata::ring::CountedEvent;
 use rustix::io::Errno;
 use rustix::param::page_size;
 
@@ -176,22 +176,22 @@ pub fn count_own_switches() -> Result<OwnedFd, Errno> {
 }
 
 /// Returns the type and the number of an event.
-fn type_and_config(event: Event) -> (u32, u64) {
+fn type_and_config(event: CountedEvent) -> (u32, u64) {
     match event {
-        Event::Cycles => (TYPE_HARDWARE, HW_CYCLES),
-        Event::Instructions => (TYPE_HARDWARE, HW_INSTRUCTIONS),
-        Event::L1Misses => (TYPE_CACHE, L1D | LOAD_MISSES),
-        Event::LastLevelMisses => (TYPE_CACHE, LAST_LEVEL | LOAD_MISSES),
-        Event::DataTlbMisses => (TYPE_CACHE, DATA_TLB | LOAD_MISSES),
-        Event::InstructionTlbMisses => (TYPE_CACHE, INSTRUCTION_TLB | LOAD_MISSES),
-        Event::ContextSwitches => (TYPE_SOFTWARE, SW_CONTEXT_SWITCHES),
-        Event::PageFaults => (TYPE_SOFTWARE, SW_PAGE_FAULTS),
-        Event::Migrations => (TYPE_SOFTWARE, SW_MIGRATIONS),
+        CountedEvent::Cycles => (TYPE_HARDWARE, HW_CYCLES),
+        CountedEvent::Instructions => (TYPE_HARDWARE, HW_INSTRUCTIONS),
+        CountedEvent::L1Misses => (TYPE_CACHE, L1D | LOAD_MISSES),
+        CountedEvent::LastLevelMisses => (TYPE_CACHE, LAST_LEVEL | LOAD_MISSES),
+        CountedEvent::DataTlbMisses => (TYPE_CACHE, DATA_TLB | LOAD_MISSES),
+        CountedEvent::InstructionTlbMisses => (TYPE_CACHE, INSTRUCTION_TLB | LOAD_MISSES),
+        CountedEvent::ContextSwitches => (TYPE_SOFTWARE, SW_CONTEXT_SWITCHES),
+        CountedEvent::PageFaults => (TYPE_SOFTWARE, SW_PAGE_FAULTS),
+        CountedEvent::Migrations => (TYPE_SOFTWARE, SW_MIGRATIONS),
     }
 }
 
 /// Largest number of events of a group: all that exist.
-const MAX_EVENTS: usize = Event::ALL.len();
+const MAX_EVENTS: usize = CountedEvent::ALL.len();
 
 /// Counts of a CPU at a moment.
 #[derive(Clone, Copy)]
@@ -212,7 +212,7 @@ pub struct CpuEvents {
 impl CpuEvents {
     /// Counts these events from now on. ENOENT or EOPNOTSUPP if the machine has no such counter,
     /// EINVAL or EBUSY if it has too few for all of them, EACCES without the privilege.
-    pub fn open(cpu: u32, events: &[Event]) -> Result<Self, (Event, Errno)> {
+    pub fn open(cpu: u32, events: &[CountedEvent]) -> Result<Self, (CountedEvent, Errno)> {
         let mut opened: Vec<OwnedFd> = Vec::new();
         for event in events {
             let (kind, config) = type_and_config(*event);

@@ -2,7 +2,7 @@
 
 use std::ptr::NonNull;
 
-use rundata::ring::{ELEMENT_BYTES, LINE_BYTES, Op, Walk, Work};
+use rundata::ring::{AccessKind, ELEMENT_BYTES, LINE_BYTES, Walk, Work};
 use rustix::io::Errno;
 use rustix::mm::{Advice, madvise};
 use rustix::process::{Resource, getrlimit};
@@ -29,7 +29,7 @@ pub struct WorkArray {
     seed: u64,
     place: u32,
     pub(super) stride: usize,
-    pub(super) op: Op,
+    pub(super) op: AccessKind,
     pub(super) walk: Walk,
     pub(super) cut: WalkCut,
 }
@@ -127,9 +127,9 @@ impl WorkArray {
             return self.walk_in_pieces();
         }
         match self.op {
-            Op::Read => self.each(read),
-            Op::Write => self.each(write),
-            Op::Rmw => self.each(read_modify_write),
+            AccessKind::Read => self.each(read),
+            AccessKind::Write => self.each(write),
+            AccessKind::Rmw => self.each(read_modify_write),
         }
     }
 
@@ -304,7 +304,9 @@ mod tests {
 
     #[test]
     fn a_chase_goes_round_again_after_each_operation() {
-        for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
+        for (op, after) in
+            [(AccessKind::Read, 1.0), (AccessKind::Write, 2.0), (AccessKind::Rmw, 3.0)]
+        {
             let work = Work { walk: Walk::Chase, ..Work::new(64 * 50, 64, op).unwrap() };
             let mut array = WorkArray::new(&work, 0).unwrap();
             array.walk();
@@ -323,8 +325,10 @@ mod tests {
         assert!(pages.iter().enumerate().all(|(page, element)| element / 512 == page));
         assert_eq!(pages[64], 64 * 512, "the 64th line of a page is followed by its first");
         for (bytes, stride_bytes) in SHAPES {
-            let work =
-                Work { walk: Walk::Sparse, ..Work::new(bytes, stride_bytes, Op::Read).unwrap() };
+            let work = Work {
+                walk: Walk::Sparse,
+                ..Work::new(bytes, stride_bytes, AccessKind::Read).unwrap()
+            };
             let order = touched(bytes, stride_bytes, Walk::Sparse);
             assert_eq!(order.len() as u64, work.touches(), "{bytes} bytes by {stride_bytes}");
         }
@@ -334,7 +338,9 @@ mod tests {
     fn each_operation_does_to_each_element_what_it_says() {
         for huge_pages in [false, true] {
             for (bytes, stride_bytes) in SHAPES {
-                for (op, after) in [(Op::Read, 1.0), (Op::Write, 2.0), (Op::Rmw, 3.0)] {
+                for (op, after) in
+                    [(AccessKind::Read, 1.0), (AccessKind::Write, 2.0), (AccessKind::Rmw, 3.0)]
+                {
                     let work = Work::new(bytes, stride_bytes, op).unwrap();
                     let mut array = WorkArray::new(&Work { huge_pages, ..work }, 0).unwrap();
                     array.walk();
@@ -348,7 +354,8 @@ mod tests {
 
     #[test]
     fn a_sparse_operation_leaves_the_rest_alone() {
-        let work = Work { walk: Walk::Sparse, ..Work::new(8 * 4096, 4096, Op::Rmw).unwrap() };
+        let work =
+            Work { walk: Walk::Sparse, ..Work::new(8 * 4096, 4096, AccessKind::Rmw).unwrap() };
         let mut array = WorkArray::new(&work, 0).unwrap();
         array.walk();
         assert_eq!(array.slice().iter().filter(|e| **e == 2.0).count(), 8);
@@ -357,7 +364,7 @@ mod tests {
 
     #[test]
     fn an_array_that_no_address_space_holds_is_refused_with_the_limit() {
-        let of = |bytes| WorkArray::check(&Work::new(bytes, 8, Op::Rmw).unwrap());
+        let of = |bytes| WorkArray::check(&Work::new(bytes, 8, AccessKind::Rmw).unwrap());
         assert_eq!(of(64), Ok(()));
         for bytes in [1 << 47, 1 << 63, u64::MAX - 7] {
             assert!(of(bytes).is_err_and(|limit| limit > 0 && limit < 1 << 47), "{bytes}");
@@ -366,13 +373,13 @@ mod tests {
 
     #[test]
     fn the_array_can_consist_of_huge_pages() {
-        let mut array = WorkArray::new(&Work::new(64, 8, Op::Rmw).unwrap(), 0).unwrap();
+        let mut array = WorkArray::new(&Work::new(64, 8, AccessKind::Rmw).unwrap(), 0).unwrap();
         assert!((array.slice().as_ptr() as usize) % HUGE_PAGE_BYTES == 0);
     }
 
     #[test]
     fn an_array_is_moved_within_its_huge_pages_and_works_at_each_place() {
-        let work = Work { walk: Walk::Chase, ..Work::new(3 << 19, 64, Op::Write).unwrap() };
+        let work = Work { walk: Walk::Chase, ..Work::new(3 << 19, 64, AccessKind::Write).unwrap() };
         let mut array = WorkArray::new(&Work { huge_pages: true, ..work }, 3).unwrap();
         let first = array.start.as_ptr() as usize;
         assert!(first % HUGE_PAGE_BYTES == 0);
@@ -394,7 +401,7 @@ mod tests {
 
         let bytes = |work: Work| WorkArray::bytes_with_places(&work);
         assert_eq!(bytes(Work { huge_pages: true, ..work }), Some(HUGE_PAGE_BYTES as u64));
-        let whole_page = Work::new(HUGE_PAGE_BYTES as u64, 64, Op::Write).unwrap();
+        let whole_page = Work::new(HUGE_PAGE_BYTES as u64, 64, AccessKind::Write).unwrap();
         assert_eq!(bytes(Work { huge_pages: true, ..whole_page }), None);
         assert_eq!(bytes(work), None);
         let mut base_pages = WorkArray::new(&work, 3).unwrap();

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::hint::black_box;
 
 use rundata::ring::Policy;
-use rundata::trial::{Gap, Sliced, Tally};
+use rundata::trial::{Gap, SlicedTallies, Tally};
 use rustix::io::Errno;
 use threadclock::ThreadClock;
 
@@ -39,7 +39,7 @@ impl TrialError {
 #[derive(Default)]
 pub(super) struct TrialOutcome {
     pub(super) tallies: BTreeMap<String, Tally>,
-    pub(super) sliced: Vec<Sliced>,
+    pub(super) sliced: Vec<SlicedTallies>,
     pub(super) counts: BTreeMap<String, i64>,
     pub(super) gaps: Vec<Gap>,
     /// Time that was watched, if it is less than the whole, in nanoseconds.

@@ -12,7 +12,7 @@ use rundata::placement::Placement;
 use rundata::ring::{Policy, RingBatching, RingCase, RingSample};
 use rundata::trial::TrialCase;
 use rundata::trial::interference::{
-    EXECUTION_NS, Environment, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, VOLUNTARY, Wire,
+    EXECUTION_NS, Environment, Execution, INVOLUNTARY, NOISE_EVENTS, Noise, PacketWire, VOLUNTARY,
 };
 
 use super::harness::{TrialError, TrialOutcome, check_alive, pin, start_beside};
@@ -92,7 +92,7 @@ fn start_noise(
 ) -> Result<(SharedValue<AtomicU32>, Vec<ChildProcess>), TrialError> {
     let shared = SharedValue::<AtomicU32>::new().map_err(TrialError::at("mmap"))?;
     let is_quiet = execution.environment == Environment::Quiet;
-    let has_wire = (execution.noise, execution.wire) == (Noise::Net, Wire::Veth);
+    let has_wire = (execution.noise, execution.wire) == (Noise::Net, PacketWire::Veth);
     // Creating and removing the wire makes the kernel work: quiet runs have that too.
     if is_quiet && !has_wire {
         return Ok((shared, Vec::new()));
@@ -197,10 +197,10 @@ fn loopback() -> io::Result<(UdpSocket, UdpSocket)> {
 
 /// Returns the wire that packets can use here: a pair of virtual devices, or the loopback device
 /// and why not the pair. Tries it in a process of its own; the calling one must be single-threaded.
-pub fn wire() -> (Wire, Option<String>) {
+pub fn wire() -> (PacketWire, Option<String>) {
     match ChildProcess::start_ready(own_wire, |_| ()) {
-        Ok(_) => (Wire::Veth, None),
-        Err(why) => (Wire::Loopback, Some(format!("veth: {why}"))),
+        Ok(_) => (PacketWire::Veth, None),
+        Err(why) => (PacketWire::Loopback, Some(format!("veth: {why}"))),
     }
 }
 
@@ -244,8 +244,8 @@ fn noise_random(execution: &Execution, round: u32) -> RandomSource {
 
 #[cfg(test)]
 mod tests {
-    use rundata::ring::{Op, Work};
-    use rundata::trial::interference::Setting;
+    use rundata::ring::{AccessKind, Work};
+    use rundata::trial::interference::ProgramSetting;
     use testing::Need;
 
     use super::*;
@@ -263,17 +263,17 @@ mod tests {
         assert!(error.to_string().contains("does not arrive"), "{error}");
     }
 
-    fn execution(seed: u64, bytes: u64, setting: Setting) -> Execution {
+    fn execution(seed: u64, bytes: u64, setting: ProgramSetting) -> Execution {
         Execution {
             setting,
             environment: Environment::Disturbed,
             noise: Noise::Net,
             noise_cpu: 0,
-            work: Work::new(bytes, 8, Op::Rmw).unwrap(),
+            work: Work::new(bytes, 8, AccessKind::Rmw).unwrap(),
             laps: 1,
             seed,
             priority: None,
-            wire: Wire::Loopback,
+            wire: PacketWire::Loopback,
         }
     }
 
@@ -286,8 +286,8 @@ mod tests {
         for seed in [0, 1, 1992, 1993, 1994] {
             for bytes in [1 << 10, 256 << 10, 384 << 10] {
                 for round in 0..6 {
-                    let augmented = first(seed, bytes, Setting::Augmented, round);
-                    assert_eq!(augmented, first(seed, bytes, Setting::Plain, round));
+                    let augmented = first(seed, bytes, ProgramSetting::Augmented, round);
+                    assert_eq!(augmented, first(seed, bytes, ProgramSetting::Plain, round));
                     assert!(seen.insert(augmented), "{seed} {bytes} {round}");
                 }
             }

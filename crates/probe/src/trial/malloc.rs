@@ -6,7 +6,9 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use rundata::trial::malloc::{BRK_CALLS, CAUSES, Call, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS};
+use rundata::trial::malloc::{
+    AllocatorCall, BRK_CALLS, CAUSES, EMPTY_TICKS, MINOR_FAULTS, MMAP_CALLS,
+};
 use threadclock::{CpuTime, ThreadClock};
 
 use super::harness::{self, TrialError, TrialOutcome, touch, touched_room};
@@ -69,7 +71,7 @@ fn mapped_pages() -> Option<u64> {
 
 /// Times of calls of one kind, and the causes of those that were slow.
 struct SlowCallWatch {
-    call: Call,
+    call: AllocatorCall,
     least_ns: u64,
     marks: HeapMarks,
     ticks: Vec<i64>,
@@ -78,7 +80,7 @@ struct SlowCallWatch {
 
 impl SlowCallWatch {
     /// Allocates room for the times of all calls.
-    fn new(call: Call, calls: u32) -> Self {
+    fn new(call: AllocatorCall, calls: u32) -> Self {
         Self {
             call,
             least_ns: u64::MAX,
@@ -139,8 +141,8 @@ pub(super) fn run(
     let clock = harness::synchronised_clock();
     // All memory of this trial is allocated and touched before anything is counted: its faults are
     // not the allocator's, and the child inherits the heap that is measured.
-    let mut mallocs = SlowCallWatch::new(Call::MALLOC, trials);
-    let mut frees = SlowCallWatch::new(Call::FREE, trials);
+    let mut mallocs = SlowCallWatch::new(AllocatorCall::MALLOC, trials);
+    let mut frees = SlowCallWatch::new(AllocatorCall::FREE, trials);
     let mut empties = touched_room(trials, 0);
     let mut blocks: Vec<Option<HeapBlock>> = Vec::with_capacity(trials as usize);
     blocks.resize_with(trials as usize, || None);

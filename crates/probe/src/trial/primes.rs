@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use rundata::trial::primes::{
-    GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, empty,
+    GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS, empty_tally_name,
 };
 use threadclock::ThreadClock;
 
@@ -101,7 +101,7 @@ pub(super) fn run(count: u32, trials: u32, round: u32) -> Result<TrialOutcome, T
         }
     }
     let mut outcome = TrialOutcome::default();
-    let empty_names = NAMES.map(empty);
+    let empty_names = NAMES.map(empty_tally_name);
     // The figures of the way by threadclock, which come first, are sliced.
     cut.add_to(&mut outcome, &[(NAMES[0], &timed[0]), (&empty_names[0], &empty_times[0])]);
     for figure in 1..NAMES.len() {

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 
 use rundata::ring::Policy;
 use rundata::trial::TrialCase;
-use rundata::trial::sampling::{Phase, TICK_NS, count};
+use rundata::trial::sampling::{SleepPhase, TICK_NS, count_name};
 use rustix::process::getppid;
 use threadclock::ThreadClock;
 
@@ -199,7 +199,7 @@ fn burn_in_kernel(end_ns: u64, clock: &ThreadClock) -> u64 {
 
 /// Runs for a share of each period, first in user mode and then in system calls, and sleeps for the
 /// rest. Returns the CPU time of the system calls in nanoseconds.
-fn run_sleeper(phase: Phase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock) -> u64 {
+fn run_sleeper(phase: SleepPhase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock) -> u64 {
     let run_ns = (RUN_SHARE * ticks.period_ns as f64) as u64;
     let rest_ns = ticks.period_ns - run_ns;
     let mut system_ns = 0;
@@ -208,8 +208,8 @@ fn run_sleeper(phase: Phase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock)
     loop {
         let start_ns = match phase {
             // Half of the rest lies before the tick, half after it.
-            Phase::AcrossTicks => ticks.after(monotonic_ns()) + rest_ns / 2,
-            Phase::Anywhere => {
+            SleepPhase::AcrossTicks => ticks.after(monotonic_ns()) + rest_ns / 2,
+            SleepPhase::Anywhere => {
                 period += 1;
                 origin_ns + (period as f64 * ANYWHERE_PERIOD * ticks.period_ns as f64) as u64
             }
@@ -229,7 +229,7 @@ fn run_sleeper(phase: Phase, ticks: TickPhase, end_ns: u64, clock: &ThreadClock)
 /// Runs sleeper and burner for `duration_ns`; returns their CPU times by all clocks.
 pub(super) fn run(
     case: &TrialCase,
-    phase: Phase,
+    phase: SleepPhase,
     duration_ns: u64,
 ) -> Result<TrialOutcome, TrialError> {
     // Before any fork: the burner would take the CPU from the process that observes the ticks.
@@ -267,7 +267,7 @@ pub(super) fn run(
             ("user", user),
             ("true_user", true_user),
         ] {
-            outcome.count(&count(watched.name, account), ns as i64);
+            outcome.count(&count_name(watched.name, account), ns as i64);
         }
     }
     outcome.count(TICK_NS, ticks.period_ns as i64);

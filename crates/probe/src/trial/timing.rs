@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use rundata::ring::{SLICE_NS, Slices};
-use rundata::trial::Sliced;
+use rundata::trial::SlicedTallies;
 use rundata::trial::loops::{
     CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS, CPU_NS, SAMPLED_NS, SAMPLED_USER_NS,
 };
@@ -83,7 +83,7 @@ impl SlicedLoop {
             }
             tallies.insert(name.to_string(), tallies_by_slice);
         }
-        outcome.sliced.push(Sliced { slices, tallies });
+        outcome.sliced.push(SlicedTallies { slices, tallies });
     }
 }
 

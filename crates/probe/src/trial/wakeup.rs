@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use rundata::ring::Policy;
 use rundata::trial::wakeup::{
-    COMPANION_NS, CPU_LATENCY_US, LATE_NS, Load, SLACK_NS, SWITCHES, Wakeup,
+    COMPANION_NS, CPU_LATENCY_US, LATE_NS, SLACK_NS, SWITCHES, Wakeup, WakeupLoad,
 };
 use rustix::thread::{current_timer_slack, set_current_timer_slack};
 
@@ -27,8 +27,8 @@ pub(super) fn run(wakeup: &Wakeup, policy: Policy, round: u32) -> Result<TrialOu
         limit_real_time(RT_SPIN_LIMIT_US, RT_SPIN_LIMIT_US);
     }
     let mut companion = match wakeup.load {
-        Load::Idle => None,
-        Load::Busy => Some(start_beside(|| {
+        WakeupLoad::Idle => None,
+        WakeupLoad::Busy => Some(start_beside(|| {
             loop {
                 std::hint::spin_loop();
             }

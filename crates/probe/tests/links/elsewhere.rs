@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use rundata::ring::Kind;
+use rundata::ring::MemberKind;
 use rustix::process::Signal;
 
 use testing::Need;
@@ -46,11 +46,11 @@ pub fn without_namespaces() -> Option<Starter> {
 fn no_namespaces() {
     let Some(without) = without_namespaces() else { return };
     for link in ["sysv-sem", "sysv-msg"] {
-        let case = worker::case(link, Kind::Process, 3);
+        let case = worker::case(link, MemberKind::Process, 3);
         let said = worker::finish(worker::start_by(without(), &case, 10)).unwrap_err();
         assert!(said.contains("namespace of the ring's own"), "{link}: {said}");
     }
-    let case = worker::case("posix-mq", Kind::Process, 3);
+    let case = worker::case("posix-mq", MemberKind::Process, 3);
     let sample = worker::finish(worker::start_by(without(), &case, 10)).unwrap();
     assert_eq!(sample.hops, 30);
 }
@@ -70,7 +70,7 @@ fn killed_of_an_ordinary_user() {
         let start = |laps| {
             let mut command = Command::new("setpriv");
             command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program);
-            worker::start_by(command, &worker::case(link, Kind::Process, 3), laps)
+            worker::start_by(command, &worker::case(link, MemberKind::Process, 3), laps)
         };
         match worker::finish(start(10)) {
             Ok(sample) => assert_eq!(sample.hops, 30, "{link}"),

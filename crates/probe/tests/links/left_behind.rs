@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rundata::ring::{Kind, RingCase};
+use rundata::ring::{MemberKind, RingCase};
 use rustix::process::{Pid, Signal, kill_process};
 use testing::{PATIENCE, repeats, wait_for};
 
@@ -115,7 +115,7 @@ pub fn signal(pid: i32, signal: Signal) {
 
 /// A ring of three processes in the midst of its laps.
 pub fn turning(link: &str, laps: u64) -> Child {
-    until_it_turns(worker::start(&worker::case(link, Kind::Process, 3), laps))
+    until_it_turns(worker::start(&worker::case(link, MemberKind::Process, 3), laps))
 }
 
 /// As ps(1) shows it: `S` sleeps, `T` is stopped. None: it is gone.
@@ -171,7 +171,7 @@ pub fn until_alone(leader: u32) {
 /// Each link that processes can use.
 pub fn each(act: impl Fn(&str)) {
     for link in available() {
-        if link.suits(&worker::case(link.name, Kind::Process, 3)).is_ok() {
+        if link.suits(&worker::case(link.name, MemberKind::Process, 3)).is_ok() {
             act(link.name);
         }
     }
@@ -261,7 +261,7 @@ fn killed_in_set_up() {
 fn kill_in_set_up(link: &str, start: impl Fn(&RingCase) -> Child) {
     let moments = repeats(15, 60);
     for moment in 0..moments {
-        let child = start(&worker::case(link, Kind::Thread, 200));
+        let child = start(&worker::case(link, MemberKind::Thread, 200));
         // Any moment will do, also one before or after its set-up.
         sleep(Duration::from_micros(2000 + 20_000 * moment / moments));
         kill(child);

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rundata::placement::Placement;
-use rundata::ring::{Kind, RingCase};
+use rundata::ring::{MemberKind, RingCase};
 use rustix::process::{Pid, Signal, kill_process};
 use testing::wait_for;
 
@@ -74,7 +74,7 @@ fn stopped() {
 
 /// How often a ring of so many laps was stopped before it ended: up to five times.
 fn stops_of(link: &str, laps: u64) -> u32 {
-    let mut child = worker::start(&worker::case(link, Kind::Process, 3), laps);
+    let mut child = worker::start(&worker::case(link, MemberKind::Process, 3), laps);
     let is_turning = turns(&child);
     let (leader, all) = (child.id() as i32, members(&child));
     let send = |signal| {
@@ -131,7 +131,7 @@ fn killed_in_set_up() {
 fn stopped_in_set_up(link: &str) -> Child {
     const MEMBERS: u32 = 1000;
     wait_for("ring in its set-up", || {
-        let child = worker::start(&worker::case(link, Kind::Process, MEMBERS), ENDLESS);
+        let child = worker::start(&worker::case(link, MemberKind::Process, MEMBERS), ENDLESS);
         let leader = child.id() as i32;
         wait_for("ring with some members", || (members(&child).len() > 5).then_some(()));
         signal(leader, Signal::STOP);
@@ -147,13 +147,13 @@ fn stopped_in_set_up(link: &str) -> Child {
 /// Refused by the kernel before its first lap; its neighbours only notice.
 fn misplaced() {
     thread::scope(|scope| {
-        for kind in Kind::ALL {
+        for kind in MemberKind::ALL {
             scope.spawn(|| misplaced_of(*kind));
         }
     });
 }
 
-fn misplaced_of(kind: Kind) {
+fn misplaced_of(kind: MemberKind) {
     let words = "member 2 ended early: it could not be put on its CPU: Invalid argument";
     for link in available() {
         let case = worker::case(link.name, kind, 4);

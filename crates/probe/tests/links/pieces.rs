@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Instant;
 
-use rundata::ring::{Kind, Op, RingBatching, RingCase, Walk, Work};
+use rundata::ring::{AccessKind, MemberKind, RingBatching, RingCase, Walk, Work};
 
 use testing::Need;
 
@@ -30,10 +30,10 @@ fn batching(slice_ns: u64) -> RingBatching {
 }
 
 fn pieces_are_counted() {
-    for kind in [Kind::Process, Kind::Thread] {
+    for kind in [MemberKind::Process, MemberKind::Thread] {
         for walk in [Walk::Whole, Walk::Chase, Walk::Sparse] {
             let stride = if walk == Walk::Sparse { 4096 } else { 64 };
-            let work = Work::new(1 << 18, stride, Op::Rmw).unwrap();
+            let work = Work::new(1 << 18, stride, AccessKind::Rmw).unwrap();
             let work = Some(Work { walk, huge_pages: walk == Walk::Chase, ..work });
             let case = RingCase { work, ..case("pipe", kind, MEMBERS as u32) };
             let command = || Command::new(std::env::current_exe().unwrap());

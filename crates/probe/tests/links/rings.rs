@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use probe::ring::{LINKS, RegisteredLink, RingError, find_link};
 use rundata::placement::Placement;
-use rundata::ring::{Kind, Op, Policy, RingCase, RingSample, Work};
+use rundata::ring::{AccessKind, MemberKind, Policy, RingCase, RingSample, Work};
 use testing::{Need, repeats, wait_for};
 
 use crate::worker::{self, case};
@@ -59,7 +59,7 @@ fn measure(case: &RingCase) -> RingSample {
 /// The rings of `members` that each link can make.
 fn each(members: u32, act: impl Fn(&RegisteredLink, RingCase)) {
     for link in available() {
-        for kind in Kind::ALL {
+        for kind in MemberKind::ALL {
             let case = case(link.name, *kind, members);
             if link.suits(&case).is_ok() {
                 act(link, case);
@@ -133,7 +133,7 @@ fn once_a_hop() {
 
 fn never_switched() {
     for members in [2, 16] {
-        let case = case("coroutine", Kind::Thread, members);
+        let case = case("coroutine", MemberKind::Thread, members);
         let seen = switches_per_hop(&case, |switches| switches < 0.01);
         assert!(seen < 0.01, "{seen} switches a hop of {members}");
     }
@@ -142,7 +142,7 @@ fn never_switched() {
 /// No law: the scheduler may come back to who has just yielded, or take members in any order. Only
 /// that the counts are the ring's own, taken while it stood still.
 fn counted_yields() {
-    for kind in Kind::ALL {
+    for kind in MemberKind::ALL {
         // Each member but the leader goes to sleep once, at the end of the batch.
         let is_right = |sample: &RingSample| sample.counters.voluntary <= 3;
         let mut samples = (0..ATTEMPTS).map(|_| measure(&case("yield", *kind, 2)));
@@ -157,22 +157,22 @@ fn unsuited() {
         Err(error @ RingError::Other { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
-    let of_processes = case("coroutine", Kind::Process, 2);
+    let of_processes = case("coroutine", MemberKind::Process, 2);
     assert!(why(&of_processes).contains("--kind thread"));
     // A worker that is told so all the same says it too.
     let said = worker::finish(worker::start(&of_processes, LAPS)).unwrap_err();
     assert!(said.contains("--kind thread"), "{said}");
     let apart = Placement::Pinned { cpus: vec![0, 1], relation: None };
     for name in ["yield", "coroutine"] {
-        let case = RingCase { placement: apart.clone(), ..case(name, Kind::Thread, 2) };
+        let case = RingCase { placement: apart.clone(), ..case(name, MemberKind::Thread, 2) };
         assert!(why(&case).contains("--placement same"), "{name}");
     }
 }
 
 /// As a stored plan may ask for.
 fn too_large() {
-    let work = Some(Work::new(u64::MAX - 7, 8, Op::Rmw).unwrap());
-    let case = RingCase { work, ..case("pipe", Kind::Process, 2) };
+    let work = Some(Work::new(u64::MAX - 7, 8, AccessKind::Rmw).unwrap());
+    let case = RingCase { work, ..case("pipe", MemberKind::Process, 2) };
     let said = worker::finish(worker::start(&case, LAPS)).unwrap_err();
     let words = ["error: a working set of 18446744073709551608 bytes", "the limit is 1407"];
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
@@ -182,7 +182,7 @@ fn too_large() {
 fn with_a_thread() {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.env(worker::SECOND_THREAD, "1");
-    let case = case("pipe", Kind::Process, 2);
+    let case = case("pipe", MemberKind::Process, 2);
     let said = worker::finish(worker::start_by(command, &case, LAPS)).unwrap_err();
     assert!(said.contains("fork") && said.contains("os error 16"), "{said}");
     // Nor is a link tried by a child beside one.
@@ -200,18 +200,18 @@ fn real_time() {
     if probe::ring::check_policy(Policy::Fifo).is_err() {
         return skip(Need::RealTime, "SCHED_FIFO needs CAP_SYS_NICE");
     }
-    for (name, kind) in [("yield", Kind::Process), ("coroutine", Kind::Thread)] {
+    for (name, kind) in [("yield", MemberKind::Process), ("coroutine", MemberKind::Thread)] {
         let case = RingCase { policy: Policy::Fifo, ..case(name, kind, 2) };
         assert_eq!(measure(&case).hops, 2 * LAPS, "{name}");
     }
     // Under SCHED_FIFO a yield goes to the end of the line, so that there is a law.
-    let case = RingCase { policy: Policy::Fifo, ..case("yield", Kind::Process, 2) };
+    let case = RingCase { policy: Policy::Fifo, ..case("yield", MemberKind::Process, 2) };
     let seen = switches_per_hop(&case, |switches| (0.95..1.1).contains(&switches));
     assert!((0.95..1.1).contains(&seen), "{seen} switches a hop");
 }
 
 /// Soft RLIMIT_RTTIME in microseconds of a ring that has taken its policy; `None` is no limit.
-fn spin_limit_us(link: &str, kind: Kind, members: u32) -> Option<u64> {
+fn spin_limit_us(link: &str, kind: MemberKind, members: u32) -> Option<u64> {
     let case = RingCase { policy: Policy::Fifo, ..case(link, kind, members) };
     let mut child = worker::start(&case, left_behind::ENDLESS);
     let pid = child.id() as i32;
@@ -232,11 +232,11 @@ fn real_time_limits() {
     if probe::ring::check_policy(Policy::Fifo).is_err() || !of_self.lines().any(unlimited) {
         return skip(Need::RealTime, "it takes CAP_SYS_NICE and no RLIMIT_RTTIME");
     }
-    assert_eq!(spin_limit_us("yield", Kind::Process, 2), None);
-    assert_eq!(spin_limit_us("coroutine", Kind::Thread, 2), None);
-    assert_eq!(spin_limit_us("pipe", Kind::Process, 1), None, "a ring of one never waits");
-    let two = spin_limit_us("pipe", Kind::Process, 2).expect("a limit");
-    let hundred = spin_limit_us("pipe", Kind::Process, 100).expect("a limit");
+    assert_eq!(spin_limit_us("yield", MemberKind::Process, 2), None);
+    assert_eq!(spin_limit_us("coroutine", MemberKind::Thread, 2), None);
+    assert_eq!(spin_limit_us("pipe", MemberKind::Process, 1), None, "a ring of one never waits");
+    let two = spin_limit_us("pipe", MemberKind::Process, 2).expect("a limit");
+    let hundred = spin_limit_us("pipe", MemberKind::Process, 100).expect("a limit");
     // The leader of a large ring makes all its members without sleeping.
     assert!(two >= 2_000_000 && hundred >= two + 98 * 1000, "{two} {hundred}");
 }
@@ -249,7 +249,7 @@ fn across_cpus() {
         return skip(Need::TwoCpus, "there is one CPU only");
     }
     for link in available() {
-        for kind in Kind::ALL {
+        for kind in MemberKind::ALL {
             let placement = Placement::Free { cpus: cpus.clone() };
             let case = RingCase { placement, ..case(link.name, *kind, 2) };
             if link.suits(&case).is_ok() {
@@ -268,7 +268,7 @@ fn pinned() {
         return skip(Need::TwoCpus, "there is one CPU only");
     };
     let placement = Placement::Pinned { cpus: vec![first, second, second], relation: None };
-    let case = RingCase { placement, ..case("pipe", Kind::Process, 3) };
+    let case = RingCase { placement, ..case("pipe", MemberKind::Process, 3) };
     let child = left_behind::until_it_turns(worker::start(&case, left_behind::ENDLESS));
     let mut members = left_behind::members(&child);
     members.sort_by_key(|pid| *pid != child.id() as i32);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use probe::ring::{self, Assignment};
 use rundata::placement::Placement;
-use rundata::ring::{Kind, Policy, RingBatching, RingCase, RingSample};
+use rundata::ring::{MemberKind, Policy, RingBatching, RingCase, RingSample};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::left_behind::NAMES;
@@ -40,7 +40,7 @@ pub fn main() -> ExitCode {
 }
 
 /// A ring on one CPU: each on the next.
-pub fn case(link: &str, kind: Kind, members: u32) -> RingCase {
+pub fn case(link: &str, kind: MemberKind, members: u32) -> RingCase {
     static NUMBER: AtomicUsize = AtomicUsize::new(0);
     let cpus = probe::placement::allowed_cpus().unwrap();
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

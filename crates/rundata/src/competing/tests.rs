@@ -4,12 +4,12 @@ use super::*;
 
 const S: u64 = 1_000_000_000;
 
-fn task(name: &str, kernel: bool, cpu: u32, cpu_ns: u64) -> Task {
-    let on = if cpu == 1 { On::Measured } else { On::Sibling };
-    Task { name: name.to_string(), pid: 77, processes: 1, kernel, cpu, on, cpu_ns }
+fn task(name: &str, kernel: bool, cpu: u32, cpu_ns: u64) -> CompetingTask {
+    let on = if cpu == 1 { CpuRole::Measured } else { CpuRole::Sibling };
+    CompetingTask { name: name.to_string(), pid: 77, processes: 1, kernel, cpu, on, cpu_ns }
 }
 
-fn ten_seconds(tasks: Vec<Task>) -> CompetingTasks {
+fn ten_seconds(tasks: Vec<CompetingTask>) -> CompetingTasks {
     CompetingTasks {
         cpus: vec![1],
         siblings: vec![3],
@@ -24,7 +24,7 @@ fn who_had_how_much_of_which_cpu_is_said_the_most_first() {
     let found = ten_seconds(vec![
         task("stress-ng", false, 1, 12 * S / 10),
         task("kdamond.0", true, 1, 33 * S / 10),
-        Task { processes: 4, ..task("cc1", false, 3, S / 4) },
+        CompetingTask { processes: 4, ..task("cc1", false, 3, S / 4) },
     ]);
     let line = "also on CPU 1: kdamond.0 (kernel thread) 33 %, stress-ng 12 %; \
                 its sibling, CPU 3: cc1 (4 processes) 2.5 %";
@@ -41,7 +41,7 @@ fn what_had_too_little_is_kept_and_not_told() {
 
 #[test]
 fn ticks_and_interrupts_are_told_of_all_measured_cpus_together() {
-    let of = |source: &str, name: &str, count| Interrupts {
+    let of = |source: &str, name: &str, count| InterruptSource {
         source: source.to_string(),
         name: name.to_string(),
         count,
@@ -95,7 +95,7 @@ fn only_the_most_are_kept_and_the_rest_is_summed() {
     let tasks = (0..50).map(|n| task(&format!("t{n:02}"), false, 1, (n + 1) * S / 1000));
     let beside = (0..5).map(|n| task(&format!("s{n}"), false, 3, n));
     let found = ten_seconds(tasks.chain(beside).collect()).shortened();
-    assert_eq!((found.tasks.len(), found.tasks[0].name.as_str()), (MOST_KEPT, "t49"));
+    assert_eq!((found.tasks.len(), found.tasks[0].name.as_str()), (MAX_KEPT_ENTRIES, "t49"));
     // 1 + 2 + ... + 30 milliseconds; those beside took nothing from a measured CPU.
     assert_eq!(found.other_tasks_ns, 465 * S / 1000);
     let line = "also on CPU 1: t49 0.5 %; of CPU 1: further tasks 4.7 %";
@@ -114,7 +114,7 @@ fn sessions_are_added_up() {
         unseen_ns: None,
         steal_ns: Some(6),
         ..ten_seconds(vec![
-            Task { pid: 99, ..task("a", false, 1, 2 * S) },
+            CompetingTask { pid: 99, ..task("a", false, 1, 2 * S) },
             task("k", true, 1, S),
             task("k", true, 3, S),
         ])
@@ -129,18 +129,18 @@ fn sessions_are_added_up() {
     assert!(line.starts_with("also on CPU 1: a (2 processes) 30 %"), "{line}");
 }
 
-fn any_task() -> impl Strategy<Value = Task> {
+fn any_task() -> impl Strategy<Value = CompetingTask> {
     (".{0,8}", any::<(i32, u32, bool, u32, bool, u64)>()).prop_map(|(name, rest)| {
         let (pid, processes, kernel, cpu, measured, cpu_ns) = rest;
-        let on = if measured { On::Measured } else { On::Sibling };
-        Task { name, pid, processes, kernel, cpu, on, cpu_ns }
+        let on = if measured { CpuRole::Measured } else { CpuRole::Sibling };
+        CompetingTask { name, pid, processes, kernel, cpu, on, cpu_ns }
     })
 }
 
 fn any_tasks() -> impl Strategy<Value = CompetingTasks> {
     let interrupts = (".{0,4}", ".{0,8}", any::<u64>());
     let interrupts =
-        interrupts.prop_map(|(source, name, count)| Interrupts { source, name, count });
+        interrupts.prop_map(|(source, name, count)| InterruptSource { source, name, count });
     let figures = any::<(u64, u32, u64, u64, Option<u64>)>();
     let accounts = any::<(Option<u64>, Option<u64>, Option<u64>, Option<String>)>();
     (

@@ -11,7 +11,7 @@ use crate::reading::Reading;
 /// The processors and their arrangement.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Cpu {
+pub struct CpuInventory {
     /// The kinds of CPU here: one on most machines, two or three on big.LITTLE.
     pub models: Reading<Vec<CpuModel>>,
     /// CPUs that run (Documentation/admin-guide/cputopology.rst, as the next two).
@@ -31,9 +31,9 @@ pub struct Cpu {
     /// Every online CPU's place, rising by CPU.
     pub topology: Reading<Vec<LogicalCpu>>,
     /// Every cache of the online CPUs once, rising by CPU and level.
-    pub caches: Reading<Vec<Cache>>,
+    pub caches: Reading<Vec<CpuCache>>,
     /// The data TLBs of one CPU, rising by the size of their pages and by level (CPUID).
-    pub tlbs: Reading<Vec<Tlb>>,
+    pub tlbs: Reading<Vec<DataTlb>>,
 }
 
 /// One kind of CPU and which CPUs are of it (/proc/cpuinfo).
@@ -77,7 +77,7 @@ pub struct LogicalCpu {
 /// A cache (cpuN/cache/indexM, Documentation/ABI/testing/sysfs-devices-system-cpu).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Cache {
+pub struct CpuCache {
     /// The CPU in whose folder this was read, the lowest of those that share it.
     pub of_cpu: u32,
     /// 1 is next to the core.
@@ -94,7 +94,7 @@ pub struct Cache {
     pub shared_cpus: Reading<CpuList>,
 }
 
-impl Cache {
+impl CpuCache {
     /// Whether it holds data.
     pub fn holds_data(&self) -> bool {
         matches!(self.kind.known(), Some(CacheKind::Data | CacheKind::Unified))
@@ -108,7 +108,7 @@ impl Cache {
 
 /// A translation lookaside buffer for data: of so many pages it keeps where they lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tlb {
+pub struct DataTlb {
     /// 1 is next to the core.
     pub level: u32,
     /// Pages that it keeps.
@@ -132,7 +132,7 @@ pub enum CacheKind {
 /// Frequency and idle states (Documentation/admin-guide/pm/cpufreq.rst and cpuidle.rst).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Frequency {
+pub struct FrequencyState {
     /// The settings in force, and for which CPUs.
     pub policies: Reading<Vec<FrequencyPolicy>>,
     /// Whether CPUs may run above their nominal frequency.

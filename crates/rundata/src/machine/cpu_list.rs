@@ -6,7 +6,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Cache, Machine};
+use super::{CpuCache, Machine};
 use crate::experiment::named;
 
 /// CPU numbers at or above this are refused; the largest `CONFIG_NR_CPUS` of any architecture is
@@ -124,7 +124,7 @@ impl From<CpuList> for String {
 /// How two different CPUs lie to each other, from near to far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Relation {
+pub enum CpuRelation {
     /// Hardware threads of one core.
     Smt,
     /// Two cores that share a cache.
@@ -138,7 +138,7 @@ pub enum Relation {
 }
 
 named!(
-    Relation,
+    CpuRelation,
     "relation of two CPUs",
     Smt => "smt",
     SharedCache => "shared-cache",
@@ -147,7 +147,7 @@ named!(
     Unknown => "unknown"
 );
 
-impl Relation {
+impl CpuRelation {
     /// What it means, for reports.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -162,15 +162,15 @@ impl Relation {
 
 /// All that the relations of a CPU rest on.
 #[derive(Debug)]
-pub struct Surroundings<'a> {
+pub struct CpuSurroundings<'a> {
     /// The CPU.
     pub cpu: u32,
     siblings: Option<&'a CpuList>,
-    caches: Vec<&'a Cache>,
+    caches: Vec<&'a CpuCache>,
     node: Option<(u32, Option<&'a [u32]>)>,
 }
 
-impl<'a> Surroundings<'a> {
+impl<'a> CpuSurroundings<'a> {
     /// Those of `cpu`. What could not be read is missing.
     pub fn of(machine: &'a Machine, cpu: u32) -> Self {
         let topology = machine.cpu.topology.known().map(Vec::as_slice).unwrap_or_default();
@@ -187,19 +187,19 @@ impl<'a> Surroundings<'a> {
     }
 
     /// How another CPU lies to this one. A machine without nodes is one node.
-    pub fn relation(&self, other: &Self) -> Relation {
+    pub fn relation(&self, other: &Self) -> CpuRelation {
         if self.siblings.is_some_and(|siblings| siblings.contains(other.cpu)) {
-            return Relation::Smt;
+            return CpuRelation::Smt;
         }
         if let (Some((one, _)), Some((another, _))) = (self.node, other.node) {
             if one != another {
-                return Relation::OtherNode;
+                return CpuRelation::OtherNode;
             }
         }
         match (self.siblings, self.shares_cache(other)) {
-            (Some(_), Some(true)) => Relation::SharedCache,
-            (Some(_), Some(false)) => Relation::OtherCache,
-            _ => Relation::Unknown,
+            (Some(_), Some(true)) => CpuRelation::SharedCache,
+            (Some(_), Some(false)) => CpuRelation::OtherCache,
+            _ => CpuRelation::Unknown,
         }
     }
 

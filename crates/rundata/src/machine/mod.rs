@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use cpu::{
-    Cache, CacheKind, Cpu, CpuModel, Frequency, FrequencyPolicy, LogicalCpu, Mitigations, Tlb,
-    Virtualization,
+    CacheKind, CpuCache, CpuInventory, CpuModel, DataTlb, FrequencyPolicy, FrequencyState,
+    LogicalCpu, Mitigations, Virtualization,
 };
 pub use cpu_list::MAX_CPUS;
-pub use cpu_list::{CpuList, Relation, Surroundings};
+pub use cpu_list::{CpuList, CpuRelation, CpuSurroundings};
 pub use system::{
-    Bound, Cgroup, CgroupLayout, CgroupLimit, ClockSource, CpuAccounting, CpuInterrupts, CpuQuota,
-    Cpuset, Kernel, Limits, Load, Memory, Numa, NumaNode, Preemption, PreemptionModel,
-    ResourceLimit,
+    CgroupLayout, CgroupLimit, CgroupLimits, ClockSource, CpuAccounting, CpuInterrupts, CpuQuota,
+    Cpuset, KernelPreemption, LimitValue, NumaNode, NumaNodes, PreemptionModel, ResourceLimit,
+    RunningKernel, SystemLimits, SystemLoad, SystemMemory,
 };
 
 use crate::reading::Reading;
@@ -27,25 +27,25 @@ use crate::reading::Reading;
 #[serde(default)]
 pub struct Machine {
     /// The running kernel.
-    pub kernel: Kernel,
+    pub kernel: RunningKernel,
     /// The processors and their arrangement.
-    pub cpu: Cpu,
+    pub cpu: CpuInventory,
     /// Frequency and idle states.
-    pub frequency: Frequency,
+    pub frequency: FrequencyState,
     /// CPU vulnerabilities and what is done about them.
     pub mitigations: Reading<Mitigations>,
     /// What runs below the kernel.
     pub virtualization: Virtualization,
     /// Memory nodes.
-    pub numa: Numa,
+    pub numa: NumaNodes,
     /// Memory.
-    pub memory: Memory,
+    pub memory: SystemMemory,
     /// Control group limits.
-    pub cgroup: Cgroup,
+    pub cgroup: CgroupLimits,
     /// Resource limits and system-wide maxima.
-    pub limits: Limits,
+    pub limits: SystemLimits,
     /// How busy the machine was.
-    pub load: Load,
+    pub load: SystemLoad,
     /// Which CPUs served the devices, rising by CPU.
     pub interrupts: Reading<Vec<CpuInterrupts>>,
 }
@@ -64,7 +64,7 @@ impl Machine {
 
     /// The last data (or unified) cache on the CPU's way to memory that no other core shares.
     /// Hardware threads of one core count as one.
-    pub fn last_private_cache(&self, cpu: u32) -> Result<&Cache, String> {
+    pub fn last_private_cache(&self, cpu: u32) -> Result<&CpuCache, String> {
         let own = self.smt_siblings_of(cpu)?;
         let mut private = Vec::new();
         for cache in self.data_caches_of(cpu)? {
@@ -75,8 +75,8 @@ impl Machine {
     }
 
     /// The largest data (or unified) cache of the machine.
-    pub fn largest_cache(&self) -> Result<&Cache, String> {
-        let has_size = |cache: &&Cache| cache.holds_data() && cache.size_bytes.known().is_some();
+    pub fn largest_cache(&self) -> Result<&CpuCache, String> {
+        let has_size = |cache: &&CpuCache| cache.holds_data() && cache.size_bytes.known().is_some();
         // The first of equals, so that the answer does not hang on the number of CPUs.
         let sized = self.cpu.caches.ok()?.iter().filter(has_size).rev();
         let largest = sized.max_by_key(|cache| cache.size_bytes.known());
@@ -91,22 +91,22 @@ impl Machine {
     }
 
     /// Returns the caches for data that serve `cpu`; an error says why they are not known.
-    pub fn data_caches_of(&self, cpu: u32) -> Result<Vec<&Cache>, String> {
-        let serves = |cache: &&Cache| cache.holds_data() && cache.serves(cpu);
-        let serving: Vec<&Cache> = self.cpu.caches.ok()?.iter().filter(serves).collect();
+    pub fn data_caches_of(&self, cpu: u32) -> Result<Vec<&CpuCache>, String> {
+        let serves = |cache: &&CpuCache| cache.holds_data() && cache.serves(cpu);
+        let serving: Vec<&CpuCache> = self.cpu.caches.ok()?.iter().filter(serves).collect();
         let some = (!serving.is_empty()).then_some(serving);
         some.ok_or_else(|| format!("CPU {cpu} has no data cache listed"))
     }
 
     /// What differs in the other machine, in the order of the JSON form. Left out: what changes by
     /// itself (load, free memory, boot id, cgroup paths), and what is unknown on both sides.
-    pub fn differences(&self, other: &Machine) -> Vec<Difference> {
-        differences("", self, other)
+    pub fn differences(&self, other: &Machine) -> Vec<FieldDifference> {
+        field_differences("", self, other)
     }
 }
 
 /// Fields that change by themselves between two runs on one machine, and name no property of it.
-const VOLATILE: &[&str] = &[
+const VOLATILE_FIELDS: &[&str] = &[
     "load",
     "interrupts",
     "kernel.boot_id",
@@ -124,11 +124,11 @@ const VOLATILE: &[&str] = &[
 ];
 
 /// Fields that older runs do not have: what is unknown on one side says nothing.
-const NEWER: &[&str] = &["cgroup.cpu_levels"];
+const ADDED_FIELDS: &[&str] = &["cgroup.cpu_levels"];
 
 /// A field that differs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Difference {
+pub struct FieldDifference {
     /// The way to it in the JSON form: `cpu.models[0].microcode`. For lists of unlike length it
     /// ends in `.count`, and the lengths are given.
     pub field: String,
@@ -139,18 +139,19 @@ pub struct Difference {
 }
 
 /// What differs, in the order of the JSON form, with `field` before each name.
-pub fn differences<T: Serialize>(field: &str, base: &T, other: &T) -> Vec<Difference> {
+pub fn field_differences<T: Serialize>(field: &str, base: &T, other: &T) -> Vec<FieldDifference> {
     let mut found = Vec::new();
     // Cannot fail: every key is a string.
     let [base, other] = [base, other].map(|one| serde_json::to_value(one).unwrap_or_default());
-    compare(field, &base, &other, &mut found);
+    collect_differences(field, &base, &other, &mut found);
     found
 }
 
-fn compare(field: &str, base: &Value, other: &Value, found: &mut Vec<Difference>) {
+fn collect_differences(field: &str, base: &Value, other: &Value, found: &mut Vec<FieldDifference>) {
     let unknown = [base, other].map(is_unknown);
-    let nothing_said = unknown == [true; 2] || NEWER.contains(&field) && unknown != [false; 2];
-    if base == other || VOLATILE.contains(&field) || nothing_said {
+    let nothing_said =
+        unknown == [true; 2] || ADDED_FIELDS.contains(&field) && unknown != [false; 2];
+    if base == other || VOLATILE_FIELDS.contains(&field) || nothing_said {
         return;
     }
     match (base, other) {
@@ -158,25 +159,25 @@ fn compare(field: &str, base: &Value, other: &Value, found: &mut Vec<Difference>
             let added = b.keys().filter(|key| !a.contains_key(*key));
             for key in a.keys().chain(added) {
                 let dot = if field.is_empty() { "" } else { "." };
-                compare(&format!("{field}{dot}{key}"), &base[key], &other[key], found);
+                collect_differences(&format!("{field}{dot}{key}"), &base[key], &other[key], found);
             }
         }
         (Value::Array(a), Value::Array(b)) if a.iter().chain(b).all(Value::is_object) => {
             if a.len() != b.len() {
                 let (a, b) = (a.len().into(), b.len().into());
-                return found.push(Difference {
+                return found.push(FieldDifference {
                     field: format!("{field}.count"),
                     base: a,
                     other: b,
                 });
             }
             for (index, (base, other)) in a.iter().zip(b).enumerate() {
-                compare(&format!("{field}[{index}]"), base, other, found);
+                collect_differences(&format!("{field}[{index}]"), base, other, found);
             }
         }
         _ => {
             let (field, base, other) = (field.to_owned(), base.clone(), other.clone());
-            found.push(Difference { field, base, other });
+            found.push(FieldDifference { field, base, other });
         }
     }
 }
@@ -197,14 +198,14 @@ mod tests {
         text.parse::<CpuList>().into()
     }
 
-    fn cache(of_cpu: u32, level: u32, kind: CacheKind, size_bytes: u64, shared: &str) -> Cache {
-        Cache {
+    fn cache(of_cpu: u32, level: u32, kind: CacheKind, size_bytes: u64, shared: &str) -> CpuCache {
+        CpuCache {
             of_cpu,
             level: Reading::Known(level),
             kind: Reading::Known(kind),
             size_bytes: Reading::Known(size_bytes),
             shared_cpus: cpus(shared),
-            ..Cache::default()
+            ..CpuCache::default()
         }
     }
 
@@ -263,7 +264,7 @@ mod tests {
     #[test]
     fn a_parameter_given_twice_counts_last() {
         let command_line = Reading::Known("quiet preempt=none x=a=b preempt=full".to_owned());
-        let kernel = Kernel { command_line, ..Kernel::default() };
+        let kernel = RunningKernel { command_line, ..RunningKernel::default() };
         assert_eq!(kernel.parameters("preempt").last(), Some("full"));
         assert_eq!(kernel.parameters("quiet").last(), Some(""));
         assert_eq!(kernel.parameters("x").last(), Some("a=b"));
@@ -284,7 +285,7 @@ mod tests {
         ];
         let mut found = base.differences(&other);
         found.sort_by(|a, b| a.field.cmp(&b.field));
-        let expected = expected.map(|(field, base, other)| Difference {
+        let expected = expected.map(|(field, base, other)| FieldDifference {
             field: field.to_owned(),
             base,
             other,
@@ -331,7 +332,7 @@ mod tests {
 
     #[test]
     fn bounds_are_numbers_or_the_word() {
-        let limit = ResourceLimit { soft: Bound::At(0), hard: Bound::Unlimited };
+        let limit = ResourceLimit { soft: LimitValue::At(0), hard: LimitValue::Unlimited };
         let json = serde_json::to_value(limit).unwrap();
         assert_eq!(json, json!({"soft": 0, "hard": "unlimited"}));
         assert_eq!(serde_json::from_value::<ResourceLimit>(json).unwrap(), limit);

@@ -23,7 +23,7 @@ pub enum CpuAccounting {
 /// The running kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Kernel {
+pub struct RunningKernel {
     /// `uname -r` (/proc/sys/kernel/osrelease).
     pub release: Reading<String>,
     /// `uname -v`: build number, SMP and preemption words, date (/proc/sys/kernel/version).
@@ -36,7 +36,7 @@ pub struct Kernel {
     /// Timer interrupts per second (`CONFIG_HZ`).
     pub hz: Reading<u32>,
     /// How the kernel preempts itself.
-    pub preemption: Preemption,
+    pub preemption: KernelPreemption,
     /// Clock sources, see Documentation/timers/timekeeping.rst.
     pub clock_source: ClockSource,
     /// Address space randomisation: 0 none, 1 without the heap, 2 with it (proc_sys_kernel(5),
@@ -51,7 +51,7 @@ pub struct Kernel {
     pub boot_id: Reading<String>,
 }
 
-impl Kernel {
+impl RunningKernel {
     /// All values of a parameter of the command line, in order: the last one counts; empty for a
     /// parameter without value. None also if the command line is unknown.
     pub fn parameters<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
@@ -66,7 +66,7 @@ impl Kernel {
 /// How the kernel preempts itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Preemption {
+pub struct KernelPreemption {
     /// The model in force.
     pub model: Reading<PreemptionModel>,
     /// The file that told the model.
@@ -104,7 +104,7 @@ pub struct ClockSource {
 /// Memory (proc_meminfo(5), Documentation/admin-guide/mm).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Memory {
+pub struct SystemMemory {
     /// MemTotal.
     pub total_bytes: Reading<u64>,
     /// MemAvailable. Volatile.
@@ -126,7 +126,7 @@ pub struct Memory {
 /// The memory nodes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Numa {
+pub struct NumaNodes {
     /// Every node, rising.
     pub nodes: Reading<Vec<NumaNode>>,
 }
@@ -149,7 +149,7 @@ pub struct NumaNode {
 /// is no limit. (Documentation/admin-guide/cgroup-v2.rst and cgroup-v1.)
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Cgroup {
+pub struct CgroupLimits {
     /// Which versions are in use.
     pub layout: Reading<CgroupLayout>,
     /// Groups with the cpu controller from this process's own up, the root aside: the scheduler goes
@@ -218,7 +218,7 @@ pub struct CgroupLimit {
 /// Limits of this process and of the system that bound a ring of processes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Limits {
+pub struct SystemLimits {
     /// Processes of this user (getrlimit(2), RLIMIT_NPROC).
     pub processes: Reading<ResourceLimit>,
     /// Descriptors of this process (RLIMIT_NOFILE).
@@ -247,15 +247,15 @@ pub struct Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceLimit {
     /// What counts.
-    pub soft: Bound,
+    pub soft: LimitValue,
     /// What `soft` may be raised to.
-    pub hard: Bound,
+    pub hard: LimitValue,
 }
 
 /// A number, or `"unlimited"`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Bound {
+pub enum LimitValue {
     /// No limit.
     Unlimited,
     /// This much.
@@ -266,7 +266,7 @@ pub enum Bound {
 /// How busy the machine was when it was read (proc_loadavg(5), proc_uptime(5)). All volatile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Load {
+pub struct SystemLoad {
     /// Mean number of tasks that ran or waited for the disk, over a minute.
     pub over_1_min: Reading<f64>,
     /// Over five minutes.

@@ -10,7 +10,7 @@ use crate::experiment::named;
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
-pub enum Event {
+pub enum CountedEvent {
     /// Cycles of the core, in user space and in the kernel.
     #[serde(rename = "cycles")]
     Cycles,
@@ -40,7 +40,7 @@ pub enum Event {
     Migrations,
 }
 
-named!(Event, "counted event", Cycles => "cycles", Instructions => "instructions",
+named!(CountedEvent, "counted event", Cycles => "cycles", Instructions => "instructions",
     L1Misses => "L1-dcache-load-misses", LastLevelMisses => "LLC-load-misses",
     DataTlbMisses => "dTLB-load-misses", InstructionTlbMisses => "iTLB-load-misses",
     ContextSwitches => "context-switches", PageFaults => "page-faults",

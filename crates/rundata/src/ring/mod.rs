@@ -12,22 +12,23 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{
-    LONGEST_NS, MOST_COUNTS, MOST_LAPS, MOST_MEMBERS, MOST_PRIORITY, known_within, within,
+    MAX_COUNT, MAX_DURATION_NS, MAX_LAPS, MAX_MEMBERS, MAX_PRIORITY, check_known_within,
+    check_within,
 };
 use crate::experiment::named;
 use crate::words;
 
 use crate::placement::Placement;
 pub use burden::Burden;
-pub use event::Event;
-pub use pieces::InPieces;
+pub use event::CountedEvent;
+pub use pieces::PieceFigures;
 pub use sample::*;
-pub use triples::alone;
+pub use triples::was_alone_in_slice;
 
 /// What the members of the ring are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum MemberKind {
     /// Each member is a process of its own: a switch changes the address space.
     Process,
     /// All members are threads of one process.
@@ -39,7 +40,7 @@ pub enum Kind {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum Op {
+pub enum AccessKind {
     /// Load each element.
     Read,
     /// Store each element.
@@ -78,7 +79,7 @@ pub struct Work {
     /// Distance between successive accesses in bytes, a multiple of [`ELEMENT_BYTES`].
     pub stride_bytes: u64,
     /// What is done to each element.
-    pub op: Op,
+    pub op: AccessKind,
     /// Which elements are touched; all of them in runs that do not say.
     #[schemars(default)]
     pub walk: Walk,
@@ -134,7 +135,7 @@ impl WorkError {
 
 impl Work {
     /// Returns a working set that can be walked, or which of its figures forbids it.
-    pub fn new(bytes: u64, stride_bytes: u64, op: Op) -> Result<Self, WorkError> {
+    pub fn new(bytes: u64, stride_bytes: u64, op: AccessKind) -> Result<Self, WorkError> {
         if bytes == 0 || bytes % ELEMENT_BYTES != 0 {
             return Err(WorkError::PartialArray { bytes });
         }
@@ -148,7 +149,7 @@ impl Work {
     /// Whether it can be walked as it stands.
     pub fn check(&self) -> Result<(), String> {
         Self::new(self.bytes, self.stride_bytes, self.op).map_err(|error| error.to_string())?;
-        within("number of elements", self.touches(), 1..=u64::MAX)
+        check_within("number of elements", self.touches(), 1..=u64::MAX)
     }
 
     /// `rmw of 256 KiB by 128 B`, for progress and failures.
@@ -246,7 +247,7 @@ impl Policy {
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
-pub enum State {
+pub enum RegisterState {
     /// None: what the others are compared with.
     None,
     /// x86: XMM0 to XMM15.
@@ -262,7 +263,7 @@ pub enum State {
     Neon,
 }
 
-impl State {
+impl RegisterState {
     /// What is written, for reports.
     pub fn in_words(self) -> &'static str {
         match self {
@@ -276,11 +277,11 @@ impl State {
     }
 }
 
-named!(Kind, "kind of member", Process => "process", Thread => "thread");
-named!(Op, "kind of access", Read => "read", Write => "write", Rmw => "rmw");
+named!(MemberKind, "kind of member", Process => "process", Thread => "thread");
+named!(AccessKind, "kind of access", Read => "read", Write => "write", Rmw => "rmw");
 named!(Policy, "policy", Other => "other", Fifo => "fifo", Rr => "rr", Batch => "batch");
 named!(Walk, "walk", Whole => "whole", Chase => "chase", Sparse => "sparse");
-named!(State, "state of the registers", None => "none", Sse => "sse", Avx => "avx",
+named!(RegisterState, "state of the registers", None => "none", Sse => "sse", Avx => "avx",
     Vzeroupper => "vzeroupper", Avx512 => "avx512", Neon => "neon");
 
 /// A ring.
@@ -289,7 +290,7 @@ pub struct RingCase {
     /// Ring size; 1 is the solo ring, a member that passes the token to itself.
     pub members: u32,
     /// Processes or threads.
-    pub kind: Kind,
+    pub kind: MemberKind,
     /// What carries the token, by its name in the registry of links.
     pub link: String,
     /// What each member touches per hop; nothing when absent.
@@ -301,7 +302,7 @@ pub struct RingCase {
     /// The real-time priority, where it is not the policy's own (the lowest).
     pub priority: Option<u32>,
     /// Which registers each member writes in every hop; none are touched on purpose when absent.
-    pub state: Option<State>,
+    pub state: Option<RegisterState>,
     /// What is put on its switches on purpose; nothing when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burden: Option<Burden>,
@@ -312,7 +313,7 @@ impl RingCase {
     pub fn of_processes(members: u32, placement: Placement) -> Self {
         Self {
             members,
-            kind: Kind::Process,
+            kind: MemberKind::Process,
             link: "pipe".to_string(),
             work: None,
             placement,
@@ -325,8 +326,8 @@ impl RingCase {
 
     /// Or which number cannot be meant.
     pub fn check(&self) -> Result<(), String> {
-        within("members", self.members, 1..=MOST_MEMBERS)?;
-        known_within("priority", self.priority, 0..=MOST_PRIORITY)?;
+        check_within("members", self.members, 1..=MAX_MEMBERS)?;
+        check_known_within("priority", self.priority, 0..=MAX_PRIORITY)?;
         self.work.map_or(Ok(()), |work| work.check())?;
         self.placement.check()
     }
@@ -411,18 +412,18 @@ pub struct RingBatching {
     pub places: Option<u32>,
     /// What is counted in each slice beside its time, on the ring's one CPU; each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<Event>,
+    pub events: Vec<CountedEvent>,
 }
 
 impl RingBatching {
     /// Or which number cannot be meant.
     pub fn check(&self) -> Result<(), String> {
-        known_within("laps", self.laps, 1..=MOST_LAPS)?;
-        within("sample_ns", self.sample_ns, 1..=LONGEST_NS)?;
-        within("samples_per_round", self.samples_per_round, 1..=MOST_COUNTS)?;
-        known_within("slice_ns", self.slice_ns, 1..=LONGEST_NS)?;
-        known_within("triples", self.triples, 1..=MOST_COUNTS)?;
-        known_within("places", self.places, 1..=MOST_COUNTS)?;
+        check_known_within("laps", self.laps, 1..=MAX_LAPS)?;
+        check_within("sample_ns", self.sample_ns, 1..=MAX_DURATION_NS)?;
+        check_within("samples_per_round", self.samples_per_round, 1..=MAX_COUNT)?;
+        check_known_within("slice_ns", self.slice_ns, 1..=MAX_DURATION_NS)?;
+        check_known_within("triples", self.triples, 1..=MAX_COUNT)?;
+        check_known_within("places", self.places, 1..=MAX_COUNT)?;
         let is_again = |at: usize| self.events[..at].contains(&self.events[at]);
         match (0..self.events.len()).find(|at| is_again(*at)) {
             Some(at) => Err(format!("events: {} is there twice", self.events[at])),
@@ -476,24 +477,25 @@ mod tests {
         assert!(!case(2).is_solo_of(&case(8)));
         let other_policy = RingCase { policy: Policy::Batch, ..case(1) };
         assert!(!other_policy.is_solo_of(&case(8)));
-        let other_state = RingCase { state: Some(State::Sse), ..case(1) };
+        let other_state = RingCase { state: Some(RegisterState::Sse), ..case(1) };
         assert!(!other_state.is_solo_of(&case(8)));
     }
 
     #[test]
     fn the_solo_of_a_pair_of_a_sweep_is_alone_on_its_first_cpu() {
-        let relation = Some(crate::machine::Relation::Smt);
+        let relation = Some(crate::machine::CpuRelation::Smt);
         let placement = Placement::Pinned { cpus: vec![3, 1], relation };
         let ring = RingCase { placement, ..case(4) };
-        let alone = RingCase { placement: Placement::Same { cpu: 3 }, ..case(1) };
-        assert!(alone.is_solo_of(&ring));
+        let solo = RingCase { placement: Placement::Same { cpu: 3 }, ..case(1) };
+        assert!(solo.is_solo_of(&ring));
         assert!(!RingCase { members: 1, ..ring.clone() }.is_solo_of(&ring));
     }
 
     #[test]
     fn impossible_walks_are_refused_by_name() {
-        assert!(Work::new(64, 8, Op::Read).is_ok());
-        let refused = |bytes, stride| Work::new(bytes, stride, Op::Read).unwrap_err().to_string();
+        assert!(Work::new(64, 8, AccessKind::Read).is_ok());
+        let refused =
+            |bytes, stride| Work::new(bytes, stride, AccessKind::Read).unwrap_err().to_string();
         assert!(refused(0, 8).starts_with("--work 0: the array must be a multiple of 8 bytes"));
         assert!(refused(12, 8).starts_with("--work 12: the array must be a multiple of 8 bytes"));
         assert!(refused(64, 0).starts_with("--stride 0: the stride must be a multiple of 8"));

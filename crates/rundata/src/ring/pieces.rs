@@ -4,12 +4,12 @@
 
 use stats::median;
 
-use super::{LONGEST_SLICE_NS, RingSample, Triple, Triples};
-use crate::reference::near;
+use super::{MAX_JUDGED_SLICE_NS, RingSample, Triple, Triples};
+use crate::reference::is_near;
 
 /// What the clean pieces of a worker say.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct InPieces {
+pub struct PieceFigures {
     /// A hop of the ring, in nanoseconds, with what passes between two.
     pub hop_ns: Option<f64>,
     /// What it takes above the mean of the members' solos, in nanoseconds; signed.
@@ -49,23 +49,23 @@ impl Triples {
     /// What the clean parts say: medians of each part of each member's hop, summed. No figure where
     /// a part was never clean, in the ring or in the solos, and where no place of the memory was
     /// tried on an unshared core.
-    pub fn clean_in_pieces(&self, is_clean: impl Fn((u32, u32)) -> bool + Copy) -> InPieces {
+    pub fn clean_in_pieces(&self, is_clean: impl Fn((u32, u32)) -> bool + Copy) -> PieceFigures {
         let mut times = Vec::new();
         let [clean_as_found, clean_waited] =
-            self.alone().map(|all| self.add_parts(all, &mut times, LONGEST_SLICE_NS, is_clean));
+            self.alone().map(|all| self.add_parts(all, &mut times, MAX_JUDGED_SLICE_NS, is_clean));
         let clean = clean_as_found.saturating_add(clean_waited);
         let any_place = self.places.is_some_and(|places| places.unshared == Some(0));
         let times = if any_place { Vec::new() } else { times };
         let (hop_ns, above_ns) = (self.hop(&times), self.above(&times));
-        InPieces { hop_ns, above_ns, clean, clean_as_found }
+        PieceFigures { hop_ns, above_ns, clean, clean_as_found }
     }
 
     /// Whether each part of a hop was seen on a core of this ratio of throughput-bound to
     /// latency-bound loop, at whatever clock, in the ring and in the solos.
     pub fn are_seen_unshared(&self, unshared_ratio: f64) -> bool {
         let mut times = Vec::new();
-        self.add_parts(&self.all, &mut times, LONGEST_SLICE_NS, |(latency, throughput)| {
-            near(f64::from(throughput), unshared_ratio * f64::from(latency))
+        self.add_parts(&self.all, &mut times, MAX_JUDGED_SLICE_NS, |(latency, throughput)| {
+            is_near(f64::from(throughput), unshared_ratio * f64::from(latency))
         });
         self.above(&times).is_some()
     }
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_part_longer_than_any_slice_that_is_judged_is_not_clean() {
         let long = |member: usize, part: usize| match (member, part) {
-            (0, 1) => LONGEST_SLICE_NS + 1,
+            (0, 1) => MAX_JUDGED_SLICE_NS + 1,
             _ => ring(member, part),
         };
         let long = vec![triple(&solo, &long, &[])];
@@ -302,7 +302,7 @@ mod tests {
     #[test]
     fn a_place_that_was_tried_on_a_shared_core_only_says_nothing() {
         let at = |unshared| {
-            let places = Some(crate::ring::Places { tried: 8, unshared });
+            let places = Some(crate::ring::MemoryPlaces { tried: 8, unshared });
             Triples { places, ..triples(vec![triple(&solo, &ring, &[])]) }
         };
         let above = |unshared| at(unshared).clean_in_pieces(is_unshared).above_ns;
@@ -314,7 +314,7 @@ mod tests {
         let whole = || triple(&solo, &ring, &[]);
         let nothing = |of: Triples| {
             let clean = of.clean_in_pieces(is_unshared);
-            assert_eq!(clean, InPieces::default(), "{of:?}");
+            assert_eq!(clean, PieceFigures::default(), "{of:?}");
             assert_eq!(of.above_solos_as_found_ns(), None);
             // Nor is it read as one whose hops were not cut.
             assert!(!of.all.iter().any(|triple| of.is_whole(triple)));

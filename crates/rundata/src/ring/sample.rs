@@ -37,13 +37,13 @@ pub struct Counters {
     pub run_delay_ns: Option<u64>,
     /// What kept members from running; absent in older runs and where nothing was noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub halts: Option<Halts>,
+    pub halts: Option<HaltTimes>,
 }
 
 /// Why members may have stood still during a sample, as far as the kernel tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct Halts {
+pub struct HaltTimes {
     /// Time for which the control group had used up its CPU quota, in nanoseconds (`cpu.stat`).
     pub throttled_ns: u64,
     /// Time for which the control group was frozen, in nanoseconds (`cgroup.stat.local`, since
@@ -113,13 +113,13 @@ pub enum Disturbance {
     /// A pinned member changed its CPU: how often.
     Migrations(u64),
     /// Nobody ran where somebody should have: why, and for how long, in nanoseconds.
-    Halt(Halt, u64),
+    Halt(HaltCause, u64),
 }
 
 /// Why members stood still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Halt {
+pub enum HaltCause {
     /// A signal stopped one (SIGSTOP, Ctrl-Z).
     Stopped,
     /// The control group's CPU quota was used up.
@@ -132,7 +132,7 @@ pub enum Halt {
     Unknown,
 }
 
-impl Halt {
+impl HaltCause {
     /// Every cause.
     pub const ALL: [Self; 5] =
         [Self::Stopped, Self::Throttled, Self::Frozen, Self::Suspended, Self::Unknown];
@@ -161,7 +161,7 @@ impl fmt::Display for Disturbance {
     }
 }
 
-impl fmt::Display for Halt {
+impl fmt::Display for HaltCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Stopped => "stopped",
@@ -230,7 +230,7 @@ impl RingSample {
     /// Whether others had so much of the ring's one CPU that no slice of the sample can be told
     /// from theirs: of rings whose members are too many to be asked after each slice.
     pub fn is_shared_throughout(&self, case: &RingCase) -> bool {
-        let by_slice = case.members <= MOST_ASKED_MEMBERS;
+        let by_slice = case.members <= MAX_ASKED_MEMBERS;
         let is_known = self.counters.cpu_ns > 0 && case.placement.is_one_cpu();
         // What stood still had the CPU before and after.
         let others = !is_alone(self.elapsed_ns, self.cpu_ns()) && self.halt(case).is_none();
@@ -273,17 +273,21 @@ impl RingSample {
 
     /// Why the ring stood still, and for how long: what the kernel counted, or real time that is
     /// far above what is accounted for.
-    fn halt(&self, case: &RingCase) -> Option<(Halt, u64)> {
+    fn halt(&self, case: &RingCase) -> Option<(HaltCause, u64)> {
         let halts = self.counters.halts.unwrap_or_default();
         let is_much = |ns: u64, limit: f64| ns as f64 > limit * self.elapsed_ns as f64;
         let unaccounted_ns = self.unaccounted_ns(case, &halts);
         let has_stood = is_much(unaccounted_ns, HALT_LIMIT);
         let told = [
-            (Halt::Suspended, halts.suspended_ns, halts.suspended_ns > 0),
-            (Halt::Frozen, halts.frozen_ns, is_much(halts.frozen_ns, OTHER_WORK_LIMIT)),
-            (Halt::Throttled, halts.throttled_ns, is_much(halts.throttled_ns, OTHER_WORK_LIMIT)),
-            (Halt::Stopped, unaccounted_ns, has_stood && halts.continued),
-            (Halt::Unknown, unaccounted_ns, has_stood),
+            (HaltCause::Suspended, halts.suspended_ns, halts.suspended_ns > 0),
+            (HaltCause::Frozen, halts.frozen_ns, is_much(halts.frozen_ns, OTHER_WORK_LIMIT)),
+            (
+                HaltCause::Throttled,
+                halts.throttled_ns,
+                is_much(halts.throttled_ns, OTHER_WORK_LIMIT),
+            ),
+            (HaltCause::Stopped, unaccounted_ns, has_stood && halts.continued),
+            (HaltCause::Unknown, unaccounted_ns, has_stood),
         ];
         told.into_iter().find(|(.., is_so)| *is_so).map(|(why, ns, _)| (why, ns))
     }
@@ -292,7 +296,7 @@ impl RingSample {
     /// always does. On several all may be idle while one wakes up: there only slices tell that are
     /// far longer than the others, or the signal that ended a stop. Without run delay, in older
     /// runs, it may have been other work.
-    fn unaccounted_ns(&self, case: &RingCase, halts: &Halts) -> u64 {
+    fn unaccounted_ns(&self, case: &RingCase, halts: &HaltTimes) -> u64 {
         let Some(run_delay_ns) = self.counters.run_delay_ns else { return 0 };
         let waits_for_pages = self.counters.major_faults > 0;
         let one_cpu = case.placement.is_one_cpu() && !waits_for_pages;
@@ -307,7 +311,7 @@ impl RingSample {
 
 /// A longer slice is not judged: the quanta around it are too far apart to say what was between
 /// them.
-pub const LONGEST_SLICE_NS: u64 = 3_000_000;
+pub const MAX_JUDGED_SLICE_NS: u64 = 3_000_000;
 
 /// Share of a slice that others may have had of its CPU before it counts as shared with them: less
 /// than a figure is known to.
@@ -315,7 +319,7 @@ pub const OTHERS_LIMIT: f64 = 0.02;
 
 /// Members of more are not asked for their CPU time after each slice: a clock takes a quarter of a
 /// microsecond, and asking a member brings back into the cache what the kernel keeps of it.
-pub const MOST_ASKED_MEMBERS: u32 = 64;
+pub const MAX_ASKED_MEMBERS: u32 = 64;
 
 /// Whether so much CPU time is all of the time that passed, both in nanoseconds.
 pub fn is_alone(elapsed_ns: u64, cpu_ns: u64) -> bool {
@@ -363,13 +367,13 @@ pub struct Slices {
     /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was
     /// timed as the machine was found: it waited for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub waits: Option<Vec<Wait>>,
+    pub waits: Option<Vec<CoreWait>>,
 }
 
 /// A wait for a core that nobody shares: quanta without anything between them, until two in a row
 /// were those of such a core, or the time for waiting was over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Wait {
+pub struct CoreWait {
     /// The slice that it came before.
     pub slice: u32,
     /// How long it took, in nanoseconds.
@@ -424,7 +428,7 @@ impl Slices {
     /// The same of a batch that waits for a core that nobody shares, with room for a wait before
     /// each slice.
     pub fn that_wait(slices: usize, laps: u64) -> Self {
-        let mut waits = vec![Wait { slice: u32::MAX, ..Wait::default() }; slices];
+        let mut waits = vec![CoreWait { slice: u32::MAX, ..CoreWait::default() }; slices];
         waits.clear();
         Self { waits: Some(waits), ..Self::with_room_for(slices, laps) }
     }
@@ -443,7 +447,7 @@ impl Slices {
         self.wait_for(index).is_none().then_some(around)
     }
 
-    fn wait_for(&self, slice: usize) -> Option<&Wait> {
+    fn wait_for(&self, slice: usize) -> Option<&CoreWait> {
         self.waits.as_ref()?.iter().find(|wait| wait.slice as usize == slice)
     }
 
@@ -518,12 +522,12 @@ impl Slices {
     }
 
     /// Whether the quanta around each slice say what was in it: they are all there, and what a
-    /// slice holds takes no longer than [`LONGEST_SLICE_NS`]. The shortest tells: others may have
+    /// slice holds takes no longer than [`MAX_JUDGED_SLICE_NS`]. The shortest tells: others may have
     /// waited for the CPU. The last has what is left of the batch.
     pub fn can_be_judged(&self) -> bool {
         let whole = self.elapsed_ns.len().saturating_sub(1).max(1);
         let shortest = self.elapsed_ns.iter().take(whole).min();
-        self.are_whole() && shortest.is_some_and(|ns| *ns <= LONGEST_SLICE_NS)
+        self.are_whole() && shortest.is_some_and(|ns| *ns <= MAX_JUDGED_SLICE_NS)
     }
 
     /// Whether there are three more quanta than slices, and of each loop as many.
@@ -557,12 +561,12 @@ pub struct Triples {
     pub as_found: Option<u32>,
     /// The places of the members' memory that were tried before; absent where they had one only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub places: Option<Places>,
+    pub places: Option<MemoryPlaces>,
 }
 
 /// How many places of the members' memory were tried, of which the best was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Places {
+pub struct MemoryPlaces {
     /// All of them.
     pub tried: u32,
     /// Those that were tried on a core that nobody shared; absent of a CPU whose k0 nobody knew.
@@ -598,7 +602,7 @@ pub struct Triple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::{Kind, Policy};
+    use crate::ring::{MemberKind, Policy};
 
     fn sample() -> RingSample {
         RingSample {
@@ -621,7 +625,7 @@ mod tests {
     }
 
     fn case(placement: Placement) -> RingCase {
-        let (kind, policy) = (Kind::Process, Policy::Other);
+        let (kind, policy) = (MemberKind::Process, Policy::Other);
         RingCase {
             members: 2,
             kind,

@@ -30,7 +30,7 @@ impl Triples {
     pub fn ring_slices_beside_others(&self) -> u32 {
         let slices = |one: &&Triple| {
             let all = one.ring_ns.iter().enumerate();
-            all.filter(|(at, ns)| alone(&one.ring_cpu_ns, *at, **ns)).count() as u32
+            all.filter(|(at, ns)| was_alone_in_slice(&one.ring_cpu_ns, *at, **ns)).count() as u32
         };
         let alone = self.alone().concat().iter().map(slices).fold(0, u32::saturating_add);
         self.ring_slices().saturating_sub(alone)
@@ -60,7 +60,7 @@ impl Triples {
 }
 
 /// Whether nobody else ran meanwhile, as far as that was looked at.
-pub fn alone(cpu_ns: &[u64], at: usize, elapsed_ns: u64) -> bool {
+pub fn was_alone_in_slice(cpu_ns: &[u64], at: usize, elapsed_ns: u64) -> bool {
     cpu_ns.get(at).is_none_or(|cpu_ns| is_alone(elapsed_ns, *cpu_ns))
 }
 

@@ -14,13 +14,13 @@ const NEAR_NS: u64 = 10_000_000;
 
 /// What passed on the CPU, in the order of time, and where in it others had turns.
 #[derive(Debug, Default)]
-pub struct Timeline {
+pub struct CpuTimeline {
     now_ns: u64,
     /// From when to when, in nanoseconds.
     turns: Vec<(u64, u64)>,
 }
 
-impl Timeline {
+impl CpuTimeline {
     /// Something that others had a turn in or not. Gives when it began and ended.
     pub fn pass(&mut self, elapsed_ns: u64, has_turn: bool) -> (u64, u64) {
         let span = (self.now_ns, self.now_ns.saturating_add(elapsed_ns));
@@ -50,13 +50,13 @@ impl Slices {
     /// Of each slice, whether others ran in it or had a turn near it. None where that was not
     /// looked at.
     pub fn beside_others(&self) -> Vec<bool> {
-        let mut timeline = Timeline::default();
+        let mut timeline = CpuTimeline::default();
         let mut spans = Vec::with_capacity(self.cpu_ns.len());
         let mut waits = self.waits.iter().flatten().peekable();
         let quanta = || self.latency_ns.iter().zip(&self.throughput_ns);
         let mut quanta =
             quanta().map(|(latency, throughput)| u64::from(*latency) + u64::from(*throughput));
-        let mut quantum = |timeline: &mut Timeline| {
+        let mut quantum = |timeline: &mut CpuTimeline| {
             if let Some(ns) = quanta.next() {
                 timeline.pass(ns, ns >= TURN_NS);
             }
@@ -82,7 +82,7 @@ impl Triples {
     /// The triples in and near which nobody else had a turn: those that were timed as the machine
     /// was found, and those that waited.
     pub fn alone(&self) -> [Vec<&Triple>; 2] {
-        let mut timeline = Timeline::default();
+        let mut timeline = CpuTimeline::default();
         let pass = |one: &Triple| timeline.pass(one.elapsed_ns(), one.has_turn());
         let spans: Vec<_> = self.all.iter().map(pass).collect();
         let (as_found, waited) = self.as_found_and_waited();
@@ -120,7 +120,7 @@ impl Triple {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::Wait;
+    use crate::ring::CoreWait;
 
     const QUANTUM: (u64, u64) = (6000, 6060);
 
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(beside(&slices(&[0; 30], &[0])), (0..10).collect::<Vec<_>>());
         assert_eq!(beside(&slices(&[0; 30], &[32])), (20..30).collect::<Vec<_>>());
         let waited = |cpu_ns| {
-            let wait = Wait { slice: 15, elapsed_ns: 5_000_000, cpu_ns, ..Wait::default() };
+            let wait = CoreWait { slice: 15, elapsed_ns: 5_000_000, cpu_ns, ..CoreWait::default() };
             let all = Slices { waits: Some(vec![wait]), ..slices(&[0; 30], &[]) };
             beside(&all)
         };

@@ -6,8 +6,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, Unit};
-use crate::bounds::{LONGEST_NS, within};
+use super::{MeasureUnit, TrialMeasure};
+use crate::bounds::{MAX_DURATION_NS, check_within};
 use crate::experiment::named;
 use crate::machine::MAX_CPUS;
 use crate::words;
@@ -17,7 +17,7 @@ use crate::words;
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
-pub enum Neighbour {
+pub enum NeighbourKind {
     /// Nobody.
     Nobody,
     /// All that a preemption brings with it, and no preemption: a timer that interrupts the
@@ -27,13 +27,13 @@ pub enum Neighbour {
     Preempts,
 }
 
-named!(Neighbour, "neighbour", Nobody => "nobody", Elsewhere => "elsewhere",
+named!(NeighbourKind, "neighbour", Nobody => "nobody", Elsewhere => "elsewhere",
     Preempts => "preempts");
 
 /// How a running process tells what it has done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Progress {
+pub enum ProgressSource {
     /// The number that a shell command prints, which grows.
     Printed(String),
     /// The bytes of a file that grows.
@@ -45,7 +45,7 @@ pub enum Progress {
 /// What is preempted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Subject {
+pub enum CommandSubject {
     /// A command, from its start to its end; its words, the program first.
     Command(Vec<String>),
     /// A program that runs already, for a while: a process, or several.
@@ -61,11 +61,11 @@ pub enum Subject {
         /// How long it is looked at for a sample.
         window_ns: u64,
         /// What it has done meanwhile.
-        progress: Progress,
+        progress: ProgressSource,
     },
 }
 
-impl Subject {
+impl CommandSubject {
     /// Returns the processes of a running program that were asked for; none of a command.
     pub fn pids(&self) -> Vec<i32> {
         match self {
@@ -89,15 +89,15 @@ pub struct Executable {
 /// A program beside a neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CommandTrial")]
-pub struct Command {
+pub struct CommandTrial {
     /// What is preempted.
-    pub subject: Subject,
+    pub subject: CommandSubject,
     /// The file that it runs, as far as that was found.
     pub executable: Option<Executable>,
     /// The CPUs that it may run on. A neighbour that preempts is on each of them.
     pub cpus: Vec<u32>,
     /// Who is beside it.
-    pub neighbour: Neighbour,
+    pub neighbour: NeighbourKind,
     /// How often the neighbour wakes in a second, on average; 0 where there is none.
     pub rate_hz: u32,
     /// Bytes that the neighbour writes to whenever it wakes, a cache line at a time.
@@ -113,58 +113,58 @@ pub struct Command {
 }
 
 /// Most wake-ups a second: more would leave the program hardly any time.
-pub const MOST_HZ: u32 = 20_000;
+pub const MAX_WAKE_HZ: u32 = 20_000;
 /// Longest that a neighbour may stay: the slice of SCHED_RR, which is longer than others.
-pub const MOST_STAY_NS: u64 = 100_000_000;
+pub const MAX_STAY_NS: u64 = 100_000_000;
 /// How much of a second those that stay may take of a CPU.
-const MOST_STAYED_NS: u64 = 900_000_000;
+const MAX_STAY_NS_PER_S: u64 = 900_000_000;
 /// Most processes of a program that are named one by one.
 const MAX_PROCESSES: usize = 1 << 16;
 /// Most words of a command.
-const MOST_WORDS: usize = 1 << 16;
+const MAX_COMMAND_WORDS: usize = 1 << 16;
 /// Alone it runs so many times as often in a round: all others are compared with that.
-pub const TIMES_ALONE: u32 = 3;
+pub const REPEATS_ALONE: u32 = 3;
 /// Beside a neighbour that wakes less often than this it runs so many times as often: one run has few
 /// preemptions.
-const SELDOM_HZ: u32 = 1000;
-const TIMES_SELDOM: u32 = 2;
+const MAX_SELDOM_HZ: u32 = 1000;
+const REPEATS_SELDOM: u32 = 2;
 
-impl Command {
+impl CommandTrial {
     pub(super) fn check(&self) -> Result<(), String> {
         match &self.subject {
-            Subject::Command(words) => {
-                within("words of the command", words.len(), 1..=MOST_WORDS)?;
+            CommandSubject::Command(words) => {
+                check_within("words of the command", words.len(), 1..=MAX_COMMAND_WORDS)?;
             }
-            Subject::Process { pid, others, window_ns, .. } => {
-                within("processes", others.len(), 0..=MAX_PROCESSES)?;
+            CommandSubject::Process { pid, others, window_ns, .. } => {
+                check_within("processes", others.len(), 0..=MAX_PROCESSES)?;
                 let mut pids = others.iter().chain([pid]);
-                pids.try_for_each(|pid| within("pid", *pid, 1..=i32::MAX))?;
-                within("window_ns", *window_ns, 1..=LONGEST_NS)?;
+                pids.try_for_each(|pid| check_within("pid", *pid, 1..=i32::MAX))?;
+                check_within("window_ns", *window_ns, 1..=MAX_DURATION_NS)?;
             }
         }
-        within("CPUs of the command", self.cpus.len(), 1..=MAX_CPUS as usize)?;
+        check_within("CPUs of the command", self.cpus.len(), 1..=MAX_CPUS as usize)?;
         let cpus = self.cpus.iter().chain(&self.away);
-        cpus.into_iter().try_for_each(|cpu| within("CPU", *cpu, 0..=MAX_CPUS - 1))?;
-        within("stays_ns", self.stays_ns, 0..=MOST_STAY_NS)?;
-        let stayed_ns = self.stays_ns * u64::from(self.rate_hz.min(MOST_HZ));
-        within("stays_ns in a second", stayed_ns, 0..=MOST_STAYED_NS)?;
-        within("rate_hz", self.rate_hz, 0..=MOST_HZ)
+        cpus.into_iter().try_for_each(|cpu| check_within("CPU", *cpu, 0..=MAX_CPUS - 1))?;
+        check_within("stays_ns", self.stays_ns, 0..=MAX_STAY_NS)?;
+        let stayed_ns = self.stays_ns * u64::from(self.rate_hz.min(MAX_WAKE_HZ));
+        check_within("stays_ns in a second", stayed_ns, 0..=MAX_STAY_NS_PER_S)?;
+        check_within("rate_hz", self.rate_hz, 0..=MAX_WAKE_HZ)
     }
 
     /// How often in a second somebody looks at the CPU's speed.
     pub fn looks_hz(&self) -> u32 {
         match self.subject {
-            Subject::Command(_) => LOOKS_HZ,
-            Subject::Process { .. } => LOOKS_OF_PROCESS_HZ,
+            CommandSubject::Command(_) => LOOKS_HZ,
+            CommandSubject::Process { .. } => PROCESS_LOOKS_HZ,
         }
     }
 
     /// How many times as often as others it is measured in a round.
     pub fn times(&self) -> u32 {
         match self.neighbour {
-            Neighbour::Nobody => TIMES_ALONE,
-            Neighbour::Preempts if self.rate_hz < SELDOM_HZ => TIMES_SELDOM,
-            Neighbour::Preempts | Neighbour::Elsewhere => 1,
+            NeighbourKind::Nobody => REPEATS_ALONE,
+            NeighbourKind::Preempts if self.rate_hz < MAX_SELDOM_HZ => REPEATS_SELDOM,
+            NeighbourKind::Preempts | NeighbourKind::Elsewhere => 1,
         }
     }
 }
@@ -178,7 +178,7 @@ fn is_zero(ns: &u64) -> bool {
 }
 
 /// `a neighbour of 1 MiB that stays for 4 ms`, where `whose` is `a neighbour`.
-pub fn by(whose: &str, bytes: u64, stays_ns: u64) -> String {
+pub fn neighbour_words(whose: &str, bytes: u64, stays_ns: u64) -> String {
     let of = match bytes {
         0 => format!("{whose} without memory"),
         bytes => format!("{whose} of {}", words::bytes(bytes)),
@@ -189,14 +189,18 @@ pub fn by(whose: &str, bytes: u64, stays_ns: u64) -> String {
     }
 }
 
-impl fmt::Display for Command {
+impl fmt::Display for CommandTrial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rate = self.rate_hz;
         match self.neighbour {
-            Neighbour::Nobody => f.write_str("alone"),
-            Neighbour::Elsewhere => write!(f, "timer and neighbour elsewhere, {rate} a second"),
-            Neighbour::Preempts => {
-                write!(f, "{}, {rate} a second", by("neighbour", self.bytes, self.stays_ns))
+            NeighbourKind::Nobody => f.write_str("alone"),
+            NeighbourKind::Elsewhere => write!(f, "timer and neighbour elsewhere, {rate} a second"),
+            NeighbourKind::Preempts => {
+                write!(
+                    f,
+                    "{}, {rate} a second",
+                    neighbour_words("neighbour", self.bytes, self.stays_ns)
+                )
             }
         }
     }
@@ -219,7 +223,7 @@ pub const WAKES: &str = "wakes";
 /// none wakes as often a process that does nothing else, and preempts the program for it.
 pub const LOOKS_HZ: u32 = 500;
 /// The same of a process that others may rely on.
-pub const LOOKS_OF_PROCESS_HZ: u32 = 50;
+pub const PROCESS_LOOKS_HZ: u32 = 50;
 /// Count: how often the program was preempted for such a look alone.
 pub const LOOKS: &str = "looks";
 /// Tally: the latency quantum at each look, in nanoseconds.
@@ -231,8 +235,11 @@ pub const QUANTUM_RATIO: &str = "quantum_ratio_thousandths";
 pub const TIMER_INTERRUPTS: &str = "timer_interrupts";
 
 /// What the program used.
-pub(super) const MEASURES: [Measure; 2] = [
-    Measure::new(CPU_NS, "CPU ns", CPU_NS, Unit::Ns, |sample| sample.median(CPU_NS)).that_waits(),
-    Measure::new(REAL_NS, "real ns", REAL_NS, Unit::Ns, |sample| sample.median(REAL_NS))
+pub(super) const MEASURES: [TrialMeasure; 2] = [
+    TrialMeasure::new(CPU_NS, "CPU ns", CPU_NS, MeasureUnit::Ns, |sample| sample.median(CPU_NS))
         .that_waits(),
+    TrialMeasure::new(REAL_NS, "real ns", REAL_NS, MeasureUnit::Ns, |sample| {
+        sample.median(REAL_NS)
+    })
+    .that_waits(),
 ];

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::{Gap, Measure, TrialSample, Unit};
+use super::{Gap, MeasureUnit, TrialMeasure, TrialSample};
 use crate::experiment::named;
 
 /// Tally that a sample's gaps come to: the length of each.
@@ -36,7 +36,7 @@ pub const THRESHOLD_FACTOR: u64 = 8;
 /// What took the CPU from the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Class {
+pub enum GapClass {
     /// Not switched out, and its CPU clock went on: an interrupt, an exception, or a pause that the
     /// kernel does not know of (system management, a hypervisor that does not report).
     Interrupt,
@@ -47,42 +47,44 @@ pub enum Class {
     Uncharged,
 }
 
-named!(Class, "class of gaps", Interrupt => "interrupt", SwitchedOut => "switched out",
+named!(GapClass, "class of gaps", Interrupt => "interrupt", SwitchedOut => "switched out",
     Uncharged => "uncharged");
 
 /// Shortest gap of which the thread's CPU clock tells whether it went on: looking at it takes
 /// hundreds of nanoseconds, not always as many.
-const SHORTEST_TOLD_NS: f64 = 2000.0;
+const MIN_CLOCKED_GAP_NS: f64 = 2000.0;
 /// Share of a gap for which the clock must have stood still.
-const UNCHARGED_SHARE: f64 = 0.5;
+const MIN_UNCHARGED_SHARE: f64 = 0.5;
 
 /// A gap in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Told {
+pub struct ClassifiedGap {
     /// From the start of the window.
     pub at_ns: f64,
     /// Beyond a step of the loop.
     pub length_ns: f64,
     /// What made the gap.
-    pub class: Class,
+    pub class: GapClass,
 }
 
 /// The gaps of a sample in the order of time; none without a rate of its time stamp. What is no
 /// longer than a step of the loop is no gap.
-pub fn classified(sample: &TrialSample) -> Vec<Told> {
+pub fn classify(sample: &TrialSample) -> Vec<ClassifiedGap> {
     let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
     let told = |gap: &Gap| {
         let length_ns = (gap.ticks as f64 - step) * ns;
         let stood_still_ns = gap.clocked_ticks as f64 * ns - gap.cpu_ns as f64;
         let class = if gap.switches > 0 {
-            Class::SwitchedOut
-        } else if length_ns >= SHORTEST_TOLD_NS && stood_still_ns > UNCHARGED_SHARE * length_ns {
-            Class::Uncharged
+            GapClass::SwitchedOut
+        } else if length_ns >= MIN_CLOCKED_GAP_NS
+            && stood_still_ns > MIN_UNCHARGED_SHARE * length_ns
+        {
+            GapClass::Uncharged
         } else {
-            Class::Interrupt
+            GapClass::Interrupt
         };
-        Told { at_ns: gap.at_ticks as f64 * ns, length_ns, class }
+        ClassifiedGap { at_ns: gap.at_ticks as f64 * ns, length_ns, class }
     };
     sample.gaps.iter().map(told).filter(|gap| gap.length_ns > 0.0).collect()
 }
@@ -90,11 +92,16 @@ pub fn classified(sample: &TrialSample) -> Vec<Told> {
 /// Median length of the gaps in which an interrupt ran, in nanoseconds: the figure that stands for
 /// a case.
 pub fn median_interrupt_ns(sample: &TrialSample) -> Option<f64> {
-    let gaps = classified(sample).into_iter().filter(|gap| gap.class == Class::Interrupt);
+    let gaps = classify(sample).into_iter().filter(|gap| gap.class == GapClass::Interrupt);
     median(&gaps.map(|gap| gap.length_ns).collect::<Vec<f64>>())
 }
 
 /// Not the share lost: it goes from nothing to much by what else the machine does.
-pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("interrupt_ns", "ns of an interrupt", GAP_TICKS, Unit::Ns, median_interrupt_ns)
-        .that_waits()];
+pub(super) const MEASURES: [TrialMeasure; 1] = [TrialMeasure::new(
+    "interrupt_ns",
+    "ns of an interrupt",
+    GAP_TICKS,
+    MeasureUnit::Ns,
+    median_interrupt_ns,
+)
+.that_waits()];

@@ -5,8 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, Unit};
-use crate::bounds::{MOST_LAPS, MOST_PRIORITY, known_within, within};
+use super::{MeasureUnit, TrialMeasure};
+use crate::bounds::{MAX_LAPS, MAX_PRIORITY, check_known_within, check_within};
 use crate::experiment::named;
 use crate::machine::MAX_CPUS;
 use crate::ring::Work;
@@ -15,7 +15,7 @@ use crate::words;
 /// How the program was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Setting {
+pub enum ProgramSetting {
     /// Away from interrupts and other work, under a real-time policy: the paper's dual-processor.
     Augmented,
     /// Everything on one CPU under SCHED_OTHER: the paper's single-processor.
@@ -32,7 +32,7 @@ pub enum Environment {
     Disturbed,
 }
 
-named!(Setting, "setting", Augmented => "augmented", Plain => "plain");
+named!(ProgramSetting, "setting", Augmented => "augmented", Plain => "plain");
 named!(Environment, "environment", Quiet => "quiet", Disturbed => "disturbed");
 
 /// What disturbs.
@@ -63,7 +63,7 @@ named!(Noise, "noise", Cpu => "cpu", Timer => "timer", Net => "net");
 /// What packets go through.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Wire {
+pub enum PacketWire {
     /// The loopback, by UDP.
     #[default]
     Loopback,
@@ -71,13 +71,13 @@ pub enum Wire {
     Veth,
 }
 
-named!(Wire, "wire", Loopback => "loopback", Veth => "veth");
+named!(PacketWire, "wire", Loopback => "loopback", Veth => "veth");
 
 /// One run of the two-process program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
     /// How it is placed.
-    pub setting: Setting,
+    pub setting: ProgramSetting,
     /// What else the machine does.
     pub environment: Environment,
     /// What disturbs, where something does.
@@ -97,14 +97,14 @@ pub struct Execution {
     pub priority: Option<u32>,
     /// What packets go through, where the noise is packets; older runs had the loopback.
     #[schemars(default)]
-    pub wire: Wire,
+    pub wire: PacketWire,
 }
 
 impl Execution {
     pub(super) fn check(&self) -> Result<(), String> {
-        within("noise_cpu", self.noise_cpu, 0..=MAX_CPUS - 1)?;
-        within("laps", self.laps, 1..=MOST_LAPS)?;
-        known_within("priority", self.priority, 0..=MOST_PRIORITY)?;
+        check_within("noise_cpu", self.noise_cpu, 0..=MAX_CPUS - 1)?;
+        check_within("laps", self.laps, 1..=MAX_LAPS)?;
+        check_known_within("priority", self.priority, 0..=MAX_PRIORITY)?;
         self.work.check()
     }
 }
@@ -129,11 +129,11 @@ pub const INVOLUNTARY: &str = "involuntary_switches";
 
 /// Longest run that a real-time ring should have: the kernel lets real-time work run for 950 ms
 /// of each second (sched_rt_runtime_us), and holds it back for the rest.
-pub const LONGEST_REALTIME_NS: u64 = 800_000_000;
+pub const MAX_REALTIME_NS: u64 = 800_000_000;
 
 /// How long a run takes.
-pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("run_ns", "ns of a run", EXECUTION_NS, Unit::Ns, |sample| {
+pub(super) const MEASURES: [TrialMeasure; 1] =
+    [TrialMeasure::new("run_ns", "ns of a run", EXECUTION_NS, MeasureUnit::Ns, |sample| {
         sample.median(EXECUTION_NS)
     })
     .that_waits()];

@@ -1,7 +1,7 @@
 //! Calls in loops, and signals between two processes.
 
-use super::overhead::{BATCH_CALLS, BATCH_TICKS, in_a_row};
-use super::{Measure, TrialSample, Unit};
+use super::overhead::{BATCH_CALLS, BATCH_TICKS, call_ticks_in_a_row};
+use super::{MeasureUnit, TrialMeasure, TrialSample};
 
 /// Call: the memorandum's system call.
 pub const GETUID: &str = "getuid";
@@ -44,21 +44,32 @@ pub const CHILD_SAMPLED_USER_NS: &str = "child_sampled_user_ns";
 pub const TWO_PROCESS_SHARE: u32 = 5;
 
 /// Ticks per turn of the empty loop.
-pub fn empty_ticks(sample: &TrialSample) -> Option<f64> {
+pub fn empty_loop_ticks(sample: &TrialSample) -> Option<f64> {
     Some(sample.median(EMPTY_BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }
 
 /// Ticks per call above the empty loop: the sample's median batches. Signed.
-pub fn net_of_loop(sample: &TrialSample) -> Option<f64> {
-    Some(in_a_row(sample)? - empty_ticks(sample)?)
+pub fn net_call_ticks(sample: &TrialSample) -> Option<f64> {
+    Some(call_ticks_in_a_row(sample)? - empty_loop_ticks(sample)?)
 }
 
 /// What a call costs above the empty loop.
-pub(super) const MEASURES: [Measure; 2] = [
-    Measure::new("ns", "ns", BATCH_TICKS, Unit::Ticks, net_of_loop),
-    Measure::new("empty_loop_ns", "ns of the empty loop", BATCH_TICKS, Unit::Ticks, empty_ticks),
+pub(super) const MEASURES: [TrialMeasure; 2] = [
+    TrialMeasure::new("ns", "ns", BATCH_TICKS, MeasureUnit::Ticks, net_call_ticks),
+    TrialMeasure::new(
+        "empty_loop_ns",
+        "ns of the empty loop",
+        BATCH_TICKS,
+        MeasureUnit::Ticks,
+        empty_loop_ticks,
+    ),
 ];
 
 /// What a loop of two processes costs.
-pub(super) const OF_TWO: [Measure; 1] =
-    [Measure::new("loop_ns", "ns a loop", BATCH_TICKS, Unit::Ticks, in_a_row)];
+pub(super) const TWO_PROCESS_MEASURES: [TrialMeasure; 1] = [TrialMeasure::new(
+    "loop_ns",
+    "ns a loop",
+    BATCH_TICKS,
+    MeasureUnit::Ticks,
+    call_ticks_in_a_row,
+)];

@@ -1,6 +1,6 @@
 //! `classic experiment malloc`.
 
-use super::{Measure, Tally, TrialSample, Unit};
+use super::{MeasureUnit, Tally, TrialMeasure, TrialSample};
 
 /// Tally: ticks of the thread's CPU time for one malloc, by threadclock.
 pub const MALLOC_TICKS: &str = "malloc_ticks";
@@ -11,12 +11,12 @@ pub const EMPTY_TICKS: &str = "empty_ticks";
 
 /// What a slow call was seen to do. Counts are `slow_malloc_CAUSE` and `slow_free_CAUSE`; one
 /// call may have several causes.
-pub const CAUSES: [Cause; 5] = [
-    Cause { name: "fault", in_words: "first touch of a page" },
-    Cause { name: "brk", in_words: "heap grown or shrunk (brk)" },
-    Cause { name: "mmap", in_words: "memory mapped or unmapped" },
-    Cause { name: "switched", in_words: "switched out" },
-    Cause {
+pub const CAUSES: [SlowCause; 5] = [
+    SlowCause { name: "fault", in_words: "first touch of a page" },
+    SlowCause { name: "brk", in_words: "heap grown or shrunk (brk)" },
+    SlowCause { name: "mmap", in_words: "memory mapped or unmapped" },
+    SlowCause { name: "switched", in_words: "switched out" },
+    SlowCause {
         name: "unexplained",
         in_words: "unexplained (interrupts, steal, cold caches, a re-sync of threadclock, \
              the allocator's housekeeping)",
@@ -25,7 +25,7 @@ pub const CAUSES: [Cause; 5] = [
 
 /// Why a call was slow.
 #[derive(Clone, Copy, Debug)]
-pub struct Cause {
+pub struct SlowCause {
     /// The end of its count's name.
     pub name: &'static str,
     /// What happened.
@@ -41,14 +41,14 @@ pub const MINOR_FAULTS: &str = "minor_faults";
 
 /// One of the two calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct AllocatorCall {
     /// Its tally.
     pub tally: &'static str,
     /// The count of its slow calls; those by cause have the cause behind it.
     pub slow: &'static str,
 }
 
-impl Call {
+impl AllocatorCall {
     /// malloc(3)
     pub const MALLOC: Self = Self { tally: MALLOC_TICKS, slow: "slow_malloc" };
     /// free(3)
@@ -63,19 +63,19 @@ impl Call {
 
 /// Returns the times of `call` less those of reading the clock twice with nothing between; absent
 /// where one of them was not taken.
-pub fn net(sample: &TrialSample, call: Call) -> Option<Tally> {
+pub fn net_tally(sample: &TrialSample, call: AllocatorCall) -> Option<Tally> {
     sample.tally(call.tally)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
 /// The median malloc of a sample, in ticks.
 pub fn net_median(sample: &TrialSample) -> Option<f64> {
-    net(sample, Call::MALLOC)?.median()
+    net_tally(sample, AllocatorCall::MALLOC)?.median()
 }
 
 /// What the two calls cost.
-pub(super) const MEASURES: [Measure; 2] = [
-    Measure::new("malloc_ns", "ns of malloc", MALLOC_TICKS, Unit::Ticks, net_median),
-    Measure::new("free_ns", "ns of free", FREE_TICKS, Unit::Ticks, |sample| {
-        net(sample, Call::FREE)?.median()
+pub(super) const MEASURES: [TrialMeasure; 2] = [
+    TrialMeasure::new("malloc_ns", "ns of malloc", MALLOC_TICKS, MeasureUnit::Ticks, net_median),
+    TrialMeasure::new("free_ns", "ns of free", FREE_TICKS, MeasureUnit::Ticks, |sample| {
+        net_tally(sample, AllocatorCall::FREE)?.median()
     }),
 ];

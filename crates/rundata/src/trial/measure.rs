@@ -2,9 +2,9 @@
 
 use super::TrialSample;
 
-/// The unit of what a [`Measure`] gives.
+/// The unit of what a [`TrialMeasure`] gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MeasureUnit {
     /// Nanoseconds.
     Ns,
     /// Ticks of the time-stamp counter; told in nanoseconds.
@@ -15,7 +15,7 @@ pub enum Unit {
 
 /// A figure of a trial, taken of each sample. The first of a trial stands for it.
 #[derive(Clone, Copy, Debug)]
-pub struct Measure {
+pub struct TrialMeasure {
     /// Its name in records, with the unit that it is told in.
     pub name: &'static str,
     /// Its name above a column.
@@ -23,7 +23,7 @@ pub struct Measure {
     /// The tally whose slices tell at which speed it was taken; empty of what is counted.
     pub tally: &'static str,
     /// The unit of `of`.
-    pub unit: Unit,
+    pub unit: MeasureUnit,
     /// Whether it is the time of what waits for others or for devices: no clock of the core bounds
     /// that.
     pub waits: bool,
@@ -31,13 +31,13 @@ pub struct Measure {
     pub of: fn(&TrialSample) -> Option<f64>,
 }
 
-impl Measure {
+impl TrialMeasure {
     /// Of what the core bounds.
     pub(super) const fn new(
         name: &'static str,
         header: &'static str,
         tally: &'static str,
-        unit: Unit,
+        unit: MeasureUnit,
         of: fn(&TrialSample) -> Option<f64>,
     ) -> Self {
         Self { name, header, tally, unit, waits: false, of }
@@ -52,8 +52,8 @@ impl Measure {
     pub fn told(&self, sample: &TrialSample) -> Option<f64> {
         let figure = (self.of)(sample)?;
         match self.unit {
-            Unit::Ns | Unit::Share => Some(figure),
-            Unit::Ticks => Some(figure * sample.ns_per_tick()?),
+            MeasureUnit::Ns | MeasureUnit::Share => Some(figure),
+            MeasureUnit::Ticks => Some(figure * sample.ns_per_tick()?),
         }
     }
 }

@@ -19,15 +19,15 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::bounds::{LONGEST_NS, MOST_COUNTS, within};
+use crate::bounds::{MAX_COUNT, MAX_DURATION_NS, check_within};
 use crate::machine::MAX_CPUS;
 use crate::ring::Policy;
 
-use command::Command;
+use command::CommandTrial;
 use interference::Execution;
-pub use measure::{Measure, Unit};
-pub use sample::{Gap, Quantity, Sliced, Tally, TrialSample};
-use sampling::Phase;
+pub use measure::{MeasureUnit, TrialMeasure};
+pub use sample::{Gap, SlicedTallies, Tally, TallySummary, TrialSample};
+use sampling::SleepPhase;
 use wakeup::Wakeup;
 
 /// What is tried.
@@ -54,7 +54,7 @@ pub enum Trial {
     /// Two processes on one CPU, of which one sleeps and wakes.
     Sampling {
         /// When it sleeps.
-        phase: Phase,
+        phase: SleepPhase,
         /// How long they are watched, in nanoseconds.
         duration_ns: u64,
     },
@@ -75,12 +75,12 @@ pub enum Trial {
     /// A process sleeps until a moment, many times.
     Wakeup(Wakeup),
     /// A command runs once, alone or beside a neighbour.
-    Command(Command),
+    Command(CommandTrial),
 }
 
 impl Trial {
     /// What is taken of each of its samples; the first stands for it.
-    pub fn measures(&self) -> &'static [Measure] {
+    pub fn measures(&self) -> &'static [TrialMeasure] {
         match self {
             Self::Call { .. } => &overhead::MEASURES,
             Self::Primes { .. } => &primes::MEASURES,
@@ -88,7 +88,7 @@ impl Trial {
             Self::Sampling { .. } => &sampling::MEASURES,
             Self::Execution(_) => &interference::MEASURES,
             Self::Loop { .. } => &loops::MEASURES,
-            Self::TwoProcesses => &loops::OF_TWO,
+            Self::TwoProcesses => &loops::TWO_PROCESS_MEASURES,
             Self::Gaps { .. } => &gaps::MEASURES,
             Self::Wakeup(_) => &wakeup::MEASURES,
             Self::Command(_) => &command::MEASURES,
@@ -96,7 +96,7 @@ impl Trial {
     }
 
     /// The measure that stands for it.
-    pub fn headline(&self) -> &'static Measure {
+    pub fn headline(&self) -> &'static TrialMeasure {
         &self.measures()[0]
     }
 
@@ -139,18 +139,18 @@ pub struct TrialCase {
 impl TrialCase {
     /// Or which number cannot be meant.
     pub fn check(&self) -> Result<(), String> {
-        within("CPU", self.cpu, 0..=MAX_CPUS - 1)?;
+        check_within("CPU", self.cpu, 0..=MAX_CPUS - 1)?;
         match &self.trial {
-            Trial::Primes { primes } => within("primes", *primes, 1..=MOST_COUNTS),
-            Trial::Malloc { bytes, .. } => within("bytes", *bytes, 0..=MOST_COUNTS.into()),
+            Trial::Primes { primes } => check_within("primes", *primes, 1..=MAX_COUNT),
+            Trial::Malloc { bytes, .. } => check_within("bytes", *bytes, 0..=MAX_COUNT.into()),
             Trial::Sampling { duration_ns, .. } | Trial::Gaps { duration_ns } => {
-                within("duration_ns", *duration_ns, 1..=LONGEST_NS)
+                check_within("duration_ns", *duration_ns, 1..=MAX_DURATION_NS)
             }
             Trial::Execution(of) => of.check(),
             Trial::Command(of) => of.check(),
             Trial::Wakeup(of) => {
-                within("wakes", of.wakes, 1..=MOST_COUNTS)?;
-                within("period_ns", of.period_ns, 1..=LONGEST_NS)
+                check_within("wakes", of.wakes, 1..=MAX_COUNT)?;
+                check_within("period_ns", of.period_ns, 1..=MAX_DURATION_NS)
             }
             Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => Ok(()),
         }
@@ -167,7 +167,7 @@ pub struct TrialBatching {
 impl TrialBatching {
     /// Or why nothing can be tried so often.
     pub fn check(&self) -> Result<(), String> {
-        within("trials", self.trials, 1..=MOST_COUNTS)
+        check_within("trials", self.trials, 1..=MAX_COUNT)
     }
 }
 
@@ -177,14 +177,14 @@ mod tests {
 
     #[test]
     fn measures_have_names_of_their_own_that_end_in_their_unit() {
-        let all: [&[Measure]; 10] = [
+        let all: [&[TrialMeasure]; 10] = [
             &overhead::MEASURES,
             &primes::MEASURES,
             &malloc::MEASURES,
             &sampling::MEASURES,
             &interference::MEASURES,
             &loops::MEASURES,
-            &loops::OF_TWO,
+            &loops::TWO_PROCESS_MEASURES,
             &gaps::MEASURES,
             &wakeup::MEASURES,
             &command::MEASURES,
@@ -192,10 +192,10 @@ mod tests {
         for measures in all {
             let mut names: Vec<&str> = measures.iter().map(|of| of.name).collect();
             for of in measures {
-                let unit = if of.unit == Unit::Share { "_share" } else { "ns" };
+                let unit = if of.unit == MeasureUnit::Share { "_share" } else { "ns" };
                 assert!(of.name.ends_with(unit), "{}", of.name);
                 // What is counted is of no tally.
-                assert_eq!(of.tally.is_empty(), of.unit == Unit::Share, "{}", of.name);
+                assert_eq!(of.tally.is_empty(), of.unit == MeasureUnit::Share, "{}", of.name);
             }
             names.sort_unstable();
             names.dedup();

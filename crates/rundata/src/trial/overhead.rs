@@ -1,6 +1,6 @@
 //! What one call costs: `clock overhead`, and calls in loops.
 
-use super::{Measure, Tally, TrialSample, Unit};
+use super::{MeasureUnit, Tally, TrialMeasure, TrialSample};
 
 /// Tally: ticks between two ordered time stamps with one call between them.
 pub const CALL_TICKS: &str = "call_ticks";
@@ -13,20 +13,28 @@ pub const BATCH_TICKS: &str = "batch_ticks";
 pub const BATCH_CALLS: u32 = 100;
 
 /// The single calls of a sample without what the two stamps cost.
-pub fn net(sample: &TrialSample) -> Option<Tally> {
+pub fn net_tally(sample: &TrialSample) -> Option<Tally> {
     sample.tally(CALL_TICKS)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
 /// Ticks per call of calls made one after the other: the sample's median batch. Of two processes,
 /// per loop: nothing is taken off, beside two signals and two switches a test and a jump do not
 /// count.
-pub fn in_a_row(sample: &TrialSample) -> Option<f64> {
+pub fn call_ticks_in_a_row(sample: &TrialSample) -> Option<f64> {
     Some(sample.median(BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }
 
 /// What it costs. Not the single call first: less the empty interval, a short one is nothing, give
 /// or take a step of the counter, and no number of rounds narrows that to a share of itself.
-pub(super) const MEASURES: [Measure; 2] = [
-    Measure::new("in_a_row_ns", "ns in a row", BATCH_TICKS, Unit::Ticks, in_a_row),
-    Measure::new("alone_ns", "ns alone", CALL_TICKS, Unit::Ticks, |sample| net(sample)?.median()),
+pub(super) const MEASURES: [TrialMeasure; 2] = [
+    TrialMeasure::new(
+        "in_a_row_ns",
+        "ns in a row",
+        BATCH_TICKS,
+        MeasureUnit::Ticks,
+        call_ticks_in_a_row,
+    ),
+    TrialMeasure::new("alone_ns", "ns alone", CALL_TICKS, MeasureUnit::Ticks, |sample| {
+        net_tally(sample)?.median()
+    }),
 ];

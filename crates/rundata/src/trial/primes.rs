@@ -1,6 +1,6 @@
 //! `classic experiment primes`.
 
-use super::{Measure, TrialSample, Unit};
+use super::{MeasureUnit, TrialMeasure, TrialSample};
 
 /// Tally: CPU time of a trial by threadclock, in nanoseconds.
 pub const THREADCLOCK_NS: &str = "threadclock_ns";
@@ -12,21 +12,24 @@ pub const GETRUSAGE_USER_NS: &str = "getrusage_user_ns";
 pub const GETRUSAGE_THREAD_NS: &str = "getrusage_thread_ns";
 
 /// The ways of timing that are set against threadclock.
-pub const OTHERS: [&str; 3] = [GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
+pub const COMPARED_CLOCKS: [&str; 3] = [GETRUSAGE_NS, GETRUSAGE_USER_NS, GETRUSAGE_THREAD_NS];
 
 /// The tally of trials of nothing at all by the same way of timing.
-pub fn empty(name: &str) -> String {
+pub fn empty_tally_name(name: &str) -> String {
     format!("empty_{name}")
 }
 
 /// Mean of the trials less that of the empty ones, in nanoseconds.
-pub fn mean(sample: &TrialSample, name: &str) -> Option<f64> {
-    let empty = sample.tally(&empty(name))?.mean()?;
+pub fn net_mean_ns(sample: &TrialSample, name: &str) -> Option<f64> {
+    let empty = sample.tally(&empty_tally_name(name))?.mean()?;
     Some(sample.tally(name)?.mean()? - empty)
 }
 
 /// How long they take, by threadclock.
-pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("primes_ns", "ns by threadclock", THREADCLOCK_NS, Unit::Ns, |sample| {
-        mean(sample, THREADCLOCK_NS)
-    })];
+pub(super) const MEASURES: [TrialMeasure; 1] = [TrialMeasure::new(
+    "primes_ns",
+    "ns by threadclock",
+    THREADCLOCK_NS,
+    MeasureUnit::Ns,
+    |sample| net_mean_ns(sample, THREADCLOCK_NS),
+)];

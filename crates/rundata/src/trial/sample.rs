@@ -29,7 +29,7 @@ pub struct TrialSample {
     /// runs of schema 1, and on architectures that the quanta are not written for: then they are in
     /// `tallies`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sliced: Vec<Sliced>,
+    pub sliced: Vec<SlicedTallies>,
     /// Gaps in the order of time, of trials that keep their moments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<Gap>,
@@ -83,7 +83,7 @@ impl TrialSample {
 
 /// Outcomes slice by slice. A sample has one of these for each of its loops.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Sliced {
+pub struct SlicedTallies {
     /// The slices and the quanta between them. A lap gives one outcome to each tally.
     pub slices: Slices,
     /// Outcomes by name, those of each slice apart; each name ends in its unit
@@ -91,7 +91,7 @@ pub struct Sliced {
     pub tallies: BTreeMap<String, Vec<Tally>>,
 }
 
-impl Sliced {
+impl SlicedTallies {
     /// Whether the quanta tell which slices are clean.
     pub fn can_be_judged(&self) -> bool {
         let slices = self.slices.elapsed_ns.len();
@@ -260,7 +260,7 @@ impl Tally {
 
 /// A tally in figures. The unit is in the name that it stands under.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Quantity {
+pub struct TallySummary {
     /// Number of values.
     pub count: u64,
     /// Arithmetic mean.
@@ -277,7 +277,7 @@ pub struct Quantity {
     pub max: i64,
 }
 
-impl Quantity {
+impl TallySummary {
     /// The figures of a tally; absent without values.
     pub fn of(tally: &Tally) -> Option<Self> {
         Some(Self {

@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, TrialSample, Unit};
+use super::{MeasureUnit, TrialMeasure, TrialSample};
 use crate::experiment::named;
 
 /// When a process that sleeps and wakes does so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Phase {
+pub enum SleepPhase {
     /// It sleeps whenever the timer tick comes: the worst case of sampled accounting.
     AcrossTicks,
     /// It sleeps as long, but moves over all phases of the tick: the sampling error averages out.
     Anywhere,
 }
 
-named!(Phase, "phase", AcrossTicks => "across ticks", Anywhere => "anywhere");
+named!(SleepPhase, "phase", AcrossTicks => "across ticks", Anywhere => "anywhere");
 
 /// Count: nanoseconds from one tick to the next, by the kernel's word.
 pub const TICK_NS: &str = "tick_ns";
@@ -25,18 +25,18 @@ pub const TICK_NS: &str = "tick_ns";
 pub const PROCESSES: [&str; 2] = ["sleeper", "burner"];
 
 /// The accounts of a process's CPU time that are compared, best understood first.
-pub const ACCOUNTS: [Account; 6] = [
-    Account { name: "precise", in_words: "scheduler's sum", truth: "precise" },
-    Account { name: "threadclock", in_words: "threadclock", truth: "precise" },
-    Account { name: "ticks", in_words: "ticks that found it running", truth: "precise" },
-    Account { name: "getrusage", in_words: "getrusage user + system", truth: "precise" },
-    Account { name: "user", in_words: "getrusage user", truth: "true_user" },
-    Account { name: "true_user", in_words: "outside of its system calls", truth: "true_user" },
+pub const ACCOUNTS: [TimeAccount; 6] = [
+    TimeAccount { name: "precise", in_words: "scheduler's sum", truth: "precise" },
+    TimeAccount { name: "threadclock", in_words: "threadclock", truth: "precise" },
+    TimeAccount { name: "ticks", in_words: "ticks that found it running", truth: "precise" },
+    TimeAccount { name: "getrusage", in_words: "getrusage user + system", truth: "precise" },
+    TimeAccount { name: "user", in_words: "getrusage user", truth: "true_user" },
+    TimeAccount { name: "true_user", in_words: "outside of its system calls", truth: "true_user" },
 ];
 
 /// A way to account for CPU time.
 #[derive(Clone, Copy, Debug)]
-pub struct Account {
+pub struct TimeAccount {
     /// Its part of the count's name.
     pub name: &'static str,
     /// What it is.
@@ -46,16 +46,17 @@ pub struct Account {
 }
 
 /// The count of a process by an account.
-pub fn count(process: &str, account: &str) -> String {
+pub fn count_name(process: &str, account: &str) -> String {
     format!("{process}_{account}_ns")
 }
 
 /// Share of the time that the sleeper truly ran.
-pub fn sleepers_share(sample: &TrialSample) -> Option<f64> {
-    let ran = sample.count(&count(PROCESSES[0], "precise"))?;
+pub fn sleeper_share(sample: &TrialSample) -> Option<f64> {
+    let ran = sample.count(&count_name(PROCESSES[0], "precise"))?;
     (sample.elapsed_ns > 0).then(|| ran as f64 / sample.elapsed_ns as f64)
 }
 
 /// A count: of no tally.
-pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("sleepers_share", "share", "", Unit::Share, sleepers_share).that_waits()];
+pub(super) const MEASURES: [TrialMeasure; 1] =
+    [TrialMeasure::new("sleepers_share", "share", "", MeasureUnit::Share, sleeper_share)
+        .that_waits()];

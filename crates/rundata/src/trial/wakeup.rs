@@ -5,26 +5,26 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Measure, Unit};
+use super::{MeasureUnit, TrialMeasure};
 use crate::experiment::named;
 
 /// What else runs on the CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Load {
+pub enum WakeupLoad {
     /// Nothing of ours: the CPU sleeps when the sleeper does.
     Idle,
     /// A process under SCHED_OTHER that never waits.
     Busy,
 }
 
-named!(Load, "load", Idle => "idle", Busy => "busy");
+named!(WakeupLoad, "load", Idle => "idle", Busy => "busy");
 
 /// Sleeps until a moment, many times (clock_nanosleep(2), TIMER_ABSTIME, CLOCK_MONOTONIC).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Wakeup {
     /// What else runs on the CPU.
-    pub load: Load,
+    pub load: WakeupLoad,
     /// How many times.
     pub wakes: u32,
     /// From one wake to the next moment asked for: evenly from half of this to three halves, so
@@ -42,14 +42,14 @@ pub struct Wakeup {
 }
 
 /// The least timer slack that there is: what is late is then the kernel's doing.
-pub const LEAST_SLACK_NS: u64 = 1;
+pub const MIN_SLACK_NS: u64 = 1;
 /// The timer slack of a thread that did not ask for another (PR_SET_TIMERSLACK(2const)).
 pub const DEFAULT_SLACK_NS: u64 = 50_000;
 
 impl Wakeup {
     /// On an idle CPU with every idle state, with the least slack.
     pub fn plain(wakes: u32, period_ns: u64, seed: u64) -> Self {
-        let (load, timer_slack_ns, cpu_latency_us) = (Load::Idle, LEAST_SLACK_NS, None);
+        let (load, timer_slack_ns, cpu_latency_us) = (WakeupLoad::Idle, MIN_SLACK_NS, None);
         Self { load, wakes, period_ns, timer_slack_ns, seed, cpu_latency_us }
     }
 
@@ -67,9 +67,9 @@ impl fmt::Display for Wakeup {
         write!(
             f,
             "wake-up on {}",
-            if self.load == Load::Idle { "an idle CPU" } else { "a busy CPU" }
+            if self.load == WakeupLoad::Idle { "an idle CPU" } else { "a busy CPU" }
         )?;
-        if self.timer_slack_ns != LEAST_SLACK_NS {
+        if self.timer_slack_ns != MIN_SLACK_NS {
             write!(f, ", timer slack {}", self.slack_words())?;
         }
         self.cpu_latency_us.map_or(Ok(()), |us| write!(f, ", idle latency {us} us"))
@@ -89,6 +89,8 @@ pub const CPU_LATENCY_US: &str = "cpu_latency_us";
 pub const COMPANION_NS: &str = "companion_cpu_ns";
 
 /// How late the sleeper is.
-pub(super) const MEASURES: [Measure; 1] =
-    [Measure::new("lateness_ns", "ns late", LATE_NS, Unit::Ns, |sample| sample.median(LATE_NS))
-        .that_waits()];
+pub(super) const MEASURES: [TrialMeasure; 1] =
+    [TrialMeasure::new("lateness_ns", "ns late", LATE_NS, MeasureUnit::Ns, |sample| {
+        sample.median(LATE_NS)
+    })
+    .that_waits()];

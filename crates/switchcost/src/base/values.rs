@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rundata::bounds::{MOST_COUNTS, MOST_MEMBERS};
+use rundata::bounds::{MAX_COUNT, MAX_MEMBERS};
 use rundata::grid;
 use rundata::ring::Policy;
 
@@ -44,12 +44,12 @@ pub(crate) type List<T> = Vec<T>;
 
 /// Ring sizes.
 pub(crate) fn sizes(text: &str) -> Result<List<u32>, String> {
-    up_to(text, MOST_MEMBERS, &format!("a ring has 1 to {MOST_MEMBERS} members"))
+    up_to(text, MAX_MEMBERS, &format!("a ring has 1 to {MAX_MEMBERS} members"))
 }
 
 /// Counts or sizes above zero.
 pub(crate) fn counts(text: &str) -> Result<List<u32>, String> {
-    up_to(text, MOST_COUNTS, &format!("accepted are 1 to {MOST_COUNTS}"))
+    up_to(text, MAX_COUNT, &format!("accepted are 1 to {MAX_COUNT}"))
 }
 
 /// A list of numbers from 1 to `most`; `refused` is said of others.

@@ -17,7 +17,7 @@ use rundata::ring::Policy;
 use rundata::run::unfinished;
 use rundata::trial::Trial;
 use rundata::trial::primes::{
-    GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, OTHERS, THREADCLOCK_NS,
+    COMPARED_CLOCKS, GETRUSAGE_NS, GETRUSAGE_THREAD_NS, GETRUSAGE_USER_NS, THREADCLOCK_NS,
 };
 
 use crate::base::failure::usage;
@@ -181,7 +181,7 @@ pub(crate) fn figure(found: &PrimesFindings, index: usize) -> Option<Figure> {
         let gain = found.overall.get(name)?.gain_percent?.quote_cost().ok()?;
         Some(format!("{} by {:.0} %", clock(name), gain.value()))
     };
-    let gains: Vec<String> = OTHERS.into_iter().filter_map(gain).collect();
+    let gains: Vec<String> = COMPARED_CLOCKS.into_iter().filter_map(gain).collect();
     let gains = match gains.is_empty() {
         true => String::new(),
         false => format!(" threadclock is more precise than {}.", gains.join(", ")),
@@ -191,6 +191,6 @@ pub(crate) fn figure(found: &PrimesFindings, index: usize) -> Option<Figure> {
     );
     let x = Axis::new("primes found", Unit::Count, Scale::Log);
     let axes = (x, nanoseconds("standard deviation"));
-    let series = once(THREADCLOCK_NS).chain(OTHERS).map(series);
+    let series = once(THREADCLOCK_NS).chain(COMPARED_CLOCKS).map(series);
     lines("clock-primes", "How precise clocks are", in_words, axes, series)
 }

@@ -14,7 +14,7 @@ use probe::policy;
 use rundata::experiment::Experiment;
 use rundata::ring::Policy;
 use rundata::trial::Trial;
-use rundata::trial::sampling::{ACCOUNTS, PROCESSES, Phase};
+use rundata::trial::sampling::{ACCOUNTS, PROCESSES, SleepPhase};
 
 use crate::base::failure::usage;
 use crate::base::values::{duration, nanoseconds};
@@ -53,7 +53,7 @@ pub(crate) fn plan(args: &SamplingArgs, here: &Here) -> Result<Planned> {
                 {why}"
         )
     });
-    let phases = [Phase::AcrossTicks, Phase::Anywhere];
+    let phases = [SleepPhase::AcrossTicks, SleepPhase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
     let (notices, at) = (notice.into_iter().collect(), (&args.common, here));
     planned(Experiment::ClockSampling, trials, (policy, 1), notices, at)
@@ -114,7 +114,7 @@ fn accounts(points: &[SamplingPoint], error: impl Fn(Told) -> MarkedText) -> Vec
 /// How much of its CPU time the ticks see of a process that sleeps whenever they come.
 fn answer(points: &[SamplingPoint]) -> MarkedText {
     let told = |account: &str| {
-        let point = points.iter().find(|point| point.phase == Phase::AcrossTicks)?;
+        let point = points.iter().find(|point| point.phase == SleepPhase::AcrossTicks)?;
         let sleeper = point.processes.iter().find(|of| of.process == PROCESSES[0])?;
         Some(sleeper.accounts.get(account)?.ms_per_s)
     };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use rundata::case::Case;
 use rundata::experiment::Experiment;
-use rundata::plan::{Batching, FEWEST_ROUNDS, Plan, Stopping};
+use rundata::plan::{Batching, MIN_CLEAN_ROUNDS, Plan, Stopping};
 
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share, whole};
 use crate::report::terminal::TOO_SHORT;
@@ -63,7 +63,7 @@ impl<const BUDGET: u64> Effort<BUDGET> {
         let needed = |sizes: &[T]| {
             let added: Duration = sizes.iter().map(|size| added(*size)).sum();
             let cases = CASE * (sizes.len() * each + others) as u32;
-            (cases + added * each as u32) * FEWEST_ROUNDS
+            (cases + added * each as u32) * MIN_CLEAN_ROUNDS
         };
         let fits = |sizes: &Vec<T>| needed(sizes) <= self.budget.time;
         // Of the first so many sizes: the largest number that fits.

@@ -15,8 +15,11 @@ use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::{Plan, Stopping};
 use rundata::reading::Reading;
-use rundata::run::{self, Build, End, Failure, Header, Line, Resumed, Run, SCHEMA, StopReason};
-use rundata::trial::command::{Command, Subject};
+use rundata::run::{
+    self, Failure, Header, ProgramBuild, RUN_SCHEMA, ResumedSession, Run, RunEnd, RunFileLine,
+    StopReason,
+};
+use rundata::trial::command::{CommandSubject, CommandTrial};
 use rundata::trial::{self, Trial};
 
 use crate::base::failure::{Interrupted, say, usage};
@@ -91,7 +94,7 @@ impl About {
             false => (Some(host()), machine.clone(), invocation(self.store_command)),
         };
         Header {
-            schema: SCHEMA,
+            schema: RUN_SCHEMA,
             run,
             started: seconds_in_words(started),
             invocation,
@@ -127,7 +130,7 @@ pub(crate) fn take(
     here: Here,
     interrupt: &Interrupt,
     progress: Progress,
-    launch: Option<run::Launch>,
+    launch: Option<run::LaunchPosition>,
     about: About,
 ) -> Taken {
     let started = SystemTime::now();
@@ -157,7 +160,9 @@ pub(crate) fn invocation(store_command: bool) -> Vec<String> {
 fn commands(plan: &mut Plan) -> impl Iterator<Item = &mut Vec<String>> {
     plan.cases.iter_mut().filter_map(|case| match case {
         Case::Trial(case) => match &mut case.trial {
-            Trial::Command(Command { subject: Subject::Command(words), .. }) => Some(words),
+            Trial::Command(CommandTrial { subject: CommandSubject::Command(words), .. }) => {
+                Some(words)
+            }
             _ => None,
         },
         Case::Ring(_) => None,
@@ -215,7 +220,7 @@ impl Taken {
     /// Adds to its file what it says in a few words.
     pub(crate) fn keep_result(&mut self, result: String) {
         let Some(file) = &mut self.file else { return };
-        if let Err(error) = file.write(&Line::Result(result)) {
+        if let Err(error) = file.write(&RunFileLine::Result(result)) {
             say(&format!("error: the run is stored without its result: {error:#}"));
         }
     }
@@ -275,7 +280,8 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool, rows_of: RowsOf) -> 
     move_controller(&run.header.plan, &here);
     let at = seconds_in_words(SystemTime::now());
     let reference = Some(speed::known_now(&run));
-    let resumed = Line::Resumed(Resumed { at, spent_ns, stopping, differences, reference });
+    let resumed =
+        RunFileLine::Resumed(ResumedSession { at, spent_ns, stopping, differences, reference });
     file.write(&resumed)?;
     run.push(resumed);
     let mut progress = Progress::new(&run.header.plan, quiet);
@@ -469,7 +475,7 @@ impl<const N: usize> Recorder<'_, N> {
             Event::Case(state) => self.progress.show(&state),
             Event::Sample(sample) => {
                 let (run, case) = (sample.case() / cases, sample.case() % cases);
-                self.keep(run, &Line::Sample(sample.clone().with_case(case)));
+                self.keep(run, &RunFileLine::Sample(sample.clone().with_case(case)));
             }
             Event::Pause => {
                 (0..N).for_each(|run| self.with_file(run, RunFile::sync));
@@ -482,12 +488,12 @@ impl<const N: usize> Recorder<'_, N> {
                 let session = self.runs[run].run.header.session.as_ref();
                 let arm = session.map_or(String::new(), |of| format!("{}: ", of.arm.name()));
                 self.progress.say(&format!("error: {arm}{title}: {}", failure.message));
-                self.keep(run, &Line::Failure(Failure { case, ..failure.clone() }));
+                self.keep(run, &RunFileLine::Failure(Failure { case, ..failure.clone() }));
             }
         }
     }
 
-    fn keep(&mut self, run: usize, line: &Line) {
+    fn keep(&mut self, run: usize, line: &RunFileLine) {
         self.with_file(run, |file| file.write(line));
     }
 
@@ -507,9 +513,9 @@ impl<const N: usize> Recorder<'_, N> {
         self.progress.end();
         fill(&mut self.runs.each_mut().map(|taken| &mut taken.run), samples, failures);
         let finished = seconds_in_words(SystemTime::now());
-        let end = Line::End(End { reason, finished, spent_ns: nanoseconds(spent) });
+        let end = RunFileLine::End(RunEnd { reason, finished, spent_ns: nanoseconds(spent) });
         // All were measured in turn all the time: who ran beside one ran beside all.
-        let lines = [Line::Company(Box::new(self.tasks.end())), end];
+        let lines = [RunFileLine::Company(Box::new(self.tasks.end())), end];
         for run in 0..N {
             for line in &lines {
                 self.keep(run, line);
@@ -522,9 +528,9 @@ impl<const N: usize> Recorder<'_, N> {
 }
 
 /// Version, commit, profile and target of the running program.
-pub(crate) fn build_info() -> Build {
+pub(crate) fn build_info() -> ProgramBuild {
     let commit = env!("SWITCHCOST_COMMIT");
-    Build {
+    ProgramBuild {
         version: env!("CARGO_PKG_VERSION").to_string(),
         commit: (!commit.is_empty()).then(|| commit.to_string()),
         profile: env!("SWITCHCOST_PROFILE").to_string(),

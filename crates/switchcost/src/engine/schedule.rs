@@ -8,7 +8,7 @@ use analysis::estimate::Estimate;
 use analysis::interim::{self, is_interim_check};
 use probe::assignment::{Assignment, CaseFailure};
 use rundata::case::Sample;
-use rundata::plan::{FEWEST_ROUNDS, MOST_BUDGETS, Plan};
+use rundata::plan::{MAX_BUDGET_FACTOR, MIN_CLEAN_ROUNDS, Plan};
 use rundata::run::{Failure, StopReason};
 
 use crate::base::values::nanoseconds;
@@ -112,7 +112,7 @@ fn by_turns(plan: &Plan) -> Box<Order<'_>> {
     Box::new(move |start| {
         let round = start.round;
         // A run that goes on is looked at before its first round.
-        if is_interim_check(round) || (paused.is_none() && round > FEWEST_ROUNDS) {
+        if is_interim_check(round) || (paused.is_none() && round > MIN_CLEAN_ROUNDS) {
             paused = Some(interim::pausable_cases(plan, start.samples));
         }
         let spent_ns: Vec<u64> = start.spent.iter().copied().map(nanoseconds).collect();
@@ -158,7 +158,7 @@ struct Tried {
 }
 
 /// So many rounds are never too many for a case: twice those that a figure at full speed takes.
-const LEAST_ROUNDS: usize = 2 * FEWEST_ROUNDS as usize;
+const LEAST_ROUNDS: usize = 2 * MIN_CLEAN_ROUNDS as usize;
 
 /// Rows are shown at most once in this time.
 const ROWS_EVERY: Duration = Duration::from_millis(500);
@@ -229,7 +229,7 @@ impl Schedule<'_> {
             }
             round += 1;
             // Nobody waits for a first figure longer than it takes.
-            if round < FEWEST_ROUNDS || is_interim_check(round) {
+            if round < MIN_CLEAN_ROUNDS || is_interim_check(round) {
                 self.figure = (self.course.figure)(&self.samples);
             }
             if is_interim_check(round) && self.is_precise() {
@@ -266,7 +266,7 @@ impl Schedule<'_> {
         }
     }
 
-    /// Goes on beyond the plan's budget, up to [`MOST_BUDGETS`] times as long, with the cases that
+    /// Goes on beyond the plan's budget, up to [`MAX_BUDGET_FACTOR`] times as long, with the cases that
     /// have too few clean slices, each with at most as many times the rounds that it had when the
     /// budget was spent: one that no time would help does not take the rest for itself. Asked for
     /// before each round then.
@@ -276,7 +276,7 @@ impl Schedule<'_> {
         let mut rounds = vec![0; self.cases.len()];
         BTreeSet::from_iter(measured).into_iter().for_each(|(case, _)| rounds[case] += 1);
         let most = self.most_rounds.get_or_insert_with(|| {
-            let most = |count: &usize| (count * MOST_BUDGETS as usize).max(LEAST_ROUNDS);
+            let most = |count: &usize| (count * MAX_BUDGET_FACTOR as usize).max(LEAST_ROUNDS);
             rounds.iter().map(most).collect()
         });
         let mut lacking = BTreeSet::from_iter((self.course.lacking)(&self.samples));
@@ -714,7 +714,7 @@ mod tests {
     fn whole_plan(budget_ns: u64, rounds: Option<u32>) -> Plan {
         let rings = plan(budget_ns, rounds);
         let set = |bytes| {
-            let work = rundata::ring::Work::new(bytes, 64, rundata::ring::Op::Read).ok();
+            let work = rundata::ring::Work::new(bytes, 64, rundata::ring::AccessKind::Read).ok();
             RingCase { work, ..RingCase::of_processes(2, Placement::Same { cpu: 1 }) }
         };
         let mut sets = Plan::of(Experiment::Cost, [4096, 8192].map(set));

@@ -133,7 +133,7 @@ impl Here {
             return Ok(vec![self.placement(asked, same)?]);
         }
         let same = same.context("no CPU is allowed")?;
-        Ok(rundata::placement::sweep(&self.machine, &self.allowed, same))
+        Ok(rundata::placement::placements_for_sweep(&self.machine, &self.allowed, same))
     }
 
     /// Why a CPU cannot be used: it is not present, it is offline, or it is not allowed.

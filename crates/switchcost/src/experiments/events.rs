@@ -5,7 +5,7 @@ use analysis::summary::{CaseSummary, Counted};
 use anyhow::Result;
 use probe::ring;
 use rundata::placement::Placement;
-use rundata::ring::Event;
+use rundata::ring::CountedEvent;
 use rustix::io::Errno;
 
 use super::links::ALL;
@@ -19,7 +19,7 @@ use crate::report::terminal::figure;
 pub(crate) fn choose(
     asked: &[String],
     placement: Option<&Placement>,
-) -> Result<(Vec<Event>, Vec<String>)> {
+) -> Result<(Vec<CountedEvent>, Vec<String>)> {
     if asked.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
@@ -33,16 +33,16 @@ pub(crate) fn choose(
         let named = |name: &String| {
             let unknown =
                 |why: String| usage(format!("--events {}", why.replace(')', ", or all)")));
-            name.trim().parse::<Event>().map_err(unknown)
+            name.trim().parse::<CountedEvent>().map_err(unknown)
         };
-        let events = asked.iter().map(named).collect::<Result<Vec<Event>>>()?;
+        let events = asked.iter().map(named).collect::<Result<Vec<CountedEvent>>>()?;
         let events = each_once(events);
         let refused = |(event, errno)| usage(format!("--events {}", why_not(event, errno)));
         ring::check_events(cpu, &events).map_err(refused)?;
         return Ok((events, Vec::new()));
     }
     let (mut events, mut refused) = (Vec::new(), Vec::<(String, Vec<String>)>::new());
-    for event in Event::ALL {
+    for event in CountedEvent::ALL {
         events.push(*event);
         if let Err((event, errno)) = ring::check_events(cpu, &events) {
             events.retain(|of| *of != event);
@@ -57,7 +57,7 @@ pub(crate) fn choose(
     Ok((events, refused.into_iter().map(left_out).collect()))
 }
 
-fn why_not(event: Event, errno: Errno) -> String {
+fn why_not(event: CountedEvent, errno: Errno) -> String {
     format!("{event}: {}", how(errno))
 }
 

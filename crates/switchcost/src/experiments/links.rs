@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use probe::ring::{self, LINKS, RegisteredLink};
-use rundata::experiment::meant;
+use rundata::experiment::suggest_name;
 use rundata::ring::RingCase;
 use serde::Serialize;
 
@@ -61,9 +61,9 @@ fn resolve_alias(name: &str) -> &str {
 
 fn unknown(name: &str) -> anyhow::Error {
     let names: Vec<&str> = LINKS.iter().map(|link| link.name).collect();
-    let (meant, names) = (meant(name, names.iter().copied()), names.join(", "));
+    let (suggestion, names) = (suggest_name(name, names.iter().copied()), names.join(", "));
     usage(format!(
-        "--link '{name}': no such link{meant} (accepted: {names}, a list of them, or all; `switchcost ring --link help` describes them)"
+        "--link '{name}': no such link{suggestion} (accepted: {names}, a list of them, or all; `switchcost ring --link help` describes them)"
     ))
 }
 

@@ -9,7 +9,7 @@ use analysis::quote::{QuotedFigure, cost};
 use analysis::record::TrialRecord;
 use charts::Figure;
 use rundata::run::unfinished;
-use rundata::trial::Unit;
+use rundata::trial::MeasureUnit;
 use rundata::words;
 
 use crate::base::values::each_once;
@@ -43,7 +43,7 @@ pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
 
 /// The measure that stands for each case, by the case in words; of those that are times.
 pub(crate) fn costs(record: &TrialRecord) -> Vec<(String, Estimate)> {
-    let is_time = |of: &&TrialSummary| of.case.trial.headline().unit != Unit::Share;
+    let is_time = |of: &&TrialSummary| of.case.trial.headline().unit != MeasureUnit::Share;
     let of = record.cases.iter().filter(is_time);
     let cost = of.map(|of| (&of.case.trial, of.measures.get(of.case.trial.headline().name)));
     cost.filter_map(|(trial, of)| Some((trial.to_string(), *of?))).collect()

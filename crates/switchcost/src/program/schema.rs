@@ -20,7 +20,7 @@ use crate::switches::{top, trace};
 type Named = (&'static str, &'static str, fn() -> Schema);
 
 const ALL: [Named; 11] = [
-    ("run-line", "a line of a run file", || schema_for!(rundata::run::Line)),
+    ("run-line", "a line of a run file", || schema_for!(rundata::run::RunFileLine)),
     (
         "record",
         "a run of ring, cost, response or clock with --json, and runs export --format json, of measure too",

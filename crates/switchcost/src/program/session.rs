@@ -12,7 +12,7 @@ use rundata::case::Case;
 use rundata::experiment::Experiment;
 use rundata::plan::Plan;
 use rundata::ring::Policy;
-use rundata::run::{Arm, Header, Run, Session};
+use rundata::run::{Arm, Header, Run, SessionHalf};
 
 use crate::base::failure::{Interrupted, usage};
 use crate::base::secrets::{kept_prefix, masked, shown};
@@ -202,7 +202,7 @@ impl Half {
     ) -> Header {
         let named = |arm: Arm| named_as(name, arm);
         let other = if self.arm == Arm::A { Arm::B } else { Arm::A };
-        let session = Session {
+        let session = SessionHalf {
             id: name.to_string(),
             arm: self.arm,
             prefix: match about.store_command {

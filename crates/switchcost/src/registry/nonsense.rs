@@ -6,7 +6,7 @@
 use analysis::comparison::{Answer, Comparison, LIMIT, Terms, Wanted};
 use analysis::estimate::Estimate;
 use charts::{Body, Series, Unit};
-use rundata::run::{End, StopReason};
+use rundata::run::{RunEnd, StopReason};
 use serde_json::Value;
 
 use super::tests::{GAPS, RUNS, Random};
@@ -103,7 +103,7 @@ fn made(seed: u64) -> Option<Run> {
     let cut = if random.below(3) == 0 { random.below(text.len()) } else { text.len() };
     let mut run = Run::parse(&String::from_utf8_lossy(&text.as_bytes()[..cut])).ok()?;
     let reasons = [StopReason::RoundsDone, StopReason::Interrupted, StopReason::BudgetSpent];
-    let end = |reason| End { reason, finished: String::new(), spent_ns: 1 };
+    let end = |reason| RunEnd { reason, finished: String::new(), spent_ns: 1 };
     run.end = (random.below(4) > 0).then(|| end(random.of(&reasons)));
     Some(run)
 }
@@ -230,8 +230,8 @@ fn check_comparison(run: &Run) {
     }
 }
 
-fn end_of(reason: StopReason) -> End {
-    End { reason, finished: String::new(), spent_ns: 1 }
+fn end_of(reason: StopReason) -> RunEnd {
+    RunEnd { reason, finished: String::new(), spent_ns: 1 }
 }
 
 fn check_findings(record: &Record, run: &Run) {

@@ -6,7 +6,7 @@ use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan, Stopping};
 use rundata::run::{Header, Run};
 use rundata::trial;
-use rundata::trial::sampling::Phase;
+use rundata::trial::sampling::SleepPhase;
 use rundata::trial::{Trial, TrialBatching, TrialCase, TrialSample};
 
 use super::Record;
@@ -246,10 +246,10 @@ fn the_answer_of_malloc_is_over_all_sizes() {
 
 #[test]
 fn the_answer_of_sampling_is_what_ticks_miss() {
-    let phases = [Phase::AcrossTicks, Phase::Anywhere];
+    let phases = [SleepPhase::AcrossTicks, SleepPhase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns: 1_000_000 }).to_vec();
     let counts = |_: &Trial| {
-        let of = |account: &str, ns: i64| (trial::sampling::count("sleeper", account), ns);
+        let of = |account: &str, ns: i64| (trial::sampling::count_name("sleeper", account), ns);
         vec![of("precise", 500_000), of("ticks", 10_000), of("getrusage", 500_000)]
     };
     let run = made(plan(Experiment::ClockSampling, trials), |_| Vec::new(), counts);

@@ -119,8 +119,8 @@ fn shortened(text: String, room: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rundata::competing::{On, Task};
-    use rundata::ring::Halt;
+    use rundata::competing::{CompetingTask, CpuRole};
+    use rundata::ring::HaltCause;
     use rundata::run::Run;
 
     use super::*;
@@ -132,13 +132,13 @@ mod tests {
         for case in run.header.plan.cases.iter_mut().filter_map(rundata::case::Case::ring_mut) {
             case.policy = policy;
         }
-        let task = Task {
+        let task = CompetingTask {
             name: "a-compiler-with-a-long-name".to_string(),
             pid: 812,
             processes: 3,
             kernel: false,
             cpu: 1,
-            on: On::Measured,
+            on: CpuRole::Measured,
             cpu_ns: 330_000_000,
         };
         let tasks = vec![task];
@@ -173,7 +173,7 @@ mod tests {
             line(&run(Policy::Other), &shared),
             "machine: noisy: core shared 96 % of the time, 1.7x slower; raise --budget"
         );
-        let halted = Some(HaltedSamples { halt: Halt::Stopped, count: 1, samples: 96 });
+        let halted = Some(HaltedSamples { halt: HaltCause::Stopped, count: 1, samples: 96 });
         let stopped = NoiseVerdict { halted, ..others };
         let words = line(&run(Policy::Other), &stopped);
         assert!(words.contains("a member was stopped by a signal in 1 of 96 samples"), "{words}");
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_line_fits_a_terminal_whatever_it_says() {
-        for halt in Halt::ALL {
+        for halt in HaltCause::ALL {
             let halted = Some(HaltedSamples { halt, count: 4_000, samples: 4_000_000 });
             let noise = NoiseVerdict { halted, ..noise(NoiseLevel::Unusable) };
             let words = line_of(&run(Policy::Other), &noise).expect("a line");

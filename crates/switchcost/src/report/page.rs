@@ -6,7 +6,7 @@ use std::io::Read;
 use anyhow::{Context, Result};
 use charts::{Figure, Page, escape, micro};
 use clap::Args;
-use rundata::run::Build;
+use rundata::run::ProgramBuild;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
@@ -54,7 +54,7 @@ pub(crate) fn check(flag: &str, to: &Destination) -> Result<()> {
 }
 
 /// Names the build of the program that measured.
-pub(crate) fn build_words(build: &Build) -> String {
+pub(crate) fn build_words(build: &ProgramBuild) -> String {
     format!("switchcost {} ({} build)", build.version, build.profile)
 }
 

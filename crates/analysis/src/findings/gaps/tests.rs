@@ -19,21 +19,25 @@ const TICK_PERIOD_NS: f64 = 4e6;
 /// What takes the CPU at a period: from when, for how long.
 #[derive(Clone, Copy)]
 struct Taker {
-    class: Class,
+    class: GapClass,
     period_ns: f64,
     length_ns: f64,
     missing: f64,
 }
 
-const TICK: Taker =
-    Taker { class: Class::Interrupt, period_ns: TICK_PERIOD_NS, length_ns: 3000.0, missing: 0.0 };
+const TICK: Taker = Taker {
+    class: GapClass::Interrupt,
+    period_ns: TICK_PERIOD_NS,
+    length_ns: 3000.0,
+    missing: 0.0,
+};
 const HOSTILE: Taker =
-    Taker { class: Class::SwitchedOut, period_ns: 50e6, length_ns: 5e6, missing: 0.0 };
+    Taker { class: GapClass::SwitchedOut, period_ns: 50e6, length_ns: 5e6, missing: 0.0 };
 const HOST: Taker =
-    Taker { class: Class::Uncharged, period_ns: 10e6, length_ns: 40_000.0, missing: 0.0 };
+    Taker { class: GapClass::Uncharged, period_ns: 10e6, length_ns: 40_000.0, missing: 0.0 };
 
 /// The gaps of a window, and interrupts at random moments beside them, so many.
-fn gaps(takers: &[Taker], others: usize, random: &mut ChaCha8Rng) -> Vec<(f64, f64, Class)> {
+fn gaps(takers: &[Taker], others: usize, random: &mut ChaCha8Rng) -> Vec<(f64, f64, GapClass)> {
     let mut all = Vec::new();
     for taker in takers {
         let mut at = random.random_range(0.0..taker.period_ns);
@@ -46,8 +50,9 @@ fn gaps(takers: &[Taker], others: usize, random: &mut ChaCha8Rng) -> Vec<(f64, f
             at += taker.period_ns;
         }
     }
-    let other =
-        |random: &mut ChaCha8Rng| (random.random_range(0.0..WINDOW_NS), 1500.0, Class::Interrupt);
+    let other = |random: &mut ChaCha8Rng| {
+        (random.random_range(0.0..WINDOW_NS), 1500.0, GapClass::Interrupt)
+    };
     all.extend((0..others).map(|_| other(random)));
     all.sort_by(|a, b| f64::total_cmp(&a.0, &b.0));
     // What would begin before the one before it has ended does not.
@@ -63,16 +68,16 @@ fn gaps(takers: &[Taker], others: usize, random: &mut ChaCha8Rng) -> Vec<(f64, f
 }
 
 /// As the probe would have seen them.
-fn sample(round: u32, gaps: &[(f64, f64, Class)]) -> TrialSample {
+fn sample(round: u32, gaps: &[(f64, f64, GapClass)]) -> TrialSample {
     let mut end = 0.0;
-    let seen = |(at, length, class): &(f64, f64, Class)| {
-        let ran_ns = at - end + if *class == Class::Interrupt { *length } else { 0.0 };
+    let seen = |(at, length, class): &(f64, f64, GapClass)| {
+        let ran_ns = at - end + if *class == GapClass::Interrupt { *length } else { 0.0 };
         let begun = end;
         end = at + length;
         Gap {
             at_ticks: (at * TICKS_PER_NS) as u64,
             ticks: (length * TICKS_PER_NS) as u64 + 40,
-            switches: u32::from(*class == Class::SwitchedOut),
+            switches: u32::from(*class == GapClass::SwitchedOut),
             cpu_ns: ran_ns as u64,
             clocked_ticks: ((end - begun) * TICKS_PER_NS) as u64,
         }
@@ -123,7 +128,7 @@ fn found(takers: &[Taker], others: usize) -> GapFindings {
     found_in(&samples(takers, others))
 }
 
-fn class(found: &GapFindings, class: Class) -> &GapClassFindings {
+fn class(found: &GapFindings, class: GapClass) -> &GapClassFindings {
     found.classes.iter().find(|of| of.class == class).expect("every class is listed")
 }
 
@@ -156,11 +161,11 @@ fn without_a_tick_none_is_named() {
     assert_eq!(tickless.tick_ns, None);
     // A device that interrupts at another period is no tick.
     let device = found(&[Taker { period_ns: 5.2e6, ..TICK }], 30);
-    let combs = &class(&device, Class::Interrupt).combs;
+    let combs = &class(&device, GapClass::Interrupt).combs;
     assert!(combs.len() == 1 && near(combs[0].period_ns, 5.2e6, 1e-3), "{combs:?}");
     assert!(ticks(&device).is_empty() && device.tick_ns.is_none());
     // A task that takes its turn at each tick is none either.
-    let turns = found(&[Taker { class: Class::SwitchedOut, ..TICK }], 0);
+    let turns = found(&[Taker { class: GapClass::SwitchedOut, ..TICK }], 0);
     assert!(ticks(&turns).is_empty(), "{turns:?}");
 }
 
@@ -170,15 +175,15 @@ fn without_a_tick_none_is_named() {
 fn a_tick_within_a_faster_comb_is_told_as_possible() {
     let host = Taker { period_ns: 1e6, ..TICK };
     let together = found(&[host], 20);
-    let [comb] = &class(&together, Class::Interrupt).combs[..] else { panic!("{together:?}") };
+    let [comb] = &class(&together, GapClass::Interrupt).combs[..] else { panic!("{together:?}") };
     assert_eq!((comb.is_tick, comb.tick_may_be_one_of), (false, Some(4)));
-    assert!(comb.in_words(Class::Interrupt).ends_with("one of 4 may be the timer tick"));
+    assert!(comb.in_words(GapClass::Interrupt).ends_with("one of 4 may be the timer tick"));
     // No whole number of its gaps goes to a tick.
     let other = found(&[Taker { period_ns: 1.5e6, ..TICK }], 20);
-    assert_eq!(class(&other, Class::Interrupt).combs[0].tick_may_be_one_of, None);
+    assert_eq!(class(&other, GapClass::Interrupt).combs[0].tick_may_be_one_of, None);
     // Where the tick was found apart, it is nothing else.
     let apart = found(&[host, TICK], 20);
-    let combs = &class(&apart, Class::Interrupt).combs;
+    let combs = &class(&apart, GapClass::Interrupt).combs;
     assert_eq!(ticks(&apart).len(), 1, "{combs:?}");
     assert!(combs.iter().all(|comb| comb.tick_may_be_one_of.is_none()), "{combs:?}");
 }
@@ -186,7 +191,7 @@ fn a_tick_within_a_faster_comb_is_told_as_possible() {
 #[test]
 fn a_neighbour_is_told_from_the_tick_and_its_share_is_counted() {
     let found = found(&[TICK, HOSTILE], 20);
-    let out = class(&found, Class::SwitchedOut);
+    let out = class(&found, GapClass::SwitchedOut);
     let [comb] = &out.combs[..] else { panic!("one comb: {out:?}") };
     assert!(near(comb.period_ns, 50e6, 1e-2) && !comb.is_tick, "{comb:?}");
     assert!(near(comb.length_ns.p50 as f64, 5e6, 0.1), "{comb:?}");
@@ -200,20 +205,20 @@ fn a_neighbour_is_told_from_the_tick_and_its_share_is_counted() {
 
 #[test]
 fn what_is_no_longer_than_a_step_of_the_loop_is_no_gap() {
-    let mut watched = sample(0, &[(1e6, 3000.0, Class::Interrupt)]);
-    let kept = classified(&watched);
+    let mut watched = sample(0, &[(1e6, 3000.0, GapClass::Interrupt)]);
+    let kept = classify(&watched);
     assert_eq!(kept.len(), 1);
     watched.gaps.extend([39, 40].map(|ticks| Gap { ticks, ..watched.gaps[0] }));
-    assert_eq!(classified(&watched), kept);
+    assert_eq!(classify(&watched), kept);
 }
 
 #[test]
 fn what_is_not_charged_is_neither_an_interrupt_nor_a_task() {
     let found = found(&[TICK, HOST], 0);
-    let uncharged = class(&found, Class::Uncharged);
+    let uncharged = class(&found, GapClass::Uncharged);
     assert!(near(uncharged.combs[0].period_ns, 10e6, 1e-3), "{uncharged:?}");
     assert!(near(uncharged.per_second.unwrap().value, 100.0, 0.05), "{uncharged:?}");
-    assert_eq!(class(&found, Class::SwitchedOut).length_ns, None);
+    assert_eq!(class(&found, GapClass::SwitchedOut).length_ns, None);
     assert!(near(found.steal_percent.unwrap(), 4.0, 1e-9));
     // Of one round: the medians of several need not add up.
     let found = found_in(&samples(&[TICK, HOST], 0)[..1]);
@@ -252,7 +257,7 @@ fn the_tick_of_each_round_has_its_own_length() {
 
 #[test]
 fn gaps_survive_their_file() {
-    let of = sample(0, &[(10.0, 2000.0, Class::SwitchedOut)]);
+    let of = sample(0, &[(10.0, 2000.0, GapClass::SwitchedOut)]);
     let text = serde_json::to_string(&of).unwrap();
     assert!(text.contains(r#""gaps":[[20,4040,1,10,4020]]"#), "{text}");
     assert_eq!(serde_json::from_str::<TrialSample>(&text).unwrap(), of);

@@ -5,7 +5,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan, Stopping};
-use rundata::ring::{Op, Policy, Work};
+use rundata::ring::{AccessKind, Policy, Work};
 use rundata::trial::{TrialBatching, TrialCase};
 use stats::student_quantile;
 use testing::repeats;
@@ -26,7 +26,7 @@ fn rounds(times: impl IntoIterator<Item = f64>) -> BTreeMap<u32, f64> {
 /// Six runs in each condition; the disturbance multiplies the scatter and moves the mean by as many
 /// per cent.
 fn trial(augmented: f64, plain: f64, moved_percent: f64, seed: u64) -> InterferenceVerdict {
-    use {Environment::*, Setting::*};
+    use {Environment::*, ProgramSetting::*};
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut runs = Vec::new();
     for (which, size) in SIZES.into_iter().enumerate() {
@@ -83,7 +83,7 @@ fn of_one_setting(
                 100.0 + scatter * shape(&mut random, figure)
             };
             runs.push(ConditionTimes::from_rounds(
-                Setting::Plain,
+                ProgramSetting::Plain,
                 environment,
                 size,
                 rounds((0..6).map(&mut time)),
@@ -143,10 +143,15 @@ fn sizes_with_one_disturbance_in_common_are_covered_less() {
         let mut runs = Vec::new();
         for size in SIZES {
             let quiet = rounds((0..6).map(|_| normal(&mut random)));
-            runs.push(ConditionTimes::from_rounds(Setting::Plain, Environment::Quiet, size, quiet));
+            runs.push(ConditionTimes::from_rounds(
+                ProgramSetting::Plain,
+                Environment::Quiet,
+                size,
+                quiet,
+            ));
             let disturbed = rounds(common.iter().copied());
             runs.push(ConditionTimes::from_rounds(
-                Setting::Plain,
+                ProgramSetting::Plain,
                 Environment::Disturbed,
                 size,
                 disturbed,
@@ -180,7 +185,7 @@ fn a_narrower_setting_is_told_in_quiet_and_disturbed() {
         let times = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0].map(|at| mean * (1.0 + scatter * at));
         ConditionTimes::from_rounds(setting, environment, 1024, rounds(times))
     };
-    use {Environment::*, Setting::*};
+    use {Environment::*, ProgramSetting::*};
     let verdict = judge(&[
         runs(Augmented, Quiet, 100.0, 0.001),
         runs(Plain, Quiet, 250.0, 0.020),
@@ -239,7 +244,7 @@ fn known_answer_of_welch() {
 #[test]
 fn missing_runs_are_inconclusive() {
     let one = ConditionTimes::from_rounds(
-        Setting::Plain,
+        ProgramSetting::Plain,
         Environment::Quiet,
         1024,
         rounds([3.0, 4.0, 5.0]),
@@ -251,7 +256,7 @@ fn missing_runs_are_inconclusive() {
     assert!(verdict.in_words().contains("plain setting: inconclusive"));
     // No scatter at all is a clock that is too coarse, not an infinite growth.
     let still = |environment| {
-        ConditionTimes::from_rounds(Setting::Plain, environment, 1024, rounds([3.0, 3.0]))
+        ConditionTimes::from_rounds(ProgramSetting::Plain, environment, 1024, rounds([3.0, 3.0]))
     };
     assert_eq!(judge(&[still(Environment::Quiet), still(Environment::Disturbed)]).plain, None);
 }
@@ -267,7 +272,7 @@ proptest! {
         )
     ) {
         let runs: Vec<ConditionTimes> = runs.iter().map(|(plain, quiet, size, times)| ConditionTimes::from_rounds(
-            if *plain { Setting::Plain } else { Setting::Augmented },
+            if *plain { ProgramSetting::Plain } else { ProgramSetting::Augmented },
             if *quiet { Environment::Quiet } else { Environment::Disturbed },
             *size,
             rounds(times.iter().copied()),
@@ -287,17 +292,17 @@ fn plan() -> Plan {
             environment,
             noise: Noise::Net,
             noise_cpu: 0,
-            work: Work::new(1024, 8, Op::Rmw).unwrap(),
+            work: Work::new(1024, 8, AccessKind::Rmw).unwrap(),
             laps: 10,
             seed: 1,
             priority: None,
-            wire: Wire::Veth,
+            wire: PacketWire::Veth,
         }),
         cpu: 1,
         policy: Policy::Other,
     };
     let environments = [Environment::Quiet, Environment::Disturbed];
-    let settings = [Setting::Augmented, Setting::Plain];
+    let settings = [ProgramSetting::Augmented, ProgramSetting::Plain];
     let cases = settings.iter().flat_map(|setting| environments.map(|e| case(*setting, e)));
     Plan {
         seed: 1,

@@ -19,9 +19,9 @@ fn normal(random: &mut ChaCha8Rng) -> f64 {
 const CPU_S: f64 = 0.1;
 const TIMER_US: f64 = 1.5;
 
-fn command(neighbour: Neighbour, rate_hz: u32, bytes: u64) -> Command {
-    Command {
-        subject: Subject::Command(vec!["gzip".to_string()]),
+fn command(neighbour: NeighbourKind, rate_hz: u32, bytes: u64) -> CommandTrial {
+    CommandTrial {
+        subject: CommandSubject::Command(vec!["gzip".to_string()]),
         executable: None,
         cpus: vec![1],
         neighbour,
@@ -35,10 +35,10 @@ fn command(neighbour: Neighbour, rate_hz: u32, bytes: u64) -> Command {
 
 /// Alone, elsewhere, and two rates of each size.
 fn plan(sizes: &[u64]) -> Plan {
-    let mut all = vec![command(Neighbour::Nobody, 0, 0)];
-    all.push(command(Neighbour::Elsewhere, 4000, 0));
+    let mut all = vec![command(NeighbourKind::Nobody, 0, 0)];
+    all.push(command(NeighbourKind::Elsewhere, 4000, 0));
     for bytes in sizes {
-        all.extend([2000, 4000].map(|hz| command(Neighbour::Preempts, hz, *bytes)));
+        all.extend([2000, 4000].map(|hz| command(NeighbourKind::Preempts, hz, *bytes)));
     }
     let case = |of| TrialCase { cpu: 1, policy: Policy::Fifo, trial: Trial::Command(of) };
     Plan {
@@ -55,25 +55,25 @@ fn sample(
     case: usize,
     round: u32,
     scale: f64,
-    us: impl Fn(&Command) -> f64,
+    us: impl Fn(&CommandTrial) -> f64,
 ) -> TrialSample {
     let Trial::Command(of) = &plan.trials().nth(case).expect("a case").1.trial else {
         panic!("another trial")
     };
     let events = (f64::from(of.rate_hz) * CPU_S).round();
     let (own, more_us) = match of.neighbour {
-        Neighbour::Nobody => (3.0, 0.0),
-        Neighbour::Elsewhere => (3.0, events * TIMER_US),
-        Neighbour::Preempts => (3.0 + events, events * (TIMER_US + us(of))),
+        NeighbourKind::Nobody => (3.0, 0.0),
+        NeighbourKind::Elsewhere => (3.0, events * TIMER_US),
+        NeighbourKind::Preempts => (3.0 + events, events * (TIMER_US + us(of))),
     };
     let times = of.times();
     let run_ns = scale * (CPU_S * 1e9 + 1e3 * more_us);
     let mut counts =
         BTreeMap::from([(DONE, i64::from(times)), (PREEMPTIONS, own as i64 * i64::from(times))]);
-    if of.neighbour == Neighbour::Elsewhere {
+    if of.neighbour == NeighbourKind::Elsewhere {
         counts.insert(TIMER_INTERRUPTS, events as i64);
     }
-    if of.neighbour == Neighbour::Preempts {
+    if of.neighbour == NeighbourKind::Preempts {
         counts.insert(WAKES, events as i64 * i64::from(times));
     }
     TrialSample {
@@ -149,7 +149,7 @@ fn beside_others_on_the_cpu_no_cost_is_quoted() {
     assert_eq!([20_000_000, 100_000_000].map(quoted), [true, false]);
 }
 
-fn cost(of: &Command) -> f64 {
+fn cost(of: &CommandTrial) -> f64 {
     if of.bytes == 0 { 2.0 } else { 14.0 }
 }
 
@@ -181,12 +181,12 @@ fn what_a_preemption_costs_is_told_without_the_timer() {
 fn who_stays_is_told_apart_from_who_leaves_at_once() {
     let mut plan = plan(&[0]);
     for bytes in [0, 1 << 20] {
-        let of = command(Neighbour::Preempts, 250, bytes);
-        let of = Command { stays_ns: 4_000_000, ..of };
+        let of = command(NeighbourKind::Preempts, 250, bytes);
+        let of = CommandTrial { stays_ns: 4_000_000, ..of };
         let case = TrialCase { cpu: 1, policy: Policy::Fifo, trial: Trial::Command(of) };
         plan.cases.push(rundata::case::Case::Trial(case));
     }
-    let by_stay = |of: &Command| cost(of) + of.stays_ns as f64 / 1e5;
+    let by_stay = |of: &CommandTrial| cost(of) + of.stays_ns as f64 / 1e5;
     // On a CPU alone, and on it for half of the time: half of those who wake preempt it.
     for part in [1, 2] {
         let with_looks = |case: usize, mut of: TrialSample| {
@@ -223,7 +223,7 @@ fn who_stays_is_told_apart_from_who_leaves_at_once() {
 #[test]
 fn a_loss_that_does_not_grow_with_the_count_is_told() {
     let plan = plan(&[1 << 20]);
-    let saturates = |of: &Command| if of.rate_hz > 2000 { 8.0 } else { 14.0 };
+    let saturates = |of: &CommandTrial| if of.rate_hz > 2000 { 8.0 } else { 14.0 };
     let samples: Vec<TrialSample> = (0..6)
         .flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)))
         .map(|(round, case)| sample(&plan, case, round, 1.0, saturates))
@@ -340,7 +340,7 @@ fn looks_are_no_part_of_a_cost_at_any_rate() {
             let Trial::Command(of) = &mut case.trial else { continue };
             of.rate_hz = match of.rate_hz {
                 2000 => low,
-                4000 if of.neighbour == Neighbour::Preempts => high,
+                4000 if of.neighbour == NeighbourKind::Preempts => high,
                 other => other,
             };
         }

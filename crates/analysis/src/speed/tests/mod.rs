@@ -17,7 +17,7 @@ use crate::table::Table;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
-use rundata::ring::{Counters, QUANTA_AROUND, RingCase, RingSample, Wait};
+use rundata::ring::{CoreWait, Counters, QUANTA_AROUND, RingCase, RingSample};
 
 /// Loops of the test machine, in nanoseconds, alone on the core.
 const ALONE: (u32, u32) = (5860, 5920);
@@ -212,10 +212,17 @@ fn what_is_known_by_now_replaces_what_was_provisional_or_higher() {
 }
 
 /// A wait whose last quantum's throughput-bound loop took so many times what it does alone.
-fn wait_before(slice: u32, times: f64) -> Wait {
+fn wait_before(slice: u32, times: f64) -> CoreWait {
     let (latency_ns, throughput) = ALONE;
     let throughput_ns = (f64::from(throughput) * times) as u32;
-    Wait { slice, elapsed_ns: 5_000_000, cpu_ns: 4_000_000, switches: 3, latency_ns, throughput_ns }
+    CoreWait {
+        slice,
+        elapsed_ns: 5_000_000,
+        cpu_ns: 4_000_000,
+        switches: 3,
+        latency_ns,
+        throughput_ns,
+    }
 }
 
 /// Six slices; the core is shared until a wait before the third ends.
@@ -551,7 +558,7 @@ proptest! {
         solos in prop::collection::vec(any::<u64>(), 0..6),
         ratio in prop_oneof![Just(None), any::<f64>().prop_map(Some)],
     ) {
-        let wait = |(slice, elapsed_ns, cpu_ns, switches)| Wait {
+        let wait = |(slice, elapsed_ns, cpu_ns, switches)| CoreWait {
             slice: slice % 8,
             elapsed_ns,
             cpu_ns,

@@ -9,7 +9,7 @@ use rand_chacha::ChaCha8Rng;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
-use rundata::plan::{Known, Reference};
+use rundata::plan::{CaseHistory, Reference};
 use rundata::ring::{Counters, RingCase, RingSample};
 use statrs::distribution::{ContinuousCDF, Normal};
 use testing::repeats;
@@ -323,8 +323,11 @@ fn few_rounds(launches: u64, model: Model, rounds: u32, is_known: bool) -> Said 
         let between = if is_known {
             // Beside the rounds' own scatter that of the middle of 30 slices.
             let scatter = Some(ROUND_SCATTER.hypot(0.002));
-            let known =
-                Known { round_scatter: scatter, hop_round_scatter: scatter, ..Known::default() };
+            let known = CaseHistory {
+                round_scatter: scatter,
+                hop_round_scatter: scatter,
+                ..CaseHistory::default()
+            };
             plan.reference.cases = vec![known; 2];
             ROUND_SCATTER
         } else {

@@ -1,6 +1,6 @@
 //! What was counted beside the time of rings, for a hop and for a switch.
 
-use rundata::bounds::sum;
+use rundata::bounds::saturating_sum;
 use rundata::ring::RingSample;
 
 use super::{Batch, Figure, Figures, Solo, Table, less, medians};
@@ -49,11 +49,13 @@ impl Table<'_> {
             return (clean, true);
         }
         let of_all = |batch: &Batch| {
-            let counts =
-                |s: &RingSample| Some(sum(s.slices.as_ref()?.counts_of(event)?.iter().copied()));
+            let counts = |s: &RingSample| {
+                Some(saturating_sum(s.slices.as_ref()?.counts_of(event)?.iter().copied()))
+            };
             let all = batch.iter().filter_map(|s| Some((counts(s)?, s.hops)));
             let (counts, hops): (Vec<u64>, Vec<u64>) = all.unzip();
-            let (count, hops) = (sum(counts.into_iter()), sum(hops.into_iter()));
+            let (count, hops) =
+                (saturating_sum(counts.into_iter()), saturating_sum(hops.into_iter()));
             (hops > 0).then(|| count as f64 / hops as f64)
         };
         let all = self.batches(case).filter_map(|(round, batch)| Some((round, of_all(batch)?)));

@@ -7,7 +7,7 @@ mod signal;
 mod tcp;
 
 use rundata::placement::Placement;
-use rundata::ring::{Kind, RingCase};
+use rundata::ring::{MemberKind, RingCase};
 use rustix::io::Errno;
 
 use super::build::{BuiltRing, RingMaker, build_ring};
@@ -128,7 +128,7 @@ pub const LINKS: &[RegisteredLink] = &[
     RegisteredLink {
         sleeps: false,
         suits: |case| match case.kind {
-            Kind::Thread => {
+            MemberKind::Thread => {
                 check_one_cpu(case, "coroutines run in one thread, on one CPU at a time")
             }
             _ => Err("coroutines switch within one process: use --kind thread".to_string()),
@@ -206,7 +206,7 @@ impl RegisteredLink {
         set_deadline(DEADLINE_S);
         let case = RingCase {
             // The kind that every link supports.
-            kind: Kind::Thread,
+            kind: MemberKind::Thread,
             link: self.name.to_string(),
             ..RingCase::of_processes(1, Placement::Free { cpus: Vec::new() })
         };

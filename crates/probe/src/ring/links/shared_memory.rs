@@ -6,7 +6,7 @@
 //!   while it is elsewhere. Only the counted switches show what the scheduler does;
 //! - the semaphore and the message queue of System V (semop(2), msgop(2)).
 
-use rundata::ring::Kind;
+use rundata::ring::MemberKind;
 use rustix::io::Errno;
 use rustix::thread::{UnshareFlags, futex, sched_yield};
 
@@ -29,8 +29,8 @@ impl Link for FutexLink {
     fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
         // Threads use a private futex, as programs do: the kernel finds it by its address.
         let flags = match place.kind {
-            Kind::Process => futex::Flags::empty(),
-            Kind::Thread => futex::Flags::PRIVATE,
+            MemberKind::Process => futex::Flags::empty(),
+            MemberKind::Thread => futex::Flags::PRIVATE,
         };
         let end = Self { slot: SharedValue::new().in_call("mmap")?, flags };
         Ok((end.clone(), end))
@@ -65,7 +65,7 @@ impl Link for TokenCondvar {
     type End = SharedValue<Self>;
 
     fn channel(place: &ChannelPlace) -> Result<(Self::End, Self::End), CallError> {
-        let end = Self::new(place.kind == Kind::Process)?;
+        let end = Self::new(place.kind == MemberKind::Process)?;
         Ok((end.clone(), end))
     }
 }

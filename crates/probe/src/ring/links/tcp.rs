@@ -95,7 +95,7 @@ pub fn loopback_hint(errno: Errno) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use rundata::ring::Kind;
+    use rundata::ring::MemberKind;
     use rustix::net::getpeername;
     use rustix::net::sockopt::tcp_nodelay;
 
@@ -105,7 +105,7 @@ mod tests {
 
     fn channel() -> (OwnedFd, OwnedFd) {
         let place =
-            ChannelPlace { area: shared_area(1, false).unwrap(), kind: Kind::Thread, to: 0 };
+            ChannelPlace { area: shared_area(1, false).unwrap(), kind: MemberKind::Thread, to: 0 };
         TcpLoopback::channel(&place).unwrap()
     }
 

@@ -10,8 +10,8 @@ use std::process::{self as programs, ExitStatus, Stdio};
 
 use rundata::trial::TrialCase;
 use rundata::trial::command::{
-    CPU_NS, Command, DONE, LATENCY_QUANTUM_NS, LOOKS, Neighbour, PREEMPTIONS, QUANTUM_RATIO,
-    REAL_NS, Subject, TIMER_INTERRUPTS, WAITS, WAKES,
+    CPU_NS, CommandSubject, CommandTrial, DONE, LATENCY_QUANTUM_NS, LOOKS, NeighbourKind,
+    PREEMPTIONS, QUANTUM_RATIO, REAL_NS, TIMER_INTERRUPTS, WAITS, WAKES,
 };
 use rustix::io::Errno;
 
@@ -40,21 +40,21 @@ struct CommandRuns {
 }
 
 /// Takes a sample: runs the command `runs` times, or watches the process for a window. Alone it
-/// does so [`Command::times`] as often.
+/// does so [`CommandTrial::times`] as often.
 pub(super) fn run(
     case: &TrialCase,
-    command: &Command,
+    command: &CommandTrial,
     round: u32,
     runs: u32,
 ) -> Result<TrialOutcome, TrialError> {
     // The command inherits the CPUs. A process that runs already is watched from another CPU.
     let own_cpus: &[u32] = match (&command.subject, command.away.as_ref()) {
-        (Subject::Process { .. }, Some(away)) => std::slice::from_ref(away),
+        (CommandSubject::Process { .. }, Some(away)) => std::slice::from_ref(away),
         _ => &command.cpus,
     };
     placement::pin(own_cpus).map_err(TrialError::at("sched_setaffinity of the command"))?;
     let mut neighbours = RunningNeighbours::start(command, case.policy, round)?;
-    let has_timer = command.neighbour == Neighbour::Elsewhere && command.timer;
+    let has_timer = command.neighbour == NeighbourKind::Elsewhere && command.timer;
     let period_ns = 1_000_000_000 / u64::from(command.rate_hz.max(1));
     let mut timers = Vec::new();
     if has_timer {
@@ -68,8 +68,8 @@ pub(super) fn run(
     let preemptions_before = log.preemptions();
     let start_ns = monotonic_raw_ns();
     let sample = match &command.subject {
-        Subject::Command(words) => run_command(words, runs.saturating_mul(command.times()))?,
-        Subject::Process { has_children, window_ns, progress, .. } => {
+        CommandSubject::Command(words) => run_command(words, runs.saturating_mul(command.times()))?,
+        CommandSubject::Process { has_children, window_ns, progress, .. } => {
             let window_ns = window_ns.saturating_mul(command.times().into());
             process::watch(&command.subject.pids(), *has_children, window_ns, progress)?
         }
@@ -86,7 +86,7 @@ pub(super) fn run(
     outcome.count(DONE, sample.done);
     outcome.count(PREEMPTIONS, sample.preemptions);
     outcome.count(WAITS, sample.waits);
-    if command.neighbour != Neighbour::Nobody {
+    if command.neighbour != NeighbourKind::Nobody {
         outcome.count(WAKES, wakes.into());
     }
     outcome.count(LOOKS, preemptions.into());
@@ -180,7 +180,9 @@ fn run_to_end(words: &[String], errors: fn() -> Stdio) -> Result<ChildEnd, Trial
 }
 
 /// Checks that everything which a sample needs of a process can be read.
-pub fn check_process(command: &Command) -> Result<(), String> {
-    let Subject::Process { has_children, progress, .. } = &command.subject else { return Ok(()) };
+pub fn check_process(command: &CommandTrial) -> Result<(), String> {
+    let CommandSubject::Process { has_children, progress, .. } = &command.subject else {
+        return Ok(());
+    };
     process::check(&command.subject.pids(), *has_children, progress)
 }

@@ -3,8 +3,8 @@
 
 use std::num::NonZeroU64;
 
-use rundata::ring::{Op, Policy, Work};
-use rundata::trial::command::{Command, Neighbour};
+use rundata::ring::{AccessKind, Policy, Work};
+use rundata::trial::command::{CommandTrial, NeighbourKind};
 use rustix::process::nice;
 use rustix::thread::set_current_timer_slack;
 
@@ -49,15 +49,15 @@ struct NeighbourRole {
 
 /// Returns the processes beside the program: its neighbours, and onlookers that only run quanta.
 /// Neighbours on the program's CPUs run the quanta themselves if they wake often enough.
-fn roles(command: &Command) -> Vec<NeighbourRole> {
+fn roles(command: &CommandTrial) -> Vec<NeighbourRole> {
     let quanta_hz = if HAS_QUANTA { command.looks_hz() } else { 0 };
     let rate_hz = command.rate_hz.max(1);
     let neighbour_cpus: &[u32] = match command.neighbour {
-        Neighbour::Nobody => &[],
-        Neighbour::Elsewhere => command.away.as_slice(),
-        Neighbour::Preempts => &command.cpus,
+        NeighbourKind::Nobody => &[],
+        NeighbourKind::Elsewhere => command.away.as_slice(),
+        NeighbourKind::Preempts => &command.cpus,
     };
-    let runs_quanta = command.neighbour == Neighbour::Preempts && rate_hz >= quanta_hz / 2;
+    let runs_quanta = command.neighbour == NeighbourKind::Preempts && rate_hz >= quanta_hz / 2;
     let mut wakes_per_quantum = 0;
     if runs_quanta && quanta_hz > 0 {
         wakes_per_quantum = (rate_hz / quanta_hz).max(1);
@@ -91,7 +91,11 @@ fn roles(command: &Command) -> Vec<NeighbourRole> {
 
 impl RunningNeighbours {
     /// Starts the processes; they sleep in their loops when this returns.
-    pub(super) fn start(command: &Command, policy: Policy, round: u32) -> Result<Self, TrialError> {
+    pub(super) fn start(
+        command: &CommandTrial,
+        policy: Policy,
+        round: u32,
+    ) -> Result<Self, TrialError> {
         let log = SharedValue::<SpeedLog>::new().map_err(TrialError::at("mmap"))?;
         let mut processes = Vec::new();
         for (index, role) in (0_u32..).zip(roles(command)) {
@@ -136,7 +140,7 @@ fn prepare(role: &NeighbourRole, policy: Policy) -> Result<Option<WorkArray>, St
         return Ok(None);
     }
     let bytes = role.bytes;
-    let work = Work::new(bytes, LINE_BYTES, Op::Rmw).map_err(|why| why.to_string())?;
+    let work = Work::new(bytes, LINE_BYTES, AccessKind::Rmw).map_err(|why| why.to_string())?;
     WorkArray::check(&work).map_err(|most| format!("--neighbour {bytes}: at most {most}"))?;
     let array = WorkArray::new(&work, bytes);
     array.map(Some).map_err(|errno| format!("--neighbour {bytes}: mmap: {errno}"))
@@ -184,7 +188,7 @@ fn run_neighbour(
 
 #[cfg(test)]
 mod tests {
-    use rundata::trial::command::{LOOKS_HZ, Subject};
+    use rundata::trial::command::{CommandSubject, LOOKS_HZ};
 
     use super::*;
 
@@ -193,8 +197,8 @@ mod tests {
         if !HAS_QUANTA {
             return;
         }
-        let of = |neighbour, rate_hz| Command {
-            subject: Subject::Command(vec!["true".to_string()]),
+        let of = |neighbour, rate_hz| CommandTrial {
+            subject: CommandSubject::Command(vec!["true".to_string()]),
             executable: None,
             cpus: vec![1, 2],
             neighbour,
@@ -204,7 +208,7 @@ mod tests {
             away: Some(0),
             timer: true,
         };
-        let looks = |of: &Command| {
+        let looks = |of: &CommandTrial| {
             let all = roles(of);
             let looking = all.iter().filter(|role| role.wakes_per_quantum > 0);
             looking
@@ -212,11 +216,11 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let expected = [(1, LOOKS_HZ), (2, LOOKS_HZ)];
-        assert_eq!(looks(&of(Neighbour::Nobody, 0)), expected);
-        assert_eq!(looks(&of(Neighbour::Elsewhere, 4000)), expected);
-        assert_eq!(looks(&of(Neighbour::Preempts, 4000)), expected);
-        assert_eq!(looks(&of(Neighbour::Preempts, 300)), [(1, 300), (2, 300)]);
-        assert_eq!(looks(&of(Neighbour::Preempts, 100)), expected);
-        assert_eq!(roles(&of(Neighbour::Preempts, 100)).len(), 4);
+        assert_eq!(looks(&of(NeighbourKind::Nobody, 0)), expected);
+        assert_eq!(looks(&of(NeighbourKind::Elsewhere, 4000)), expected);
+        assert_eq!(looks(&of(NeighbourKind::Preempts, 4000)), expected);
+        assert_eq!(looks(&of(NeighbourKind::Preempts, 300)), [(1, 300), (2, 300)]);
+        assert_eq!(looks(&of(NeighbourKind::Preempts, 100)), expected);
+        assert_eq!(roles(&of(NeighbourKind::Preempts, 100)).len(), 4);
     }
 }

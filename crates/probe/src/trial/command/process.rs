@@ -6,7 +6,7 @@ use std::process::{self as programs, Stdio};
 use std::time::Duration;
 use std::{fs, thread};
 
-use rundata::trial::command::Progress;
+use rundata::trial::command::ProgressSource;
 use rustix::io::Errno;
 
 use super::super::harness::TrialError;
@@ -37,10 +37,10 @@ struct ProcessReading {
 
 impl ProgramProcess {
     /// Opens the instruction counters of a process, if they show its progress.
-    fn find(process: WatchedProcess, progress: &Progress) -> Result<Self, String> {
+    fn find(process: WatchedProcess, progress: &ProgressSource) -> Result<Self, String> {
         let tids = match progress {
-            Progress::Instructions => process.tasks().map_err(|error| error.to_string())?,
-            Progress::Printed(_) | Progress::File(_) => Vec::new(),
+            ProgressSource::Instructions => process.tasks().map_err(|error| error.to_string())?,
+            ProgressSource::Printed(_) | ProgressSource::File(_) => Vec::new(),
         };
         let mut events = Vec::new();
         for tid in tids {
@@ -86,7 +86,7 @@ impl ProgramProcess {
 fn find_processes(
     subject: &[i32],
     has_children: bool,
-    progress: &Progress,
+    progress: &ProgressSource,
 ) -> Result<Vec<ProgramProcess>, String> {
     let root = Path::new("/");
     let mut found = Vec::new();
@@ -139,10 +139,10 @@ fn runs_this_program(pid: i32) -> bool {
 }
 
 /// Reads the progress of the whole program, if its user has said how; else 0.
-fn read_progress(progress: &Progress) -> Result<i64, String> {
+fn read_progress(progress: &ProgressSource) -> Result<i64, String> {
     match progress {
-        Progress::Instructions => Ok(0),
-        Progress::Printed(command) => {
+        ProgressSource::Instructions => Ok(0),
+        ProgressSource::Printed(command) => {
             for _ in 1..MAX_TRIES {
                 // A file that is being written may be empty for a moment.
                 if let Ok(number) = printed_number(command) {
@@ -151,7 +151,7 @@ fn read_progress(progress: &Progress) -> Result<i64, String> {
             }
             printed_number(command)
         }
-        Progress::File(path) => {
+        ProgressSource::File(path) => {
             let found = fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
             Ok(i64::try_from(found.len()).unwrap_or(i64::MAX))
         }
@@ -184,7 +184,7 @@ pub(super) fn watch(
     subject: &[i32],
     has_children: bool,
     window_ns: u64,
-    progress: &Progress,
+    progress: &ProgressSource,
 ) -> Result<CommandRuns, TrialError> {
     let found = find_processes(subject, has_children, progress).map_err(TrialError)?;
     // Everything is read in the same order before and after: the window is the same for all.
@@ -229,7 +229,7 @@ pub(super) fn watch(
 pub(super) fn check(
     subject: &[i32],
     has_children: bool,
-    progress: &Progress,
+    progress: &ProgressSource,
 ) -> Result<(), String> {
     let mut processes = find_processes(subject, has_children, progress)?;
     read_progress(progress)?;

@@ -1,6 +1,8 @@
 //! A real capture: a small guest with version 1 control groups.
 
-use rundata::machine::{Bound, CacheKind, CgroupLayout, Cpuset, PreemptionModel, ResourceLimit};
+use rundata::machine::{
+    CacheKind, CgroupLayout, Cpuset, LimitValue, PreemptionModel, ResourceLimit,
+};
 use rundata::reading::Reading;
 
 use super::{cpus, each, known, read, sharing_cache};
@@ -98,10 +100,10 @@ fn version_1_control_groups_are_followed_each_to_its_own_place() {
 fn limits_memory_and_load_are_read() {
     let machine = read(BUNDLE);
     let both = |bound| Reading::Known(ResourceLimit { soft: bound, hard: bound });
-    assert_eq!(machine.limits.processes, both(Bound::At(96_343)));
-    assert_eq!(machine.limits.open_files, both(Bound::At(20_000)));
-    assert_eq!(machine.limits.realtime_priority, both(Bound::At(0)));
-    assert_eq!(machine.limits.realtime_timeout_us, both(Bound::Unlimited));
+    assert_eq!(machine.limits.processes, both(LimitValue::At(96_343)));
+    assert_eq!(machine.limits.open_files, both(LimitValue::At(20_000)));
+    assert_eq!(machine.limits.realtime_priority, both(LimitValue::At(0)));
+    assert_eq!(machine.limits.realtime_timeout_us, both(LimitValue::Unlimited));
     assert_eq!(machine.limits.pipe_user_pages_hard, Reading::Known(0));
     assert_eq!(machine.limits.pid_max, Reading::Known(32_768));
     assert_eq!(machine.memory.total_bytes, Reading::Known(24_682_416 * 1024));

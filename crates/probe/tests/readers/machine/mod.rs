@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use probe::placement::choose_one;
-use rundata::machine::{Cache, CpuList, Machine};
-use rundata::placement::sweep;
+use rundata::machine::{CpuCache, CpuList, Machine};
+use rundata::placement::placements_for_sweep;
 use rundata::reading::Reading;
 use tempfile::TempDir;
 
@@ -39,7 +39,7 @@ fn known<T>(value: impl Into<T>) -> Reading<T> {
 
 /// The CPUs that share the CPU's data (or unified) cache of the level, the CPU among them.
 fn sharing_cache(machine: &Machine, cpu: u32, level: u32) -> Reading<CpuList> {
-    let is_it = |cache: &&Cache| {
+    let is_it = |cache: &&CpuCache| {
         cache.holds_data() && cache.serves(cpu) && cache.level == Reading::Known(level)
     };
     machine.cpu.caches.known().unwrap().iter().find(is_it).unwrap().shared_cpus.clone()
@@ -75,7 +75,7 @@ fn two_machines_differ_where_they_should() {
 fn labels(machine: &Machine, allowed: &str) -> Vec<String> {
     let allowed = cpus(allowed);
     let first = choose_one(allowed.as_slice(), machine).unwrap();
-    let all = sweep(machine, allowed.as_slice(), first);
+    let all = placements_for_sweep(machine, allowed.as_slice(), first);
     all.iter().map(|placement| format!("{placement} {:?}", placement.of_solo().cpus())).collect()
 }
 

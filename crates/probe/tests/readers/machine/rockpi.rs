@@ -1,6 +1,6 @@
 //! An Arm board with two kinds of core, a real-time kernel, and less to read.
 
-use rundata::machine::{Bound, CgroupLayout, CgroupLimit, PreemptionModel, ResourceLimit};
+use rundata::machine::{CgroupLayout, CgroupLimit, LimitValue, PreemptionModel, ResourceLimit};
 use rundata::reading::Reading;
 
 use super::{cpus, each, known, read, sharing_cache};
@@ -85,8 +85,8 @@ fn limits_at_the_root_of_a_cgroup_namespace_count() {
     let path = "/sys/fs/cgroup".to_owned();
     let pids = CgroupLimit { max: 4915, current: Reading::Known(1), path };
     assert_eq!(machine.cgroup.pids_max, Reading::Known(Some(pids)));
-    let timeout = ResourceLimit { soft: Bound::At(200_000), hard: Bound::Unlimited };
+    let timeout = ResourceLimit { soft: LimitValue::At(200_000), hard: LimitValue::Unlimited };
     assert_eq!(machine.limits.realtime_timeout_us, Reading::Known(timeout));
-    let priority = ResourceLimit { soft: Bound::At(99), hard: Bound::At(99) };
+    let priority = ResourceLimit { soft: LimitValue::At(99), hard: LimitValue::At(99) };
     assert_eq!(machine.limits.realtime_priority, Reading::Known(priority));
 }

@@ -8,9 +8,9 @@ use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::placement::Placement;
 use rundata::plan::{Batching, Plan, Stopping};
-use rundata::ring::{self, ELEMENT_BYTES, Op, Policy, RingCase, RingSample, Work};
+use rundata::ring::{self, AccessKind, ELEMENT_BYTES, Policy, RingCase, RingSample, Work};
 use rundata::trial::interference::{
-    Environment, Execution, LONGEST_REALTIME_NS, Noise, Setting, Wire,
+    Environment, Execution, MAX_REALTIME_NS, Noise, PacketWire, ProgramSetting,
 };
 use rundata::trial::{Trial, TrialBatching, TrialCase};
 
@@ -43,7 +43,7 @@ pub(crate) fn plan(
         None => default_sizes(here, cpu, &mut notices),
     };
     let work = |bytes: &u64| {
-        Work::new(*bytes, ELEMENT_BYTES, Op::Rmw).map_err(|_| {
+        Work::new(*bytes, ELEMENT_BYTES, AccessKind::Rmw).map_err(|_| {
             usage(format!(
                 "--sizes {bytes}: accepted are multiples of {ELEMENT_BYTES} bytes above 0"
             ))
@@ -66,7 +66,7 @@ pub(crate) fn plan(
         None => measure_laps(cpu, largest, execution_ns(works.len(), args.runs, effort))?,
     };
     let of = Execution {
-        setting: Setting::Plain,
+        setting: ProgramSetting::Plain,
         environment: Environment::Quiet,
         noise: args.noise,
         noise_cpu: cpu,
@@ -92,8 +92,8 @@ fn cases(
     of: &Execution,
     (away, policy, priority): (u32, Policy, Option<u32>),
 ) -> Vec<TrialCase> {
-    let augmented = (Setting::Augmented, away, policy, priority);
-    let plain = (Setting::Plain, cpu, Policy::Other, None);
+    let augmented = (ProgramSetting::Augmented, away, policy, priority);
+    let plain = (ProgramSetting::Plain, cpu, Policy::Other, None);
     let mut cases = Vec::new();
     for (setting, noise_cpu, policy, priority) in [augmented, plain] {
         for environment in [Environment::Quiet, Environment::Disturbed] {
@@ -110,7 +110,7 @@ fn cases(
 fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
     let all = 4.0 * sizes as f64 * f64::from(runs);
     let share = SHARE_FOR_LAPS * effort.budget.time.as_nanos() as f64 / all;
-    (share as u64).clamp(SHORTEST_NS, LONGEST_REALTIME_NS)
+    (share as u64).clamp(SHORTEST_NS, MAX_REALTIME_NS)
 }
 
 /// Laps that last `execution_ns` with the largest array in the plain setting, found out once, so
@@ -137,9 +137,9 @@ fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
 }
 
 /// What packets go through, and a note where that is not what it should be.
-fn wire(noise: Noise, notices: &mut Vec<String>) -> Wire {
+fn wire(noise: Noise, notices: &mut Vec<String>) -> PacketWire {
     if noise != Noise::Net {
-        return Wire::default();
+        return PacketWire::default();
     }
     let (wire, why) = trial::wire();
     notices.extend(why.map(|why| {
@@ -217,9 +217,9 @@ mod tests {
 
     #[test]
     fn every_condition_has_the_same_laps_and_its_own_place() {
-        let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, Op::Rmw).unwrap());
+        let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, AccessKind::Rmw).unwrap());
         let of = Execution {
-            setting: Setting::Plain,
+            setting: ProgramSetting::Plain,
             environment: Environment::Quiet,
             noise: Noise::Net,
             noise_cpu: 3,
@@ -227,7 +227,7 @@ mod tests {
             laps: 77,
             seed: 9,
             priority: None,
-            wire: Wire::Veth,
+            wire: PacketWire::Veth,
         };
         let cases = cases(&works, 3, &of, (0, Policy::Fifo, Some(99)));
         assert_eq!(cases.len(), 8);
@@ -236,10 +236,10 @@ mod tests {
             let Trial::Execution(e) = &case.trial else { panic!("{case:?}") };
             assert_eq!((case.cpu, e.laps, e.seed), (3, 77, 9));
             match e.setting {
-                Setting::Augmented => {
+                ProgramSetting::Augmented => {
                     assert_eq!((case.policy, e.noise_cpu, e.priority), (Policy::Fifo, 0, Some(99)));
                 }
-                Setting::Plain => {
+                ProgramSetting::Plain => {
                     assert_eq!((case.policy, e.noise_cpu, e.priority), (Policy::Other, 3, None));
                 }
             }
@@ -252,7 +252,7 @@ mod tests {
     fn runs_fit_the_budget_within_bounds() {
         // 48 runs in 65 % of 24 s.
         assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(24))), 325_000_000);
-        assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(3600))), LONGEST_REALTIME_NS);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(3600))), MAX_REALTIME_NS);
         assert_eq!(execution_ns(2, 6, &effort(Duration::from_millis(1))), SHORTEST_NS);
     }
 

@@ -189,13 +189,13 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use rundata::trial::interference::Setting;
+    use rundata::trial::interference::ProgramSetting;
 
     /// Plain runs of 512 KiB in quiet and disturbed, of these execution times.
     fn verdict(quiet_ns: &[f64], disturbed_ns: &[f64]) -> InterferenceVerdict {
         let runs = |of: Environment, times: &[f64]| {
             let by_round: BTreeMap<u32, f64> = (0..).zip(times.iter().copied()).collect();
-            ConditionTimes::from_rounds(Setting::Plain, of, 512 << 10, by_round)
+            ConditionTimes::from_rounds(ProgramSetting::Plain, of, 512 << 10, by_round)
         };
         judge(&[runs(Environment::Quiet, quiet_ns), runs(Environment::Disturbed, disturbed_ns)])
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use rundata::experiment::Experiment;
-use rundata::run::{Header, Line, Run};
+use rundata::run::{Header, Run, RunFileLine};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
@@ -35,7 +35,7 @@ impl RunFile {
         let experiment = header.plan.experiment;
         let mut new = Unfinished::create(&path, OWNERS_ONLY).map_err(cannot)?;
         lock(&path, new.file())?;
-        let first = text_of(&Line::Header(Box::new(header.clone())), experiment)?;
+        let first = text_of(&RunFileLine::Header(Box::new(header.clone())), experiment)?;
         new.file().write_all(first.as_bytes()).map_err(cannot)?;
         new.file().sync_data().map_err(cannot)?;
         let file = new.finish(&path).map_err(cannot)?;
@@ -76,11 +76,11 @@ impl RunFile {
 
     fn is_line(&self, text: &[u8]) -> bool {
         let text = std::str::from_utf8(text);
-        text.is_ok_and(|text| Line::from_text(text, self.experiment).is_ok())
+        text.is_ok_and(|text| RunFileLine::from_text(text, self.experiment).is_ok())
     }
 
     /// Hands a line to the kernel: from then on it outlives this process.
-    pub(crate) fn write(&mut self, line: &Line) -> Result<()> {
+    pub(crate) fn write(&mut self, line: &RunFileLine) -> Result<()> {
         let text = text_of(line, self.experiment)?;
         self.file.write_all(text.as_bytes()).map_err(|error| cannot_write(&self.path, error))
     }
@@ -102,7 +102,7 @@ fn lock(path: &Path, file: &File) -> Result<()> {
     }
 }
 
-fn text_of(line: &Line, experiment: Experiment) -> Result<String> {
+fn text_of(line: &RunFileLine, experiment: Experiment) -> Result<String> {
     let text = line.to_text(experiment).context("cannot write a line as JSON")?;
     Ok(text + "\n")
 }

@@ -13,7 +13,7 @@ use analysis::results::PREFIX;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use directories::ProjectDirs;
 use rundata::case::Sample;
-use rundata::run::{Header, Reader, Run, RunError, StopReason, header_of};
+use rundata::run::{Header, Run, RunError, RunFileReader, StopReason, parse_header_of};
 use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock};
 use serde::Deserialize;
 
@@ -333,7 +333,7 @@ pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>)
     let not_a_run = |error: RunError| anyhow!("{} {error}", path.display());
     let file = open(path).with_context(cannot)?.take(MOST_BYTES);
     let mut file = BufReader::with_capacity(READ_BYTES, file);
-    let (mut reader, mut line) = (Reader::default(), Vec::new());
+    let (mut reader, mut line) = (RunFileReader::default(), Vec::new());
     while file.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
         // A line cut off within a character is one line that cannot be read, not a file.
         let text = std::str::from_utf8(&line).map(Cow::Borrowed);
@@ -357,5 +357,5 @@ const READ_BYTES: usize = 1 << 16;
 /// Reads the header alone of a run file.
 pub(crate) fn header(path: &Path) -> Result<Header> {
     let first = first_line(path)?;
-    header_of(&first).map_err(|error| anyhow!("{} {error}", path.display()))
+    parse_header_of(&first).map_err(|error| anyhow!("{} {error}", path.display()))
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use directories::ProjectDirs;
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
-use rundata::plan::{Batching, Known, Plan, Reference};
+use rundata::plan::{Batching, CaseHistory, Plan, Reference};
 use rundata::run::Run;
 use stats::median;
 
@@ -141,7 +141,7 @@ const MOST_BYTES_IN_ALL: u64 = 40 << 20;
 
 /// What stored launches of the same plan on the same machine say of each of its cases; empty where
 /// there are none.
-fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
+fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<CaseHistory> {
     let entries = Folder::of_user().and_then(|folder| folder.entries());
     let Ok(entries) = entries else { return Vec::new() };
     let recent =
@@ -167,8 +167,8 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<Known> {
     let sides: Vec<Results> =
         recent.take(MOST_FILES).filter_map(results).take(MOST_LAUNCHES).collect();
     let known = (0..plan.cases.len()).map(|case| known_of_case(&sides, case));
-    let known: Vec<Known> = known.collect();
-    if known.iter().all(|of| *of == Known::default()) { Vec::new() } else { known }
+    let known: Vec<CaseHistory> = known.collect();
+    if known.iter().all(|of| *of == CaseHistory::default()) { Vec::new() } else { known }
 }
 
 /// Whether two plans measure the same experiments in the same way.

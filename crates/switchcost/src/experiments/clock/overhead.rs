@@ -160,7 +160,7 @@ pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
 mod tests {
     use super::*;
     use analysis::estimate::Estimate;
-    use rundata::trial::Quantity;
+    use rundata::trial::TallySummary;
 
     fn call(name: &str, ticks: f64, sd: f64) -> CallCost {
         let in_a_row = Estimate {
@@ -178,7 +178,7 @@ mod tests {
         CallCost {
             case: 0,
             call: name.to_string(),
-            net_ticks: Quantity {
+            net_ticks: TallySummary {
                 count: 100,
                 mean: ticks,
                 sd: Some(sd),

@@ -8,7 +8,7 @@ use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::record::RingRecord;
 use analysis::regions::{CacheRegion, SizeAxis};
-use rundata::ring::{Kind, RingCase, Walk, Work};
+use rundata::ring::{MemberKind, RingCase, Walk, Work};
 use rundata::run::unfinished;
 use rundata::words;
 
@@ -273,9 +273,9 @@ fn beyond_the_cache(curve: &CostCurve) -> Option<String> {
 }
 
 fn plural(record: &RingRecord) -> &'static str {
-    match record.header.plan.ring(0).map_or(Kind::Process, |case| case.kind) {
-        Kind::Process => "processes",
-        Kind::Thread => "threads",
+    match record.header.plan.ring(0).map_or(MemberKind::Process, |case| case.kind) {
+        MemberKind::Process => "processes",
+        MemberKind::Thread => "threads",
     }
 }
 

@@ -10,7 +10,7 @@ mod tests;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-use rundata::ring::{Kind, Op, Policy, Walk};
+use rundata::ring::{AccessKind, MemberKind, Policy, Walk};
 
 use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};
 use crate::engine::effort::Effort;
@@ -55,7 +55,7 @@ pub(crate) struct CostArgs {
         default_value = "rmw",
         help_heading = "Working set"
     )]
-    pub(crate) op: Vec<Op>,
+    pub(crate) op: Vec<AccessKind>,
 
     /// How the array is walked: whole, chase, or both
     ///
@@ -95,8 +95,8 @@ pub(crate) struct CostArgs {
     pub(crate) members: List<u32>,
 
     /// What the members are: process or thread
-    #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
-    pub(crate) kind: Kind,
+    #[arg(long, default_value_t = MemberKind::Process, help_heading = "Ring")]
+    pub(crate) kind: MemberKind,
 
     /// Events to count in addition to time, by perf(1)'s names, or all that this machine has:
     /// cycles, instructions, L1-dcache-load-misses, LLC-load-misses, dTLB-load-misses,

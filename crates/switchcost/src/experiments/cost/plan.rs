@@ -6,10 +6,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use probe::{placement, policy, ring};
 use rundata::experiment::Experiment;
-use rundata::machine::{Cache, Machine};
+use rundata::machine::{CpuCache, Machine};
 use rundata::placement::Placement;
 use rundata::plan;
-use rundata::ring::{Kind, LINE_BYTES, Op, Policy, RingBatching, RingCase, Walk, Work};
+use rundata::ring::{
+    AccessKind, LINE_BYTES, MemberKind, Policy, RingBatching, RingCase, Walk, Work,
+};
 
 use super::CostArgs;
 use crate::base::failure::usage;
@@ -94,12 +96,12 @@ const MIB: f64 = (1 << 20) as f64;
 const YIELDING: [u32; 3] = [1, 2, 64];
 
 /// What their members are.
-const YIELDING_KINDS: [Kind; 2] = [Kind::Thread, Kind::Process];
+const YIELDING_KINDS: [MemberKind; 2] = [MemberKind::Thread, MemberKind::Process];
 
 /// Rings without work whose members only yield, of threads and of processes, under the policy of
 /// most programs: what a program's involuntary switches cost is read from them.
 fn by_yield(placement: &Placement) -> impl Iterator<Item = RingCase> {
-    let yielding = |kind: Kind, members: u32| {
+    let yielding = |kind: MemberKind, members: u32| {
         let link = "yield".to_string();
         RingCase { members, kind, link, ..pair(placement.clone()) }
     };
@@ -152,9 +154,9 @@ fn works(
         }
         for (stride, bytes) in strides.iter().flat_map(|s| arrays.iter().map(move |b| (*s, *b))) {
             // Any stride fits an array that is as long: what is wrong then is the array.
-            Work::new(bytes, stride.min(bytes).max(8), Op::Read)
+            Work::new(bytes, stride.min(bytes).max(8), AccessKind::Read)
                 .map_err(|error| usage(error.describe("--array")))?;
-            match Work::new(bytes, stride, Op::Read) {
+            match Work::new(bytes, stride, AccessKind::Read) {
                 Ok(work) => {
                     let huge_pages = args.huge_pages;
                     let ops = each_once(args.op.iter().copied()).into_iter();
@@ -242,7 +244,7 @@ const MOST_PAGES: u64 = 4096;
 /// The private cache of `cpu`, and where its grid ends: at four times that cache, or `deep` at
 /// twice the largest.
 fn span(machine: &Machine, cpu: Option<u32>, deep: bool) -> (u64, u64) {
-    let size = |cache: &Cache| cache.size_bytes.known().copied();
+    let size = |cache: &CpuCache| cache.size_bytes.known().copied();
     let private = cpu.and_then(|cpu| size(machine.last_private_cache(cpu).ok()?));
     let private = private.filter(|size| *size >= SMALLEST).unwrap_or(COMMON_PRIVATE);
     let largest = machine.largest_cache().ok().and_then(size);
@@ -316,12 +318,12 @@ mod tests {
     use rundata::reading::Reading;
 
     fn machine(private_kib: u64) -> Machine {
-        let cache = |level: u32, kib: u64, cpus: &str| Cache {
+        let cache = |level: u32, kib: u64, cpus: &str| CpuCache {
             level: Reading::Known(level),
             kind: Reading::Known(CacheKind::Unified),
             size_bytes: Reading::Known(kib << 10),
             shared_cpus: cpus.parse().map_or(Reading::unknown("bad"), Reading::Known),
-            ..Cache::default()
+            ..CpuCache::default()
         };
         let mut machine = Machine::default();
         let own = Reading::Known("0".parse().expect("a list"));

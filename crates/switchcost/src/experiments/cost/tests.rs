@@ -4,7 +4,7 @@ use analysis::marked::MarkedText;
 use analysis::record::RingRecord;
 use charts::{Figure, Role, Scale, Unit};
 use rundata::experiment::Experiment;
-use rundata::ring::{Op, RingCase, Walk, Work};
+use rundata::ring::{AccessKind, RingCase, Walk, Work};
 
 use crate::base::lines::Layout;
 use crate::registry::Record;
@@ -14,7 +14,7 @@ use crate::report::terminal::{Text, View};
 const KIB: [u64; 12] = [16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048];
 
 fn whole(kib: u64, stride: u64) -> Work {
-    Work::new(kib * 1024, stride, Op::Rmw).unwrap()
+    Work::new(kib * 1024, stride, AccessKind::Rmw).unwrap()
 }
 
 /// 3 us while two arrays fit into 512 KiB, then 100 ns for each KiB beyond; twice that by long
@@ -123,7 +123,8 @@ fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {
 
 #[test]
 fn members_are_rows_and_the_jump_of_what_pages_add_is_told() {
-    let page = |pages: u64| Work { walk: Walk::Sparse, op: Op::Read, ..whole(pages * 4, 4096) };
+    let page =
+        |pages: u64| Work { walk: Walk::Sparse, op: AccessKind::Read, ..whole(pages * 4, 4096) };
     let sizes: Vec<u32> = (2..=10).collect();
     let both = |members: &u32| [case(*members, None), case(*members, Some(page(256)))];
     let of = |case: &RingCase| match (case.work, case.members) {
@@ -178,9 +179,9 @@ fn arrays_and_members_are_one_table_with_members_as_columns() {
 
 #[test]
 fn kinds_of_access_are_rows_where_nothing_else_was_swept() {
-    let works = [whole(64, 128), Work { op: Op::Read, ..whole(64, 128) }];
+    let works = [whole(64, 128), Work { op: AccessKind::Read, ..whole(64, 128) }];
     let of = |case: &RingCase| match case.work {
-        Some(work) if work.op == Op::Rmw => 6000,
+        Some(work) if work.op == AccessKind::Rmw => 6000,
         _ => 3000,
     };
     let text = text_by(with_and_without(works), of, View::default());

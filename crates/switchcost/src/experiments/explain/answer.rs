@@ -6,7 +6,7 @@ use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::cost;
 use analysis::record::ExplainRecord;
-use rundata::ring::{Kind, Policy};
+use rundata::ring::{MemberKind, Policy};
 
 use super::plan::NOT_MEASURED;
 use crate::experiments::ring::settings::under_policy;
@@ -19,8 +19,8 @@ pub(crate) fn headline(record: &ExplainRecord) -> MarkedText {
         return "Nothing was measured that a switch is made of.".into();
     };
     let members = match found.kind {
-        Kind::Process => "two processes",
-        Kind::Thread => "two threads",
+        MemberKind::Process => "two processes",
+        MemberKind::Thread => "two threads",
     };
     let setting = format!("{members} by pipe, CPU {cpus}");
     let policy = under_policy(whole_policy(record));

@@ -8,7 +8,7 @@ pub(crate) mod table;
 mod tests;
 
 use clap::Args;
-use rundata::ring::{Kind, Policy};
+use rundata::ring::{MemberKind, Policy};
 
 use crate::base::values::policy;
 use crate::experiments::clock::Common;
@@ -17,8 +17,8 @@ use crate::experiments::clock::Common;
 #[command(next_help_heading = "Explain")]
 pub(crate) struct ExplainArgs {
     /// What switches: two processes, or two threads of one: process or thread
-    #[arg(long, value_name = "KIND", default_value_t = Kind::Process)]
-    pub(crate) kind: Kind,
+    #[arg(long, value_name = "KIND", default_value_t = MemberKind::Process)]
+    pub(crate) kind: MemberKind,
 
     /// Scheduling policy of the rings and calls: other, fifo, rr or batch [default: other, or fifo
     /// where other tasks use the CPU]

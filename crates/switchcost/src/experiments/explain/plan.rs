@@ -8,7 +8,7 @@ use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Batching;
 use rundata::ring as rings;
-use rundata::ring::{Burden, Kind, Policy, RingCase, State};
+use rundata::ring::{Burden, MemberKind, Policy, RegisterState, RingCase};
 use rundata::trial::loops::GETUID;
 use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Wakeup};
 use rundata::trial::{Trial, TrialBatching, TrialCase};
@@ -76,14 +76,15 @@ fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
 
 /// The whole first, then the rings that its parts are differences of.
 fn chain(whole: &RingCase) -> Vec<Case> {
-    let by = |link: &str, kind: Kind| RingCase { link: link.to_string(), kind, ..whole.clone() };
+    let by =
+        |link: &str, kind: MemberKind| RingCase { link: link.to_string(), kind, ..whole.clone() };
     let mut all = vec![whole.clone(), by(PIPE, whole.kind).solo()];
     for link in [YIELD, EVENTFD] {
-        let threads = by(link, Kind::Thread);
+        let threads = by(link, MemberKind::Thread);
         all.extend([threads.solo(), threads]);
     }
-    if whole.kind == Kind::Process {
-        all.push(by(YIELD, Kind::Process));
+    if whole.kind == MemberKind::Process {
+        all.push(by(YIELD, MemberKind::Process));
     }
     all.into_iter().map(Case::Ring).collect()
 }
@@ -131,18 +132,18 @@ fn check_burden(burden: Burden, ring: &RingCase) -> Result<(), String> {
 
 /// A hundred threads of which one has the token, and all want the CPU.
 fn many(whole: &RingCase) -> RingCase {
-    RingCase { link: YIELD.to_string(), kind: Kind::Thread, members: MANY, ..whole.clone() }
+    RingCase { link: YIELD.to_string(), kind: MemberKind::Thread, members: MANY, ..whole.clone() }
 }
 
 /// The registers that this CPU has, with the ring that uses none, and all their solos.
 fn states(whole: &RingCase) -> Vec<RingCase> {
-    let told = [State::Sse, State::Avx, State::Avx512, State::Neon];
+    let told = [RegisterState::Sse, RegisterState::Avx, RegisterState::Avx512, RegisterState::Neon];
     let there = told.into_iter().filter(|state| ring::check_state(*state).is_ok());
     let with = |state| {
         let ring = RingCase { state: Some(state), ..whole.clone() };
         [ring.solo(), ring]
     };
-    [State::None].into_iter().chain(there).flat_map(with).collect()
+    [RegisterState::None].into_iter().chain(there).flat_map(with).collect()
 }
 
 /// The members on a CPU each, or why they cannot be. Under a real-time policy a further CPU is left

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use analysis::record::ExplainRecord;
 use charts::Role;
 use rundata::experiment::Experiment;
-use rundata::ring::{Burden, Kind, Policy, RingCase};
+use rundata::ring::{Burden, MemberKind, Policy, RingCase};
 use rundata::run::Run;
 use rundata::trial::loops::{EMPTY_BATCH_TICKS, GETUID};
 use rundata::trial::overhead::BATCH_TICKS;
@@ -17,7 +17,7 @@ use crate::registry::Record;
 use crate::report::figures::tests::{case, figure, figures, near, run, series};
 use crate::report::terminal::View;
 
-fn ring(link: &str, kind: Kind) -> RingCase {
+fn ring(link: &str, kind: MemberKind) -> RingCase {
     RingCase { link: link.to_string(), kind, ..case(2, None) }
 }
 
@@ -26,16 +26,16 @@ fn made() -> Run {
     let filtered = RingCase { burden: Some(Burden::Seccomp), ..case(2, None) };
     let cases = vec![
         case(2, None),
-        ring("yield", Kind::Thread),
-        ring("yield", Kind::Process),
-        ring("eventfd", Kind::Thread),
+        ring("yield", MemberKind::Thread),
+        ring("yield", MemberKind::Process),
+        ring("eventfd", MemberKind::Thread),
         filtered,
     ];
     let mut run = run(Experiment::Explain, cases, |of| match (&*of.link, of.kind, of.burden) {
         ("pipe", _, None) => 870,
         ("pipe", _, Some(_)) => 930,
-        ("yield", Kind::Thread, _) => 300,
-        ("yield", Kind::Process, _) => 400,
+        ("yield", MemberKind::Thread, _) => 300,
+        ("yield", MemberKind::Process, _) => 400,
         _ => 600,
     });
     let number = run.header.plan.cases.len();

@@ -14,9 +14,9 @@ use probe::trial::calls::SYSTEM_CALLS;
 use rundata::ring::Policy;
 use rundata::run::unfinished;
 use rundata::trial::Trial;
-use rundata::trial::gaps::Class;
+use rundata::trial::gaps::GapClass;
 use rundata::trial::loops::GETUID;
-use rundata::trial::wakeup::{DEFAULT_SLACK_NS, LEAST_SLACK_NS, Load, Wakeup};
+use rundata::trial::wakeup::{DEFAULT_SLACK_NS, MIN_SLACK_NS, Wakeup, WakeupLoad};
 use rundata::words;
 
 use crate::experiments::ring::answer::cheapest;
@@ -183,7 +183,7 @@ pub(super) fn brief_sleeper_words(record: &ResponseRecord, case: usize) -> Strin
 /// Returns the setting of a sleeper where it is not the usual one: `, slack 50 us, awake`.
 fn unusual_setting(wakeup: &Wakeup) -> String {
     let mut words = String::new();
-    if wakeup.timer_slack_ns != LEAST_SLACK_NS {
+    if wakeup.timer_slack_ns != MIN_SLACK_NS {
         words += &format!(", slack {}", wakeup.slack_words());
     }
     if wakeup.cpu_latency_us.is_some() {
@@ -201,7 +201,7 @@ fn found(
     let is_it = |of: &&WakeupFindings| {
         sleeper(record, of.case).is_some_and(|(wakeup, policy)| {
             let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
-            setting == (slack_ns, cpu_latency_us, Load::Idle) && policy == Policy::Other
+            setting == (slack_ns, cpu_latency_us, WakeupLoad::Idle) && policy == Policy::Other
         })
     };
     record.found.wakeups.iter().find(is_it)
@@ -211,7 +211,7 @@ fn found(
 /// With `all` also what it would be with less slack, and without idle states.
 fn wakeup(record: &ResponseRecord, all: bool) -> Option<Clause> {
     let by_default = found(record, DEFAULT_SLACK_NS, None);
-    let plain = found(record, LEAST_SLACK_NS, None);
+    let plain = found(record, MIN_SLACK_NS, None);
     let first = by_default.or(plain)?;
     let median = first.median_ns?;
     let what = "a timer on an idle CPU wakes a thread";
@@ -227,7 +227,7 @@ fn wakeup(record: &ResponseRecord, all: bool) -> Option<Clause> {
     };
     let median = |of: &WakeupFindings| Some(of.median_ns?.answer_cost().ok()?.brief_time());
     let less = by_default.and(plain).and_then(median).map(|late| format!("; {late} with 1 ns"));
-    let awake = found(record, LEAST_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
+    let awake = found(record, MIN_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
     let awake = awake.map(|late| format!(", {late} without idle states"));
     let [tail, less, awake] = [tail, less, awake].map(Option::unwrap_or_default);
     let behind = format!(" late (median){tail}{slack}{less}{awake}");
@@ -251,7 +251,7 @@ fn slack(record: &ResponseRecord) -> Option<String> {
 /// That the device could not be opened, and who may; nothing of runs that did not ask for it.
 fn no_idle(record: &ResponseRecord) -> Option<String> {
     found(record, DEFAULT_SLACK_NS, None)?;
-    let is_missing = found(record, LEAST_SLACK_NS, Some(0)).is_none();
+    let is_missing = found(record, MIN_SLACK_NS, Some(0)).is_none();
     is_missing.then(|| {
         format!(
             "idle states: what leaving one adds is not measured: it needs access to \
@@ -262,7 +262,7 @@ fn no_idle(record: &ResponseRecord) -> Option<String> {
 
 /// What leaving an idle state takes.
 fn idle(record: &ResponseRecord) -> Option<String> {
-    let awake = found(record, LEAST_SLACK_NS, Some(0))?;
+    let awake = found(record, MIN_SLACK_NS, Some(0))?;
     let less = awake.above_plain_ns?;
     // As a cost: the awake CPU has less.
     let cost = Estimate {
@@ -286,11 +286,11 @@ fn idle(record: &ResponseRecord) -> Option<String> {
 }
 
 /// What a class of gaps is called in a sentence.
-fn taker(class: Class) -> &'static str {
+fn taker(class: GapClass) -> &'static str {
     match class {
-        Class::Interrupt => "interrupts",
-        Class::SwitchedOut => "other tasks",
-        Class::Uncharged => "uncharged",
+        GapClass::Interrupt => "interrupts",
+        GapClass::SwitchedOut => "other tasks",
+        GapClass::Uncharged => "uncharged",
     }
 }
 

@@ -12,7 +12,7 @@ use analysis::record::ResponseRecord;
 use analysis::response::{LinkCost, LoopCost, ResponseBudget, SignalCosts};
 use probe::trial::calls::SYSTEM_CALLS;
 use rundata::ring::{Policy, RingCase};
-use rundata::trial::gaps::Class;
+use rundata::trial::gaps::GapClass;
 use rundata::trial::loops::SIGACTION;
 
 use super::answer::sleeper_words;
@@ -314,7 +314,8 @@ fn counted(found: &gaps::GapFindings) -> Vec<String> {
     };
     let many = found.cut_short;
     let cut_short = format!("{many} windows ended early: there were more gaps than can be stored");
-    let is_out = |of: &&GapClassFindings| of.class == Class::SwitchedOut && of.length_ns.is_some();
+    let is_out =
+        |of: &&GapClassFindings| of.class == GapClass::SwitchedOut && of.length_ns.is_some();
     let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
     let lost = count(lost);
     let others = format!("other tasks took {} % of this CPU: it is not quiet", told_words(lost));

@@ -12,7 +12,7 @@ use rundata::plan::Batching;
 use rundata::ring as rings;
 use rundata::ring::{Policy, RingCase};
 use rundata::trial::loops::GETUID;
-use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Load, Wakeup};
+use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Wakeup, WakeupLoad};
 use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use super::{Part, ResponseArgs};
@@ -175,7 +175,7 @@ fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
         )
     });
     let plain = Wakeup::plain(WAKES, WAKE_PERIOD_NS, seed);
-    let busy = Wakeup { load: Load::Busy, ..plain };
+    let busy = Wakeup { load: WakeupLoad::Busy, ..plain };
     let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
     let awake = bound.is_ok().then_some(Wakeup { cpu_latency_us: Some(0), ..plain });
     let of = |policy: &Policy| {

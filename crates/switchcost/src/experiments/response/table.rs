@@ -10,7 +10,7 @@ use analysis::response::{LinkCost, LoopCost, SignalCosts};
 use analysis::summary::CaseSummary;
 use rundata::run::unfinished;
 use rundata::trial::Trial;
-use rundata::trial::gaps::Class;
+use rundata::trial::gaps::GapClass;
 use rundata::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{brief_sleeper_words, findings, headline, measured_policy, sleeper};
@@ -153,7 +153,7 @@ fn of_links(record: &ResponseRecord) -> Vec<Line> {
 
 /// The length of the gaps by interrupts; it has no interval.
 fn of_interrupts(class: &GapClassFindings) -> Option<Line> {
-    let length = class.length_ns.filter(|_| class.class == Class::Interrupt)?;
+    let length = class.length_ns.filter(|_| class.class == GapClass::Interrupt)?;
     let [median, p99] = [length.p50, length.p99].map(|ns| us_of(Some(ns)));
     let line = line("gap by an interrupt", "us", None);
     Some(Line { median: median.into(), interval: String::new(), p99, ..line })

@@ -11,7 +11,7 @@ use rundata::plan::{Batching, Plan, Stopping};
 use rundata::ring::Policy;
 use rundata::ring::RingBatching;
 use rundata::run::{Header, Run};
-use rundata::trial::wakeup::{LATE_NS, Load, Wakeup};
+use rundata::trial::wakeup::{LATE_NS, Wakeup, WakeupLoad};
 use rundata::trial::{self, Trial, TrialBatching};
 
 use crate::registry::Record;
@@ -24,7 +24,7 @@ fn wakeup(policy: Policy) -> Case {
 
 fn of_sleeper(policy: Policy, timer_slack_ns: u64, cpu_latency_us: Option<u32>) -> Case {
     let of = Wakeup {
-        load: Load::Idle,
+        load: WakeupLoad::Idle,
         wakes: 600,
         period_ns: 1_000_000,
         timer_slack_ns,

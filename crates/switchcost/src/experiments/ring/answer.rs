@@ -11,7 +11,7 @@ use analysis::not_alone;
 use analysis::quote::{BestEstimate, QuotedFigure, cost, marked_cost};
 use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
-use rundata::ring::{Kind, Policy, RingCase};
+use rundata::ring::{MemberKind, Policy, RingCase};
 use rundata::run::unfinished;
 use rundata::words;
 
@@ -209,9 +209,9 @@ fn switch_costs(record: &RingRecord) -> Vec<(&CaseSummary, Estimate)> {
 /// Returns `2 processes`.
 pub(super) fn members(case: &RingCase) -> String {
     let noun = match case.kind {
-        Kind::Thread => "thread",
-        Kind::Process if case.members == 1 => "process",
-        Kind::Process => return format!("{} processes", case.members),
+        MemberKind::Thread => "thread",
+        MemberKind::Process if case.members == 1 => "process",
+        MemberKind::Process => return format!("{} processes", case.members),
     };
     counted(case.members as usize, noun)
 }

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use analysis::record::{RingRecord, Series};
 use analysis::summary::CaseSummary;
-use rundata::machine::Relation;
+use rundata::machine::CpuRelation;
 use rundata::placement::Placement;
-use rundata::ring::{Policy, RingCase, State};
+use rundata::ring::{Policy, RegisterState, RingCase};
 
 use crate::base::values::each_once;
 use crate::report::printout::{Printout, printout};
@@ -27,7 +27,7 @@ fn labels(case: &RingCase) -> [String; 4] {
         Placement::Same { cpu } => format!("same:{cpu}"),
         other => other.to_string(),
     };
-    let state = case.state.map_or("-", State::name).to_string();
+    let state = case.state.map_or("-", RegisterState::name).to_string();
     [case.link.clone(), placement, state, case.policy.to_string()]
 }
 
@@ -136,7 +136,7 @@ impl Comparison {
 /// What the placements of a sweep are, and what a hop between CPUs consists of.
 pub(crate) fn placements(record: &RingRecord) -> Option<String> {
     let relations = record.cases.iter().filter_map(|summary| summary.case.placement.relation());
-    let words = |relation: Relation| format!("{relation}: {}", relation.in_words());
+    let words = |relation: CpuRelation| format!("{relation}: {}", relation.in_words());
     let words: Vec<String> = each_once(relations).into_iter().map(words).collect();
     (!words.is_empty()).then(|| {
         format!(
@@ -173,16 +173,16 @@ pub(crate) fn not_switching<'a>(
 /// A row for each ring of several whose members have a state, with the cost of its switch and what
 /// that is above state none; nothing without such rings.
 pub(crate) fn states(record: &RingRecord, comparison: &Comparison) -> Option<Printout> {
-    let rings: Vec<(&CaseSummary, State)> = comparison
+    let rings: Vec<(&CaseSummary, RegisterState)> = comparison
         .in_order(record)
         .into_iter()
         .filter_map(|of| Some((of, of.case.state.filter(|_| of.case.members > 1)?)))
         .collect();
-    let states: BTreeSet<State> = rings.iter().map(|(_, state)| *state).collect();
-    let row = |(of, state): &(&CaseSummary, State)| {
+    let states: BTreeSet<RegisterState> = rings.iter().map(|(_, state)| *state).collect();
+    let row = |(of, state): &(&CaseSummary, RegisterState)| {
         let (cost, above) = (of.ns_per_switch_above_solo, of.ns_per_switch_above_none);
         let [above, its_interval] = match state {
-            State::None => cells!["-", "(none)"],
+            RegisterState::None => cells!["-", "(none)"],
             _ => cells![told_value(difference(above)), told_interval(difference(above))],
         };
         let ring = comparison.ring(&RingCase { state: None, ..of.case.clone() });

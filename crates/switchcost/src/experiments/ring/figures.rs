@@ -10,7 +10,7 @@ use analysis::summary::CaseSummary;
 use analysis::table::Table;
 use charts::{Axis, Figure, Known, Mark, Point, Role, Scale, Series, Unit};
 use rundata::placement::Placement;
-use rundata::ring::{Kind, Policy, RingCase, RingSample};
+use rundata::ring::{MemberKind, Policy, RingCase, RingSample};
 use rundata::run::Run;
 use rundata::words;
 
@@ -139,7 +139,7 @@ fn size_groups(record: &RingRecord) -> Vec<SizeGroup<'_>> {
 /// left out.
 fn group_name(case: &RingCase) -> String {
     let mut words = vec![case.link.clone()];
-    if case.kind == Kind::Thread {
+    if case.kind == MemberKind::Thread {
         words.push("threads".to_string());
     }
     words.extend(case.work.map(|work| work.in_words()));

@@ -13,7 +13,7 @@ pub(crate) mod table;
 mod tests;
 
 use clap::Args;
-use rundata::ring::{Kind, Op, Policy};
+use rundata::ring::{AccessKind, MemberKind, Policy};
 
 use crate::base::values::{List, above_zero, bytes, policy, sizes};
 use crate::engine::effort::Effort;
@@ -29,8 +29,8 @@ pub(crate) struct RingArgs {
     pub(crate) members: List<u32>,
 
     /// What the members are: process or thread
-    #[arg(long, default_value_t = Kind::Process, help_heading = "Ring")]
-    pub(crate) kind: Kind,
+    #[arg(long, default_value_t = MemberKind::Process, help_heading = "Ring")]
+    pub(crate) kind: MemberKind,
 
     /// What carries the token: a link, a list of links to compare, or all that are available here
     ///
@@ -56,8 +56,8 @@ pub(crate) struct RingArgs {
     pub(crate) stride: u64,
 
     /// What is done to each element: read, write, or rmw (load, add, store)
-    #[arg(long, default_value_t = Op::Rmw, help_heading = "Ring")]
-    pub(crate) op: Op,
+    #[arg(long, default_value_t = AccessKind::Rmw, help_heading = "Ring")]
+    pub(crate) op: AccessKind,
 
     /// Vector registers that each member writes in every hop: none, sse, avx, vzeroupper, avx512,
     /// neon, a list of them, or all that this CPU has

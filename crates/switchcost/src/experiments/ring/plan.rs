@@ -7,7 +7,7 @@ use probe::ring;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan;
-use rundata::ring::{Policy, RingBatching, RingCase, State, Work};
+use rundata::ring::{Policy, RegisterState, RingBatching, RingCase, Work};
 
 use super::RingArgs;
 use crate::base::failure::usage;
@@ -75,7 +75,7 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
 /// behind the others.
 fn cases(
     rings: &[RingCase],
-    states: &[Option<State>],
+    states: &[Option<RegisterState>],
     sizes: &[u32],
     also_fifo: bool,
 ) -> Vec<RingCase> {
@@ -144,19 +144,19 @@ fn rings(asked: &[String], placed: &[RingCase]) -> Result<(Vec<RingCase>, Vec<St
 /// The states in their order, none among them, and a note on each that was left out of all. One
 /// that was asked for by name and that this CPU lacks is an error. Without any the members do
 /// nothing about registers.
-fn choose_states(asked: &[String]) -> Result<(Vec<Option<State>>, Vec<String>)> {
+fn choose_states(asked: &[String]) -> Result<(Vec<Option<RegisterState>>, Vec<String>)> {
     // The list of names in the error ends in a bracket.
     let named = |name: &String| {
         let unknown = |why: String| usage(format!("--state {}", why.replace(')', ", or all)")));
-        name.trim().parse::<State>().map_err(unknown)
+        name.trim().parse::<RegisterState>().map_err(unknown)
     };
     let is_all = asked == [links::ALL];
     let asked = match is_all {
         _ if asked.is_empty() => return Ok((vec![None], Vec::new())),
-        true => State::ALL.to_vec(),
+        true => RegisterState::ALL.to_vec(),
         false => asked.iter().map(named).collect::<Result<_>>()?,
     };
-    let (mut states, mut notices) = (vec![State::None], Vec::new());
+    let (mut states, mut notices) = (vec![RegisterState::None], Vec::new());
     for state in asked {
         match ring::check_state(state) {
             Ok(()) => states.push(state),
@@ -187,7 +187,7 @@ mod tests {
     /// Members and policies of the rings of a plan, in order.
     fn planned(
         rings: &[RingCase],
-        states: &[Option<State>],
+        states: &[Option<RegisterState>],
         also_fifo: bool,
     ) -> Vec<(u32, Policy)> {
         let plan = Plan::of(Experiment::Ring, cases(rings, states, &[2, 4], also_fifo));
@@ -208,7 +208,8 @@ mod tests {
         let links = planned(&[by("pipe"), by("futex")], &[None], true);
         assert_eq!(links.iter().filter(|(_, policy)| *policy == FIFO).count(), 6);
         assert_eq!(links.len(), 12);
-        let states = planned(&[one_cpu], &[Some(State::None), Some(State::Sse)], true);
+        let states =
+            planned(&[one_cpu], &[Some(RegisterState::None), Some(RegisterState::Sse)], true);
         assert_eq!(states.iter().filter(|(_, policy)| *policy == FIFO).count(), 6);
     }
 

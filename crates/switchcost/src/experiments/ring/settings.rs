@@ -4,7 +4,7 @@
 use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
 use rundata::placement::Placement;
-use rundata::ring::{Policy, RingCase, State};
+use rundata::ring::{Policy, RegisterState, RingCase};
 
 use crate::base::values::each_once;
 use crate::report::printout::{Printout, printout};
@@ -43,7 +43,7 @@ impl Setting {
                 Placement::Same { cpu } => format!("same:{cpu}"),
                 other => other.to_string(),
             },
-            Self::Registers => case.state.map_or("-", State::name).to_string(),
+            Self::Registers => case.state.map_or("-", RegisterState::name).to_string(),
             Self::Policy => case.policy.to_string(),
         }
     }
@@ -233,13 +233,13 @@ pub(crate) fn not_switching<'a>(
 /// is above state none; `None` without such rings.
 pub(crate) fn states(record: &RingRecord, settings: &RingSettings) -> Option<Printout> {
     let mut rows = Vec::new();
-    let mut states: Vec<State> = Vec::new();
+    let mut states: Vec<RegisterState> = Vec::new();
     for summary in settings.in_order(record) {
         let Some(state) = summary.case.state.filter(|_| summary.case.members > 1) else { continue };
         states.push(state);
         let above = difference(summary.ns_per_switch_above_none);
         let [above, its_interval] = match state {
-            State::None => cells!["-", "(none)"],
+            RegisterState::None => cells!["-", "(none)"],
             _ => cells![told_value(above), told_interval(above)],
         };
         let ring = settings.ring(&RingCase { state: None, ..summary.case.clone() });

@@ -10,7 +10,7 @@ use analysis::marked::{MarkedText, SpanRole};
 use analysis::measures::{self, MeasurePair};
 use analysis::results::{Origin, Quantity, Side};
 use anyhow::{Context, Result};
-use rundata::machine::Difference;
+use rundata::machine::FieldDifference;
 use rundata::words;
 use serde::Serialize;
 use textwrap::core::display_width;
@@ -234,7 +234,7 @@ fn conditions(found: &Comparison) -> Option<String> {
         let same = if is_session { "same machine, in turn" } else { "same machine and settings" };
         return Some(format!("{same}: {}{across}", found.new.machine));
     };
-    let Difference { field, base, other } = first;
+    let FieldDifference { field, base, other } = first;
     let more = match others.len() {
         0 => String::new(),
         many => format!(", and {} (--verbose)", counted(many, "more setting")),
@@ -309,7 +309,7 @@ fn differences(found: &Comparison) -> Vec<String> {
     let conditions = &found.conditions;
     let names = found.names();
     let listed = || conditions.program.iter().chain(&conditions.bearing);
-    let line = |Difference { field, base, other }: &Difference| {
+    let line = |FieldDifference { field, base, other }: &FieldDifference| {
         format!("differs: {field}: {base} in {}, {other} in {}", names[0], names[1])
     };
     let left = listed().skip(MOST_DIFFERENCES).count() + conditions.others.len();

@@ -9,8 +9,8 @@ use analysis::used::{Known, is_bound, of_logarithm, widened};
 use anyhow::Result;
 use preload::layout;
 use rundata::machine::Machine;
-use rundata::plan::MINIMUM_ROUNDS;
-use rundata::run::Build;
+use rundata::plan::MIN_ROUNDS;
+use rundata::run::ProgramBuild;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
@@ -88,7 +88,7 @@ pub(crate) struct Profile {
     /// The machine's name; absent if it was left out.
     pub(crate) host: Option<String>,
     /// What the program was built as.
-    pub(crate) build: Build,
+    pub(crate) build: ProgramBuild,
     /// What was asked for.
     pub(crate) plan: Plan,
     /// The machine.
@@ -112,7 +112,7 @@ impl Profile {
         plan: Plan,
         launches: Vec<Launch>,
         (started, host, machine): (String, Option<String>, Machine),
-        build: Build,
+        build: ProgramBuild,
     ) -> Self {
         let groups = groups(&launches);
         let mut rows = Vec::new();
@@ -224,9 +224,8 @@ impl Row {
             .iter()
             .filter_map(|launch| Some((launch.own_cpu_ns(), launch.sum(what)?)))
             .collect();
-        let over = |figures: Vec<f64>| {
-            Estimate::over(&figures, MINIMUM_ROUNDS, plan.confidence, plan.seed)
-        };
+        let over =
+            |figures: Vec<f64>| Estimate::over(&figures, MIN_ROUNDS, plan.confidence, plan.seed);
         let each =
             |of: fn(&Sum) -> f64| sums.iter().map(|(_, sum)| of(sum) / sum.calls as f64).collect();
         let shares = sums.iter().map(|(cpu_ns, sum)| Some(sum.net_ns / (*cpu_ns)?));
@@ -307,7 +306,7 @@ impl Ratio {
         // A round whose cost is not above zero has no ratio, and without it the others say too
         // much.
         let logs: Vec<f64> = logs.collect::<Option<_>>()?;
-        let log = Estimate::over(&logs, MINIMUM_ROUNDS, plan.confidence, plan.seed)?;
+        let log = Estimate::over(&logs, MIN_ROUNDS, plan.confidence, plan.seed)?;
         // Each may overlap with what is around it, the other one not.
         let part = |ns: f64, of: &Row| ns / of.ns_per_call.value;
         let [own_least, own_most] = [own_row.least_ns, own_row.most_ns].map(|ns| part(ns, own_row));

@@ -28,7 +28,7 @@ pub(super) fn figures(record: &Record) -> Vec<Figure> {
 fn medians(runs: u32) -> String {
     match runs {
         1 => "Of one run, without intervals.".to_string(),
-        runs if runs < rundata::plan::MINIMUM_ROUNDS => {
+        runs if runs < rundata::plan::MIN_ROUNDS => {
             format!("Medians of {runs} runs; hollow: too few for an interval.")
         }
         runs => format!("Medians of {}, with 95 % intervals.", counted(runs as usize, "run")),

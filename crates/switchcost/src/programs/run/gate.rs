@@ -9,7 +9,7 @@ use analysis::marked;
 use analysis::marked::MarkedText;
 use clap::ValueEnum;
 use launcher::{Ending, Run};
-use rundata::plan::MINIMUM_ROUNDS;
+use rundata::plan::MIN_ROUNDS;
 use rundata::words::{time, whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -162,7 +162,7 @@ impl Gate {
 fn answer(ratio: Option<&Estimate>, limit: f64) -> Answer {
     let few = |rounds: u32| Answer::CannotTell {
         reason: Reason::FewRounds,
-        more: Some(More::Rounds(MINIMUM_ROUNDS.saturating_sub(rounds).max(1))),
+        more: Some(More::Rounds(MIN_ROUNDS.saturating_sub(rounds).max(1))),
     };
     let Some(ratio) = ratio else { return few(0) };
     let Some(ends) = ratio.interval() else { return few(ratio.rounds) };

@@ -3,7 +3,7 @@
 use launcher::Run;
 use rundata::machine::{CpuAccounting, Machine};
 use rundata::reading::Reading;
-use rundata::run::Build;
+use rundata::run::ProgramBuild;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub(crate) struct Record {
     /// The command line.
     pub(crate) invocation: Vec<String>,
     /// What the program was built as.
-    pub(crate) build: Build,
+    pub(crate) build: ProgramBuild,
     /// What was asked for.
     pub(crate) plan: Plan,
     /// The machine.
@@ -80,7 +80,7 @@ impl Record {
         plan: Plan,
         runs: Vec<Run>,
         (machine, accounting): (Machine, Reading<CpuAccounting>),
-        (started, host, invocation, build): (String, Option<String>, Vec<String>, Build),
+        (started, host, invocation, build): (String, Option<String>, Vec<String>, ProgramBuild),
     ) -> Self {
         let tick_ns = machine.kernel.hz.clone().and_then(|hz| match hz {
             0 => Reading::unknown("the kernel says CONFIG_HZ=0"),

@@ -5,7 +5,7 @@ use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::{NotQuotable, QuotedFigure, cost};
-use rundata::trial::command::{Subject, by};
+use rundata::trial::command::{CommandSubject, neighbour_words};
 use rundata::words;
 
 use crate::report::terminal::shortened;
@@ -27,13 +27,13 @@ pub(crate) fn headline(found: &SensitivityFindings) -> MarkedText {
         found.points.iter().filter_map(quoted).collect();
     let Some((first_rate, first, least)) = known.first() else { return not_known(found, &name) };
     let at = |rate: &Option<String>| rate.as_deref().unwrap_or_default().to_string();
-    let by_first = by("a neighbour", first.0, first.1) + &at(first_rate);
+    let by_first = neighbour_words("a neighbour", first.0, first.1) + &at(first_rate);
     let before = format!("A preemption costs {name} ");
     let mut told = marked![before, least.marked_time(), format!(" by {by_first}")];
     let most = known.iter().max_by(|(.., one), (.., other)| one.value().total_cmp(&other.value()));
     let most = most.filter(|(.., of)| of.differs_from(least));
     if let Some((rate, (bytes, stays_ns), most)) = most {
-        let by = format!(" by {}{}", by("one", *bytes, *stays_ns), at(rate));
+        let by = format!(" by {}{}", neighbour_words("one", *bytes, *stays_ns), at(rate));
         told.push(marked![", ", most.marked_time(), by]);
     }
     // At another rate only what goes with the count is known; no second has 1,000 long stays.
@@ -62,8 +62,8 @@ fn by_rate(of: &SensitivityPoint) -> Option<String> {
 /// The program's own name.
 pub(crate) fn name(found: &SensitivityFindings) -> String {
     let first = match &found.subject {
-        Subject::Command(words) => words.first(),
-        Subject::Process { .. } => found.executable.as_ref().map(|of| &of.path),
+        CommandSubject::Command(words) => words.first(),
+        CommandSubject::Process { .. } => found.executable.as_ref().map(|of| &of.path),
     };
     let program = first.map_or("the program", String::as_str);
     shortened(program.rsplit('/').next().unwrap_or(program), LONGEST_NAME)
@@ -75,7 +75,7 @@ fn not_known(found: &SensitivityFindings, name: &str) -> MarkedText {
         .iter()
         .filter_map(|point| Some((point, point.ns_per_preemption?.answer_cost().ok()?)));
     let rough = answers.next().map(|(point, cost)| {
-        let by = by("a neighbour", point.bytes, point.stays_ns);
+        let by = neighbour_words("a neighbour", point.bytes, point.stays_ns);
         let rate = by_rate(point).unwrap_or_default();
         let before = format!("A preemption costs {name} ");
         marked![before, cost.marked_time(), format!(" by {by}{rate}.")]
@@ -83,9 +83,9 @@ fn not_known(found: &SensitivityFindings, name: &str) -> MarkedText {
     let known = found.points.iter().find_map(|of| of.ns_per_preemption);
     if known.is_some_and(|of| of.speed == Speed::NotAlone) {
         let advice = match found.subject {
-            Subject::Command(_) => "Stop them, or choose another (--cpus)",
+            CommandSubject::Command(_) => "Stop them, or choose another (--cpus)",
             // They may be the program's own threads and processes, which share its CPUs.
-            Subject::Process { .. } => {
+            CommandSubject::Process { .. } => {
                 "Where they are its own threads and processes, measure while fewer of them run; \
                  else move the others away"
             }
@@ -145,10 +145,10 @@ mod tests {
     }
 
     fn told(points: Vec<SensitivityPoint>) -> String {
-        told_of(Subject::Command(vec!["gzip".to_string()]), points)
+        told_of(CommandSubject::Command(vec!["gzip".to_string()]), points)
     }
 
-    fn told_of(subject: Subject, points: Vec<SensitivityPoint>) -> String {
+    fn told_of(subject: CommandSubject, points: Vec<SensitivityPoint>) -> String {
         headline(&SensitivityFindings {
             subject,
             executable: None,
@@ -211,9 +211,10 @@ mod tests {
         };
         let command = told(shared());
         assert!(command.contains("Stop them, or choose another (--cpus)"), "{command}");
-        let progress = rundata::trial::command::Progress::Instructions;
+        let progress = rundata::trial::command::ProgressSource::Instructions;
         let (others, has_children) = (vec![8], true);
-        let process = Subject::Process { pid: 7, others, has_children, window_ns: 1, progress };
+        let process =
+            CommandSubject::Process { pid: 7, others, has_children, window_ns: 1, progress };
         let process = told_of(process, shared());
         assert!(process.contains("its own threads") && !process.contains("Stop"), "{process}");
     }

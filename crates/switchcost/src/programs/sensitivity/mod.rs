@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::Args;
 use rundata::ring::Policy;
-use rundata::trial::command::{MOST_HZ, MOST_STAY_NS};
+use rundata::trial::command::{MAX_STAY_NS, MAX_WAKE_HZ};
 
 use crate::base::values::{List, byte_sizes, duration, policy, whole};
 use crate::engine::effort::Effort;
@@ -21,7 +21,7 @@ use crate::report::output::Output;
 const LEAST_HZ: u32 = 2;
 
 fn stay(text: &str) -> Result<Duration, String> {
-    let most = Duration::from_nanos(MOST_STAY_NS);
+    let most = Duration::from_nanos(MAX_STAY_NS);
     let of = duration(text)?;
     if of > most {
         return Err(format!("{of:?}: a neighbour would keep the CPU (accepted: up to {most:?})"));
@@ -43,7 +43,7 @@ pub(crate) struct SensitivityArgs {
     /// Neighbours with much memory wake less often: one takes at most some 40 % of the CPU. Beside
     /// the process of --pid it takes at most 0.8 %, and what it costs that process is assumed to be
     /// as much.
-    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(LEAST_HZ..=MOST_HZ))]
+    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(LEAST_HZ..=MAX_WAKE_HZ))]
     pub(crate) rate: u32,
 
     /// How long a neighbour runs each time it wakes, like other tasks that take a time slice of

@@ -10,7 +10,9 @@ use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::Batching;
 use rundata::ring::Policy;
-use rundata::trial::command::{Command, MOST_HZ, Neighbour, Progress, Subject, TIMES_ALONE};
+use rundata::trial::command::{
+    CommandSubject, CommandTrial, MAX_WAKE_HZ, NeighbourKind, ProgressSource, REPEATS_ALONE,
+};
 use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use super::SensitivityArgs;
@@ -87,12 +89,12 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     }
     let away = placement::choose_for_controller(&here.allowed, &cpus, &here.machine);
     let (subject, executable) = subject(args, processes)?;
-    let of = Command {
+    let of = CommandTrial {
         subject,
         executable,
         away: away.into_iter().find(|cpu| !cpus.contains(cpu)),
         timer: timer.is_ok(),
-        neighbour: Neighbour::Nobody,
+        neighbour: NeighbourKind::Nobody,
         rate_hz: 0,
         bytes: 0,
         stays_ns: 0,
@@ -100,11 +102,11 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     };
     trial::check_process(&of).map_err(|why| usage(lacks_progress(args, processes, &why)))?;
     let once = match &of.subject {
-        Subject::Command(words) => {
+        CommandSubject::Command(words) => {
             let ns = trial::try_command(words).map_err(|why| anyhow!("{}: {why}", words[0]))?;
             Duration::from_nanos(ns)
         }
-        Subject::Process { .. } => WINDOW,
+        CommandSubject::Process { .. } => WINDOW,
     };
     if once > LONGEST_RUN {
         return Err(usage(format!(
@@ -125,7 +127,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
     let sample = once * runs;
     // Beside the sizes, in cases of 80 ms: alone, and elsewhere.
     let plain = if stays_ns > 0 { PART } else { 0 };
-    let others = sample * (TIMES_ALONE + 1 + plain);
+    let others = sample * (REPEATS_ALONE + 1 + plain);
     let others = others.as_millis().div_ceil(80) as usize + 1;
     // Those that stay are measured twice in a round, and have the CPU for as long again.
     let beside = if stays_ns > 0 { sample * 3 } else { sample };
@@ -205,16 +207,16 @@ fn allowed_of(processes: &ProcessSet) -> Result<Vec<u32>> {
 fn subject(
     args: &SensitivityArgs,
     processes: Option<&ProcessSet>,
-) -> Result<(Subject, Option<rundata::trial::command::Executable>)> {
+) -> Result<(CommandSubject, Option<rundata::trial::command::Executable>)> {
     if let Some(processes) = processes {
         let progress = match (&args.progress, &args.progress_file) {
-            (Some(command), _) => Progress::Printed(command.clone()),
-            (None, Some(file)) => Progress::File(file.clone()),
-            (None, None) => Progress::Instructions,
+            (Some(command), _) => ProgressSource::Printed(command.clone()),
+            (None, Some(file)) => ProgressSource::File(file.clone()),
+            (None, None) => ProgressSource::Instructions,
         };
         let (pid, others) = processes.pids.split_first().context("no process was named")?;
         let busiest = processes.busiest(thread::sleep).unwrap_or(*pid);
-        let subject = Subject::Process {
+        let subject = CommandSubject::Process {
             pid: *pid,
             others: others.to_vec(),
             has_children: processes.has_children,
@@ -230,7 +232,7 @@ fn subject(
     })?;
     let path = env::var("PATH").unwrap_or_default();
     let executable = executable::find_for_command(&words[0], &path);
-    Ok((Subject::Command(words), executable))
+    Ok((CommandSubject::Command(words), executable))
 }
 
 fn lacks_progress(args: &SensitivityArgs, processes: Option<&ProcessSet>, why: &str) -> String {
@@ -245,21 +247,23 @@ fn lacks_progress(args: &SensitivityArgs, processes: Option<&ProcessSet>, why: &
 
 /// The program alone, beside all of a preemption but the switch, and beside each neighbour at two
 /// rates.
-fn cases(of: &Command, (rate_hz, most_ns): (u32, u64), all: &[Kind]) -> Vec<Command> {
+fn cases(of: &CommandTrial, (rate_hz, most_ns): (u32, u64), all: &[Kind]) -> Vec<CommandTrial> {
     let highest = |kind: Kind| highest_rate(rate_hz, most_ns, kind);
     let nothing = Kind { bytes: 0, stays_ns: 0 };
-    let neighbour = Neighbour::Elsewhere;
+    let neighbour = NeighbourKind::Elsewhere;
     let timer_hz = match of.subject {
-        Subject::Command(_) => (TIMER * highest(nothing)).min(MOST_HZ).min(trial::most_timer_hz()),
-        Subject::Process { .. } => highest(nothing),
+        CommandSubject::Command(_) => {
+            (TIMER * highest(nothing)).min(MAX_WAKE_HZ).min(trial::most_timer_hz())
+        }
+        CommandSubject::Process { .. } => highest(nothing),
     };
-    let elsewhere = Command { neighbour, rate_hz: timer_hz, ..of.clone() };
+    let elsewhere = CommandTrial { neighbour, rate_hz: timer_hz, ..of.clone() };
     let mut cases = vec![of.clone()];
     cases.extend((of.timer || of.away.is_some()).then_some(elsewhere));
     for kind in all {
         for rate_hz in [highest(*kind).div_ceil(PART), highest(*kind)] {
-            let (neighbour, Kind { bytes, stays_ns }) = (Neighbour::Preempts, *kind);
-            cases.push(Command { neighbour, rate_hz, bytes, stays_ns, ..of.clone() });
+            let (neighbour, Kind { bytes, stays_ns }) = (NeighbourKind::Preempts, *kind);
+            cases.push(CommandTrial { neighbour, rate_hz, bytes, stays_ns, ..of.clone() });
         }
     }
     cases
@@ -318,16 +322,16 @@ fn default_sizes(machine: &Machine, cpu: u32) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use rundata::trial::command::MOST_STAY_NS;
+    use rundata::trial::command::MAX_STAY_NS;
 
     use super::*;
 
-    fn command() -> Command {
-        Command {
-            subject: Subject::Command(vec!["true".to_string()]),
+    fn command() -> CommandTrial {
+        CommandTrial {
+            subject: CommandSubject::Command(vec!["true".to_string()]),
             executable: None,
             cpus: vec![1],
-            neighbour: Neighbour::Nobody,
+            neighbour: NeighbourKind::Nobody,
             rate_hz: 0,
             bytes: 0,
             stays_ns: 0,
@@ -339,7 +343,7 @@ mod tests {
     #[test]
     fn each_neighbour_has_two_rates_beside_a_run_alone_and_one_elsewhere() {
         let cases = cases(&command(), (4000, OF_COMMAND_NS), &neighbours(&[0, 1 << 20], 0));
-        let told: Vec<String> = cases.iter().map(Command::to_string).collect();
+        let told: Vec<String> = cases.iter().map(CommandTrial::to_string).collect();
         let expected = [
             "alone",
             "timer and neighbour elsewhere, 12000 a second",
@@ -356,7 +360,7 @@ mod tests {
     fn beside_those_that_stay_one_leaves_at_once_and_each_sample_has_enough_of_them() {
         let kinds = neighbours(&[0, 1 << 20], 4_000_000);
         let cases = cases(&command(), (4000, OF_COMMAND_NS), &kinds);
-        let told: Vec<String> = cases[2..].iter().map(Command::to_string).collect();
+        let told: Vec<String> = cases[2..].iter().map(CommandTrial::to_string).collect();
         let expected = [
             "neighbour without memory, 2000 a second",
             "neighbour without memory, 4000 a second",
@@ -372,9 +376,9 @@ mod tests {
 
     #[test]
     fn without_a_timer_and_another_cpu_nothing_is_elsewhere() {
-        let of = Command { away: None, timer: false, ..command() };
+        let of = CommandTrial { away: None, timer: false, ..command() };
         let cases = cases(&of, (8, OF_COMMAND_NS), &neighbours(&[0], 0));
-        assert!(cases.iter().all(|of| of.neighbour != Neighbour::Elsewhere));
+        assert!(cases.iter().all(|of| of.neighbour != NeighbourKind::Elsewhere));
     }
 
     #[test]
@@ -382,7 +386,7 @@ mod tests {
         assert_eq!(highest_rate(4000, OF_COMMAND_NS, neighbours(&[], 0)[0]), 4000);
         for most_ns in [OF_COMMAND_NS, OF_PROCESS_NS] {
             for bytes in [0, 64, 1 << 20, 8 << 20, 1 << 40] {
-                for stays_ns in [0, 4_000_000, MOST_STAY_NS] {
+                for stays_ns in [0, 4_000_000, MAX_STAY_NS] {
                     let rate = highest_rate(20_000, most_ns, Kind { bytes, stays_ns });
                     let each = (u128::from(bytes.div_ceil(64)) * 5).max(stays_ns.into()) + 2500;
                     let spent = u128::from(rate) * each;

@@ -5,7 +5,7 @@ use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use analysis::marked::MarkedText;
 use analysis::record::TrialRecord;
 use rundata::trial::Trial;
-use rundata::trial::command::{DONE, Neighbour, PREEMPTIONS, Subject, by};
+use rundata::trial::command::{CommandSubject, DONE, NeighbourKind, PREEMPTIONS, neighbour_words};
 use rundata::words;
 
 use super::answer;
@@ -34,9 +34,9 @@ pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> Text {
 /// How often the program ran alone, and for how long.
 fn alone(record: &TrialRecord, found: &SensitivityFindings) -> Option<String> {
     let ns = found.alone_cpu_ns?.quote_cost().ok()?.value();
-    let Subject::Command(_) = &found.subject else { return None };
+    let CommandSubject::Command(_) = &found.subject else { return None };
     let is_alone = |of: &&TrialSummary| match &of.case.trial {
-        Trial::Command(of) => of.neighbour == Neighbour::Nobody,
+        Trial::Command(of) => of.neighbour == NeighbourKind::Nobody,
         _ => false,
     };
     let runs = record.cases.iter().find(is_alone)?.counts.get(DONE)?;
@@ -105,8 +105,10 @@ const LEGEND: &str = "us a preemption: CPU time above that of the program alone 
 
 fn subject(found: &SensitivityFindings) -> String {
     match &found.subject {
-        Subject::Command(words) => format!("command: {}\n", shell_words::join(masked(words))),
-        Subject::Process { pid, window_ns, .. } => {
+        CommandSubject::Command(words) => {
+            format!("command: {}\n", shell_words::join(masked(words)))
+        }
+        CommandSubject::Process { pid, window_ns, .. } => {
             format!("process: {pid}, in windows of {}\n", words::time(*window_ns as f64))
         }
     }
@@ -121,7 +123,7 @@ fn proportions(found: &SensitivityFindings) -> impl Iterator<Item = String> {
         Some(format!(
             "not proportional: by {} a preemption costs {size} {how} at the highest rate than at the \
              lowest",
-            by("a neighbour", of.bytes, of.stays_ns)
+            neighbour_words("a neighbour", of.bytes, of.stays_ns)
         ))
     };
     found.points.iter().filter_map(differs)

@@ -15,7 +15,7 @@ use anyhow::Result;
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::Plan;
-use rundata::ring::{Kind, Policy, RingCase, Walk};
+use rundata::ring::{MemberKind, Policy, RingCase, Walk};
 use rundata::run::{Header, Run};
 
 use crate::base::failure::usage;
@@ -112,7 +112,7 @@ fn unfit(plan: &Plan) -> Option<String> {
     let kind = format!("it is a run of `{}`, without rings", plan.experiment);
     without(&kind, &|_| true)
         .or_else(|| without("it has no ring of two", &|case| case.members == 2))
-        .or_else(|| without("its members are threads", &|case| case.kind == Kind::Process))
+        .or_else(|| without("its members are threads", &|case| case.kind == MemberKind::Process))
         .or_else(|| without("its members run on several CPUs", &is_of_two))
         .or_else(|| without("its rings of two do no work", &|case| case.work.is_some()))
         .or_else(|| {
@@ -368,13 +368,13 @@ mod tests {
 
     /// A captured run whose rings are measured with a working set, too, in so many rounds.
     fn run_of(rounds: u32) -> Run {
-        use rundata::ring::{Op, Work};
+        use rundata::ring::{AccessKind, Work};
         let text = include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl");
         let mut run = Run::parse(text).unwrap();
         let count = run.header.plan.cases.len();
         for original in [0, 1] {
             let mut case = run.header.plan.ring(original).unwrap().clone();
-            case.work = Some(Work::new(4096, 8, Op::Rmw).unwrap());
+            case.work = Some(Work::new(4096, 8, AccessKind::Rmw).unwrap());
             run.header.plan.cases.push(case.into());
             let rings: Vec<_> = rundata::case::rings(&run.samples).cloned().collect();
             for mut sample in rings.into_iter().filter(|sample| sample.case == original) {

@@ -11,7 +11,7 @@ use probe::executable;
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::trial::Trial;
-use rundata::trial::command::{Executable, Subject};
+use rundata::trial::command::{CommandSubject, Executable};
 use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,8 +57,8 @@ impl OwnCost {
             )?;
         let most_stay_ns = costs.iter().map(|of| of.stays_ns).max().unwrap_or_default();
         let words = match &found.subject {
-            Subject::Command(words) => Some(words.clone()),
-            Subject::Process { .. } => None,
+            CommandSubject::Command(words) => Some(words.clone()),
+            CommandSubject::Process { .. } => None,
         };
         Some(Self { run, age_s, executable, words, each_ns, most_bytes, most_stay_ns })
     }

@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use launcher::SavedActions;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
-use rundata::plan::{Batching, FEWEST_ROUNDS};
-use rundata::ring::{Op, RingCase, Work};
+use rundata::plan::{Batching, MIN_CLEAN_ROUNDS};
+use rundata::ring::{AccessKind, RingCase, Work};
 
 use super::choice::{self, Accepts, Chosen};
 use crate::base::values::Budget;
@@ -41,10 +41,10 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let allowed = here.allowed.clone();
     let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
     let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
-    let works = works.map(|bytes| Work::new(bytes?, 64, Op::Rmw).ok());
+    let works = works.map(|bytes| Work::new(bytes?, 64, AccessKind::Rmw).ok());
     let case = |work| RingCase { work, ..pair(Placement::Same { cpu }) };
     let budget = Budget { time: Duration::from_secs(10), extends: true };
-    let rounds = Some(FEWEST_ROUNDS);
+    let rounds = Some(MIN_CLEAN_ROUNDS);
     let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
     let plan = plan.with_solos();

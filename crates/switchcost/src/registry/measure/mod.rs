@@ -8,7 +8,7 @@ use analysis::noise::NoiseVerdict;
 use analysis::record::CpuSpeed;
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
-use rundata::run::{End, Header, Run};
+use rundata::run::{Header, Run, RunEnd};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub(crate) struct MeasureRecord {
     /// The first line of the run file.
     pub(crate) header: Header,
     /// The last line; absent for a run that was killed.
-    pub(crate) end: Option<End>,
+    pub(crate) end: Option<RunEnd>,
     /// What each experiment says, in the order of the plan. Cases have the numbers that they have in
     /// their part, from 0.
     pub(crate) parts: Vec<Record>,

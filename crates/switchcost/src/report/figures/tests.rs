@@ -5,11 +5,11 @@ use analysis::estimate::{Estimate, Speed};
 use analysis::results::published;
 use charts::{Figure, Known, Point, Role, Scale, Series, together};
 use rundata::experiment::Experiment;
-use rundata::machine::{Cache, CacheKind};
+use rundata::machine::{CacheKind, CpuCache};
 use rundata::placement::Placement;
 use rundata::plan::Plan;
 use rundata::reading::Reading;
-use rundata::ring::{Counters, Op, RingCase, RingSample, Work};
+use rundata::ring::{AccessKind, Counters, RingCase, RingSample, Work};
 use rundata::run::Run;
 
 use super::points;
@@ -107,14 +107,14 @@ pub(crate) fn cells(table: &Printout, first: &str) -> Vec<String> {
     row.split_whitespace().map(String::from).collect()
 }
 
-fn cache(level: u32, kib: u64) -> Cache {
-    Cache {
+fn cache(level: u32, kib: u64) -> CpuCache {
+    CpuCache {
         of_cpu: 1,
         level: Reading::Known(level),
         kind: Reading::Known(CacheKind::Unified),
         size_bytes: Reading::Known(kib * 1024),
         line_bytes: Reading::Known(64),
-        ..Cache::default()
+        ..CpuCache::default()
     }
 }
 
@@ -199,7 +199,7 @@ fn a_machine_that_is_asked_for_by_name_is_there_once_and_of_its_run() {
 
 #[test]
 fn li_and_others_lie_over_working_sets() {
-    let work = |kib: u64| Work::new(kib * 1024, 128, Op::Rmw).unwrap();
+    let work = |kib: u64| Work::new(kib * 1024, 128, AccessKind::Rmw).unwrap();
     let works = [None, Some(work(16)), Some(work(1024))];
     let cases = works.map(|work| case(2, work)).to_vec();
     let figures = with_all(figures(&run(Experiment::Cost, cases, |_| 3000)));

@@ -10,10 +10,10 @@ use charts::{clean, is_obeyed};
 use rundata::case::Sample;
 use rundata::experiment::Experiment;
 use rundata::plan::Plan;
-use rundata::ring::{self, Burden, Disturbance, Event, Slices, State};
+use rundata::ring::{self, Burden, CountedEvent, Disturbance, RegisterState, Slices};
 use rundata::run::Run;
 use rundata::trial::interference::Environment;
-use rundata::trial::{self, Quantity, Trial};
+use rundata::trial::{self, TallySummary, Trial};
 
 use crate::base::values::each_once;
 
@@ -122,7 +122,7 @@ impl<'a, W: Write> Rows<'a, W> {
     /// Of these columns alone.
     fn with(plan: &'a Plan, is_wanted: impl Fn(&str) -> bool, to: W) -> Result<Self> {
         let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
-        let is_shown = |name: &&&str| match name.parse::<Event>() {
+        let is_shown = |name: &&&str| match name.parse::<CountedEvent>() {
             Ok(event) => is_counted(plan, event),
             Err(_) => **name != BURDEN || plan.rings().any(|(_, of)| of.burden.is_some()),
         };
@@ -163,7 +163,7 @@ fn filler<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
 }
 
 /// Whether some case of a plan counts such events.
-fn is_counted(plan: &Plan, event: Event) -> bool {
+fn is_counted(plan: &Plan, event: CountedEvent) -> bool {
     let of_parts = plan.parts.iter().map(|part| &part.batching);
     of_parts.chain([&plan.batching]).any(|batching| batching.ring.events.contains(&event))
 }
@@ -183,7 +183,7 @@ struct Ring<'a> {
 
 impl Ring<'_> {
     /// What was counted of an event, of all slices together.
-    fn counted(&self, event: Event) -> String {
+    fn counted(&self, event: CountedEvent) -> String {
         let place =
             self.plan.batching_of(self.sample.case).ring.events.iter().position(|of| *of == event);
         let counts = || self.sample.slices.as_ref()?.counts_of(place?);
@@ -232,7 +232,7 @@ const RING: [(&str, OfRing); 47] = [
     ("walk", |of| known(of.case.work.map(|work| work.walk.name()))),
     ("huge_pages", |of| known(of.case.work.map(|work| work.huge_pages))),
     ("priority", |of| known(of.case.priority)),
-    ("state", |of| known(of.case.state.map(State::name))),
+    ("state", |of| known(of.case.state.map(RegisterState::name))),
     ("slice_laps", |of| known(of.sample.slices.as_ref().map(|of| of.laps))),
     ("slices_ns", |of| known(of.sample.slices.as_ref().map(|of| several(&of.elapsed_ns)))),
     ("latency_quanta_ns", |of| known(of.sample.slices.as_ref().map(|of| several(&of.latency_ns)))),
@@ -242,15 +242,15 @@ const RING: [(&str, OfRing); 47] = [
     ("waited_ns", |of| known(of.sample.slices.as_ref().and_then(Slices::waited_ns))),
     ("huge_page_bytes", |of| known(of.sample.huge_page_bytes)),
     (BURDEN, |of| known(of.case.burden.map(Burden::name))),
-    ("cycles", |of| of.counted(Event::Cycles)),
-    ("instructions", |of| of.counted(Event::Instructions)),
-    ("L1-dcache-load-misses", |of| of.counted(Event::L1Misses)),
-    ("LLC-load-misses", |of| of.counted(Event::LastLevelMisses)),
-    ("dTLB-load-misses", |of| of.counted(Event::DataTlbMisses)),
-    ("iTLB-load-misses", |of| of.counted(Event::InstructionTlbMisses)),
-    ("context-switches", |of| of.counted(Event::ContextSwitches)),
-    ("page-faults", |of| of.counted(Event::PageFaults)),
-    ("cpu-migrations", |of| of.counted(Event::Migrations)),
+    ("cycles", |of| of.counted(CountedEvent::Cycles)),
+    ("instructions", |of| of.counted(CountedEvent::Instructions)),
+    ("L1-dcache-load-misses", |of| of.counted(CountedEvent::L1Misses)),
+    ("LLC-load-misses", |of| of.counted(CountedEvent::LastLevelMisses)),
+    ("dTLB-load-misses", |of| of.counted(CountedEvent::DataTlbMisses)),
+    ("iTLB-load-misses", |of| of.counted(CountedEvent::InstructionTlbMisses)),
+    ("context-switches", |of| of.counted(CountedEvent::ContextSwitches)),
+    ("page-faults", |of| of.counted(CountedEvent::PageFaults)),
+    ("cpu-migrations", |of| of.counted(CountedEvent::Migrations)),
 ];
 
 /// A quantity of a sample of a trial; its unit is the end of its name.
@@ -261,7 +261,7 @@ struct Measured<'a> {
     name: String,
     /// The sum of a tally's values; a count itself.
     total: f64,
-    tally: Option<Quantity>,
+    tally: Option<TallySummary>,
 }
 
 /// All tallies with values, then all counts.
@@ -272,7 +272,7 @@ fn quantities<'a>(plan: &'a Plan, sample: &'a trial::TrialSample) -> Vec<Measure
     let tallies = sample.all_tallies();
     let of_tallies = tallies
         .iter()
-        .filter_map(|(name, of)| Some(measured(name, of.total(), Some(Quantity::of(of)?))));
+        .filter_map(|(name, of)| Some(measured(name, of.total(), Some(TallySummary::of(of)?))));
     let of_counts = sample.counts.iter().map(|(name, count)| measured(name, *count as f64, None));
     of_tallies.chain(of_counts).collect()
 }
@@ -307,7 +307,7 @@ impl Measured<'_> {
     }
 
     /// A figure of a tally; of a count only the total is known.
-    fn tally<T: ToString>(&self, of: fn(&Quantity) -> T) -> String {
+    fn tally<T: ToString>(&self, of: fn(&TallySummary) -> T) -> String {
         known(self.tally.as_ref().map(of))
     }
 }
@@ -351,10 +351,10 @@ mod tests {
     use std::collections::BTreeMap;
 
     use rundata::placement::Placement;
-    use rundata::ring::{Counters, Op, Policy, Wait, Walk, Work};
-    use rundata::trial::interference::{Execution, Noise, Setting, Wire};
-    use rundata::trial::sampling::Phase;
-    use rundata::trial::wakeup::{Load, Wakeup};
+    use rundata::ring::{AccessKind, CoreWait, Counters, Policy, Walk, Work};
+    use rundata::trial::interference::{Execution, Noise, PacketWire, ProgramSetting};
+    use rundata::trial::sampling::SleepPhase;
+    use rundata::trial::wakeup::{Wakeup, WakeupLoad};
 
     use super::*;
     use crate::report::output::declarations;
@@ -382,19 +382,19 @@ mod tests {
         let work = Work {
             bytes: 4096,
             stride_bytes: 64,
-            op: Op::Write,
+            op: AccessKind::Write,
             walk: Walk::Sparse,
             huge_pages: true,
         };
         let case = ring::RingCase {
             members: 3,
-            kind: ring::Kind::Thread,
+            kind: ring::MemberKind::Thread,
             link: "futex".into(),
             work: Some(work),
             placement: Placement::Pinned { cpus: vec![1, 0], relation: None },
             policy: Policy::Fifo,
             priority: Some(17),
-            state: Some(State::Avx),
+            state: Some(RegisterState::Avx),
             burden: Some(Burden::Seccomp),
         };
         let slices = Slices {
@@ -405,7 +405,7 @@ mod tests {
             cpu_ns: Vec::new(),
             // Each event another count, in the plan's order: the last first.
             events: (0..9).map(|event| vec![event, 100]).collect(),
-            waits: Some(vec![Wait { elapsed_ns: 61, ..Wait::default() }]),
+            waits: Some(vec![CoreWait { elapsed_ns: 61, ..CoreWait::default() }]),
         };
         let sample = ring::RingSample {
             case: 4,
@@ -433,7 +433,7 @@ mod tests {
             ..ring::RingSample::default()
         };
         let mut plan = Plan::of(Experiment::Ring, [case.clone()]);
-        plan.batching.ring.events = Event::ALL.iter().rev().copied().collect();
+        plan.batching.ring.events = CountedEvent::ALL.iter().rev().copied().collect();
         let row = Ring { plan: &plan, case: &case, sample: &sample };
         // Of CPU time the quanta are left out: 41 + 42 + 51 + 52.
         let expected = "experiment=ring, case=4, round=6, sample=8, members=3, kind=thread, \
@@ -485,23 +485,23 @@ mod tests {
         assert_is(Trial::Primes { primes: 40 }, " primes=40", "");
         let malloc = Trial::Malloc { bytes: 41, preload: Some("lib".into()) };
         assert_is(malloc, " bytes=41 preload=lib", "");
-        let sampling = Trial::Sampling { phase: Phase::Anywhere, duration_ns: 42 };
+        let sampling = Trial::Sampling { phase: SleepPhase::Anywhere, duration_ns: 42 };
         assert_is(sampling, " phase=anywhere", "");
         let execution = Execution {
-            setting: Setting::Augmented,
+            setting: ProgramSetting::Augmented,
             environment: Environment::Disturbed,
             noise: Noise::Timer,
             noise_cpu: 2,
-            work: Work::new(4096, 64, Op::Write).unwrap(),
+            work: Work::new(4096, 64, AccessKind::Write).unwrap(),
             laps: 7,
             seed: 9,
             priority: Some(17),
-            wire: Wire::Loopback,
+            wire: PacketWire::Loopback,
         };
         let words = " setting=augmented environment=disturbed noise=timer laps=7";
         assert_is(Trial::Execution(execution), " bytes=4096", words);
         let wakeup = Wakeup {
-            load: Load::Busy,
+            load: WakeupLoad::Busy,
             wakes: 30,
             period_ns: 31,
             timer_slack_ns: 32,

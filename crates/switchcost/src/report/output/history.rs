@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use rundata::machine::{CpuModel, Machine};
 use rundata::placement::Placement;
 use rundata::reading::Reading;
-use rundata::ring::{Kind, Policy, RingCase};
+use rundata::ring::{MemberKind, Policy, RingCase};
 use rundata::run::Run;
 use rundata::trial::Trial;
 
@@ -105,7 +105,7 @@ fn of_case(run: &Run, number: usize, blank: &Row) -> Option<Row> {
         let RingCase { members, link, work, policy, .. } = ring.clone();
         let is_same = matches!(ring.placement, Placement::Same { .. });
         let is_plain = ring.state.is_none() && ring.burden.is_none();
-        return (is_same && is_plain && ring.kind == Kind::Process).then(|| Row {
+        return (is_same && is_plain && ring.kind == MemberKind::Process).then(|| Row {
             name: link,
             processes: NonZeroU32::new(members),
             array_bytes: work.map(|work| work.bytes),

@@ -3,7 +3,7 @@
 use analysis::noise::NoiseVerdict;
 use analysis::results::Results;
 use anyhow::{Context, Result};
-use rundata::run::{End, Header, Run};
+use rundata::run::{Header, Run, RunEnd};
 use serde::Serialize;
 
 use super::{csv, escaped, summary};
@@ -13,7 +13,7 @@ use super::{csv, escaped, summary};
 struct Rows<'a> {
     header: &'a Header,
     #[serde(skip_serializing_if = "Option::is_none")]
-    end: Option<&'a End>,
+    end: Option<&'a RunEnd>,
     noise: Option<NoiseVerdict>,
     speed: Vec<Clock>,
     /// As `summary-csv` has them.

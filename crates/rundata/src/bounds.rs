@@ -1,22 +1,23 @@
-//! What numbers of a stored plan may be: a run file is data that anybody may have written.
+//! Ranges of the numbers in a stored plan. A run file may have been written by anybody, so every
+//! number is checked before anything is built on it.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-/// Largest ring: the kernel has no more process ids (PID_MAX_LIMIT, proc_sys_kernel(5)).
+/// Most members of a ring: the kernel has no more process ids (PID_MAX_LIMIT, proc_sys_kernel(5)).
 pub const MAX_MEMBERS: u32 = 4_194_304;
-/// Largest count of things tried: no machine has the memory or the patience for more.
+/// Most repetitions of anything: no machine has the memory or the patience for more.
 pub const MAX_COUNT: u32 = 1 << 30;
-/// Most laps of a sample: their hops can still be counted.
+/// Most laps of a sample, so that their hops can still be counted.
 pub const MAX_LAPS: u64 = 1 << 40;
-/// Nothing is watched or sampled for longer than a day.
+/// Longest time that anything is watched or sampled, in nanoseconds: a day.
 pub const MAX_DURATION_NS: u64 = 86_400_000_000_000;
-/// Digits of a number that a message tells.
+/// Characters of a number that a message repeats.
 const MAX_NUMBER_CHARS: usize = 24;
 /// The highest real-time priority (sched(7)).
 pub const MAX_PRIORITY: u32 = 99;
 
-/// Whether a number is one that is accepted there.
+/// Checks that a number is in the accepted range; the error names it and the range.
 pub fn check_within<T: PartialOrd + Display>(
     name: &str,
     value: T,
@@ -37,7 +38,7 @@ pub fn check_within<T: PartialOrd + Display>(
     }
 }
 
-/// The same of a number that may be absent.
+/// Like [`check_within`], for a number that may be absent.
 pub fn check_known_within<T: PartialOrd + Display>(
     name: &str,
     value: Option<T>,
@@ -46,7 +47,7 @@ pub fn check_known_within<T: PartialOrd + Display>(
     value.map_or(Ok(()), |value| check_within(name, value, accepted))
 }
 
-/// A sum of figures of a run file, whatever they are: no more than there are numbers.
+/// Sums figures of a run file, which may be any numbers: at most `u64::MAX`.
 pub fn saturating_sum(figures: impl Iterator<Item = u64>) -> u64 {
     figures.fold(0, u64::saturating_add)
 }

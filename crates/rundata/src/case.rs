@@ -1,4 +1,5 @@
-//! One point of a plan's grid, and what one measurement of it gave: each is of a ring or of a trial.
+//! A case is a point of a plan's grid, a sample one measurement of it. Each is of a ring or of a
+//! trial.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use crate::experiment::CaseKinds;
 use crate::ring::{RingCase, RingSample};
 use crate::trial::{TrialCase, TrialSample};
 
-/// One point of the grid.
+/// A point of a plan's grid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Case {
@@ -17,13 +18,13 @@ pub enum Case {
     Trial(TrialCase),
 }
 
-/// One measurement of a case in one round.
+/// A measurement of a case in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Sample {
     /// A timed batch of laps.
     Ring(Box<RingSample>),
-    /// All trials of the round.
+    /// The trials of one round together.
     Trial(TrialSample),
 }
 

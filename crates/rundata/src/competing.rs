@@ -9,60 +9,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::words;
 
-/// What is told of a measured CPU: from this share of its time on.
+/// Least share of a measured CPU's time at which a task is reported.
 pub const NOTABLE_SHARE: f64 = 0.005;
-/// The same of a hardware thread beside it, which shares the core but takes no turns.
+/// Like [`NOTABLE_SHARE`], for a hardware thread beside a measured CPU: it shares the core but
+/// takes no turns.
 const NOTABLE_SIBLING_SHARE: f64 = 0.01;
-/// The same of time that is only known by ticks, whose error is larger.
+/// Like [`NOTABLE_SHARE`], for time that is known by ticks only, whose error is larger.
 const NOTABLE_UNSEEN_SHARE: f64 = 0.02;
-/// Time that the kernel finds out by its ticks (10 ms each) is told from so many of them on: one or
-/// two are chance.
+/// Least time by the kernel's ticks (10 ms each) that is reported: one or two ticks are chance.
 const NOTABLE_TICK_NS: u64 = 50_000_000;
-/// Interrupts of a name are told from so many a second of a CPU on: at 2 to 3 us each they take
-/// [`NOTABLE_SHARE`] of its time.
+/// Least rate of a source of interrupts that is reported, a second and CPU: at 2 to 3 us each they
+/// take [`NOTABLE_SHARE`] of its time.
 const NOTABLE_INTERRUPTS_PER_S: f64 = 2000.0;
 
 /// Most tasks and most sources of interrupts that are kept.
 pub const MAX_KEPT_ENTRIES: usize = 20;
 
-/// Most that are told of one CPU, and most CPUs of which something is told.
+/// Most tasks of one CPU, most CPUs and most sources of interrupts in a report's line.
 const MAX_LISTED_ENTRIES: usize = 5;
 
-/// Of tasks with a smaller share no sentence tells.
+/// Least share of the time at which a sentence names a task.
 const NOTABLE_NAMED_SHARE: f64 = 0.02;
-/// Most that a sentence names.
+/// Most tasks that a sentence names.
 const MAX_NAMED_TASKS: usize = 3;
 
-/// What the CPUs send each other and the timers that tasks ask for: a ring causes these itself.
+/// Interrupts that a ring causes itself: those that CPUs send each other, and timers that tasks ask
+/// for.
 const RING_INTERRUPTS: &[&str] = &["RES", "CAL", "TLB", "IPI"];
 
-/// Which of the CPUs.
+/// Relation of a CPU to the measured ones.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum CpuRole {
-    /// One that is measured.
+    /// The CPU is measured.
     Measured,
-    /// Another hardware thread of a core that is measured.
+    /// The CPU is another hardware thread of a measured core.
     Sibling,
 }
 
 /// Tasks of one name that ran on one of the CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CompetingTask {
-    /// Name of the process; of kernel threads that there is one of for each CPU or item of work,
-    /// without the number.
+    /// Name of the process. Kernel threads of which there is one for each CPU or item of work lose
+    /// the number.
     pub name: String,
-    /// One of the processes of that name: the first that was seen.
+    /// Process id of the first process of that name that was seen.
     pub pid: i32,
-    /// How many processes of that name were seen.
+    /// Number of processes of that name that were seen.
     pub processes: u32,
-    /// A kernel thread.
+    /// Whether they are kernel threads.
     pub kernel: bool,
-    /// The CPU, by where each task had run last when it was looked at.
+    /// The CPU on which each task had run last when it was looked at.
     pub cpu: u32,
-    /// What that CPU is to the run.
+    /// Relation of that CPU to the measured ones.
     pub on: CpuRole,
     /// Their CPU time, in nanoseconds.
     pub cpu_ns: u64,
@@ -71,16 +72,16 @@ pub struct CompetingTask {
 /// Interrupts of one source on the measured CPUs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct InterruptSource {
-    /// As in the first column of /proc/interrupts: `LOC`, `36`.
+    /// Name in the first column of /proc/interrupts: `LOC`, `36`.
     pub source: String,
-    /// What it is, as at the end of its line: `Local timer interrupts`, `virtio1-req.0`.
+    /// Description at the end of its line: `Local timer interrupts`, `virtio1-req.0`.
     pub name: String,
-    /// How many, over all measured CPUs.
+    /// Number of interrupts over all measured CPUs.
     pub count: u64,
 }
 
-/// What else ran on the CPUs of a run while it measured, as far as the kernel shows it. The run's
-/// own processes are never among them.
+/// Tasks and interrupts beside the run on its CPUs while it measured, as far as the kernel shows
+/// them. The run's own processes are never among them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CompetingTasks {
@@ -88,22 +89,22 @@ pub struct CompetingTasks {
     pub cpus: Vec<u32>,
     /// The other hardware threads of their cores, as far as they are visible here.
     pub siblings: Vec<u32>,
-    /// Time from the first look to the last, in nanoseconds; of a resumed run the sum over its
-    /// sessions, as all that follows.
+    /// Time from the first look to the last, in nanoseconds. In a resumed run this field, like all
+    /// that follow, is the sum over its sessions.
     pub elapsed_ns: u64,
-    /// Looks that were taken.
+    /// Number of looks at the running tasks.
     pub looks: u32,
-    /// What the looks took, in nanoseconds.
+    /// Time that the looks took, in nanoseconds.
     pub looking_ns: u64,
     /// Other tasks, by their time, at most 20.
     pub tasks: Vec<CompetingTask>,
     /// Time of those beyond the 20, on the measured CPUs, in nanoseconds.
     pub other_tasks_ns: u64,
     /// Time of the measured CPUs, in nanoseconds by the kernel's ticks, that neither the run nor a
-    /// task that was seen had: of tasks that came and went between two looks, or that are hidden.
-    /// Absent where it is not known.
+    /// task that was seen had: tasks that came and went between two looks, or hidden ones. Absent
+    /// where the kernel does not tell.
     pub unseen_ns: Option<u64>,
-    /// Why not all tasks are visible; absent where they are.
+    /// Reason why not all tasks are visible; absent where they are.
     pub hidden: Option<String>,
     /// Interrupts on the measured CPUs, by their number, at most 20 sources. Absent where they
     /// cannot be read.
@@ -111,14 +112,14 @@ pub struct CompetingTasks {
     /// Time of the measured CPUs in interrupts, in nanoseconds (proc_stat(5)); absent where that
     /// cannot be read, as the next two. Kernels without IRQ_TIME_ACCOUNTING see whole ticks only.
     pub irq_ns: Option<u64>,
-    /// In soft interrupts.
+    /// Time of the measured CPUs in soft interrupts, in nanoseconds.
     pub softirq_ns: Option<u64>,
-    /// Taken by the hypervisor.
+    /// Time that the hypervisor took from them, in nanoseconds.
     pub steal_ns: Option<u64>,
 }
 
 impl CompetingTask {
-    /// Tasks with the same are one entry.
+    /// Returns the key by which entries of two sessions are one.
     fn key(&self) -> (&str, bool, u32, CpuRole) {
         (&self.name, self.kernel, self.cpu, self.on)
     }
@@ -135,7 +136,8 @@ impl CompetingTask {
 }
 
 impl CompetingTasks {
-    /// Keeps the most: tasks by time, interrupts by number.
+    /// Drops all but the [`MAX_KEPT_ENTRIES`] tasks with most time and sources with most
+    /// interrupts; adds the time of the dropped tasks to `other_tasks_ns`.
     pub fn shortened(mut self) -> Self {
         self.tasks.sort_by(|a, b| (b.cpu_ns, &a.name, a.cpu).cmp(&(a.cpu_ns, &b.name, b.cpu)));
         let others = self.tasks.split_off(self.tasks.len().min(MAX_KEPT_ENTRIES));
@@ -149,7 +151,8 @@ impl CompetingTasks {
         self
     }
 
-    /// Two sessions of one run together. What one of them could not read is not known of both.
+    /// Adds a later session of the same run. A figure that one of them could not read is unknown in
+    /// the sum.
     pub fn plus(self, other: Self) -> Self {
         let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         let by_source = |a: &InterruptSource, b: &InterruptSource| {
@@ -187,8 +190,9 @@ impl CompetingTasks {
         .shortened()
     }
 
-    /// What had enough of the CPUs to be told, in one line for the report: `also on CPU 1:
-    /// kdamond.0 (kernel thread) 33 %, stress-ng 12 %`; absent where there is nothing to tell.
+    /// Describes in one line for the report what had a notable share of the CPUs: `also on CPU 1:
+    /// kdamond.0 (kernel thread) 33 %, stress-ng 12 %`. Returns `None` where there is nothing to
+    /// report.
     pub fn line(&self) -> Option<String> {
         let mut parts = self.named(CpuRole::Measured, "on", NOTABLE_SHARE);
         parts.extend(self.named(CpuRole::Sibling, "its sibling,", NOTABLE_SIBLING_SHARE));
@@ -203,20 +207,20 @@ impl CompetingTasks {
         (!told.is_empty()).then(|| told.join("; "))
     }
 
-    /// The same in a few words, of the tasks that had most: `also on CPU 1: stress-ng 12 %`.
+    /// Describes in a few words the tasks that had most: `also on CPU 1: stress-ng 12 %`.
     pub fn brief_line(&self) -> Option<String> {
         let who = self.who();
         (!who.is_empty())
             .then(|| format!("also on {}: {}", cpus_in_words(&self.cpus), who.join(", ")))
     }
 
-    /// The tasks that had most of the measured CPUs, with their shares, at most three.
+    /// Describes the tasks that had most of the measured CPUs, at most three: `stress-ng 12 %`.
     pub fn who(&self) -> Vec<String> {
         let most = self.most_seen();
         most.iter().map(|(share, task)| task.in_words(*share)).collect()
     }
 
-    /// The names of the tasks that had most of the measured CPUs, at most three.
+    /// Returns the names of the tasks that had most of the measured CPUs, at most three.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for (_, task) in self.most_seen() {
@@ -227,7 +231,7 @@ impl CompetingTasks {
         names
     }
 
-    /// The task that had most of the measured CPUs: its name and its share, 0 to 1.
+    /// Returns the name of the task that had most of the measured CPUs, and its share, 0 to 1.
     pub fn busiest(&self) -> Option<(&str, f64)> {
         self.most_seen().first().map(|(share, task)| (&*task.name, *share))
     }
@@ -242,19 +246,20 @@ impl CompetingTasks {
         shares
     }
 
-    /// Share of the time of the measured CPUs that tasks had which were seen.
+    /// Returns the share of the measured CPUs' time that tasks had which were seen, 0 to 1.
     pub fn seen_share(&self) -> f64 {
         let seen = self.tasks.iter().filter(|task| task.on == CpuRole::Measured);
         let ns = seen.fold(self.other_tasks_ns, |sum, task| sum.saturating_add(task.cpu_ns));
         self.share(ns) / self.cpus.len().max(1) as f64
     }
 
-    /// Share of the time of one CPU.
+    /// Returns a time as a share of the time of one CPU.
     fn share(&self, ns: u64) -> f64 {
         if self.elapsed_ns == 0 { 0.0 } else { ns as f64 / self.elapsed_ns as f64 }
     }
 
-    /// Tasks that had enough of a CPU, a text for each CPU, that of the greatest share first.
+    /// Describes the tasks whose share of a CPU is at least `limit`: a text for each CPU, the CPU
+    /// with the greatest share first.
     fn named(&self, on: CpuRole, place: &str, limit: f64) -> Vec<String> {
         let shares = self.tasks.iter().map(|task| (self.share(task.cpu_ns), task));
         let mut all: Vec<(f64, &CompetingTask)> =
@@ -274,7 +279,7 @@ impl CompetingTasks {
         shorten_list(cpus.into_iter().map(cpu).collect(), "more CPUs")
     }
 
-    /// What is known of the measured CPUs but by no task's name, with its share.
+    /// Describes time of the measured CPUs that no task's name accounts for.
     fn nameless(&self) -> Vec<String> {
         let unseen = match &self.hidden {
             None => "tasks that came and went between two looks",
@@ -299,7 +304,7 @@ impl CompetingTasks {
         known.into_iter().filter_map(told).collect()
     }
 
-    /// Sources of interrupts that come often enough, with their number a second and CPU.
+    /// Describes sources of interrupts that come often, with their rate a second and CPU.
     fn frequent(&self) -> impl Iterator<Item = String> {
         let seconds = self.elapsed_ns as f64 / 1e9 * self.cpus.len().max(1) as f64;
         let told = move |of: &InterruptSource| {
@@ -313,7 +318,7 @@ impl CompetingTasks {
     }
 }
 
-/// The first of them, and how many more there are.
+/// Keeps the first [`MAX_LISTED_ENTRIES`] and says how many more there are.
 fn shorten_list(mut all: Vec<String>, more: &str) -> Vec<String> {
     let left = all.len().saturating_sub(MAX_LISTED_ENTRIES);
     all.truncate(MAX_LISTED_ENTRIES);
@@ -328,7 +333,7 @@ fn cpus_in_words(cpus: &[u32]) -> String {
     }
 }
 
-/// Both lists in that order; `add` takes what is equal into the first of its kind.
+/// Merges two lists in the given order; `add` adds an equal entry to the first of its kind.
 fn merge_sorted<T: Clone>(
     (one, other): (Vec<T>, Vec<T>),
     order: impl Fn(&T, &T) -> Ordering,

@@ -1,5 +1,5 @@
-//! What can be measured: the subcommands that make plans. And the names of enums on the command
-//! line, in CSV and in JSON.
+//! The experiments, which are the subcommands that make plans; and the macro for the names of enums
+//! on the command line, in CSV and in JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,8 @@ macro_rules! named {
 
 pub use crate::named;
 
-/// What a word was probably meant for: `, did you mean 'thread'?`; nothing where none is like it.
+/// Returns `, did you mean 'thread'?` for the name that is most like the word; an empty text where
+/// none is like it.
 pub fn suggest_name<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     const ALIKE: f64 = 0.8;
     let likeness = |name: &'a str| (strsim::jaro_winkler(word, name), name);
@@ -82,7 +83,7 @@ named!(Experiment, "known experiment", Ring => "ring", Cost => "cost",
     ClockPrimes => "clock-primes", ClockMalloc => "clock-malloc", ClockSampling => "clock-sampling",
     Sensitivity => "sensitivity", Measure => "measure");
 
-/// Which cases an experiment has.
+/// Kinds of cases that an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CaseKinds {
     /// Rings only.
@@ -94,7 +95,7 @@ pub enum CaseKinds {
 }
 
 impl Experiment {
-    /// Which cases it has.
+    /// Returns the kinds of its cases.
     pub fn case_kinds(self) -> CaseKinds {
         match self {
             Self::Ring | Self::Cost => CaseKinds::Rings,

@@ -1,5 +1,5 @@
-//! On which CPUs the members of a ring run, and which pairs of CPUs stand for the machine's
-//! relations.
+//! Placement of a ring's members on CPUs, and the pairs of CPUs that a sweep chooses for each
+//! relation.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -12,11 +12,11 @@ use crate::bounds::check_within;
 use crate::machine::{CpuRelation, CpuSurroundings, MAX_CPUS, Machine};
 use crate::words;
 
-/// On which CPUs the members run, as resolved on the machine that was measured.
+/// CPUs on which the members run, as resolved on the machine that was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "mode", rename_all = "lowercase")]
 pub enum Placement {
-    /// All members on one CPU.
+    /// The members share one CPU.
     Same {
         /// The CPU that was chosen.
         cpu: u32,
@@ -30,21 +30,21 @@ pub enum Placement {
     Pinned {
         /// The list, in the order given.
         cpus: Vec<u32>,
-        /// How the CPUs of a pair that a sweep chose lie to each other; absent in lists as typed.
+        /// Relation of the two CPUs that a sweep chose; absent for a list that was typed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         relation: Option<CpuRelation>,
     },
 }
 
 impl Placement {
-    /// Or why nothing can run there.
+    /// Checks that there are CPUs and that their numbers are in range.
     pub fn check(&self) -> Result<(), String> {
         let cpus = self.cpus();
         check_within("number of CPUs", cpus.len(), 1..=usize::MAX)?;
         cpus.into_iter().try_for_each(|cpu| check_within("CPU", cpu, 0..=MAX_CPUS - 1))
     }
 
-    /// The CPUs that member `index` (0 is the leader) may run on.
+    /// Returns the CPUs that member `index` may run on; 0 is the leader.
     pub fn cpus_of(&self, index: u32) -> Vec<u32> {
         match self {
             Self::Same { cpu } => vec![*cpu],
@@ -55,7 +55,7 @@ impl Placement {
         }
     }
 
-    /// Every CPU that some member may run on, sorted, each once.
+    /// Returns every CPU that some member may run on, sorted, each once.
     pub fn cpus(&self) -> Vec<u32> {
         match self {
             Self::Same { cpu } => vec![*cpu],
@@ -65,7 +65,7 @@ impl Placement {
         }
     }
 
-    /// How the two CPUs of a sweep's pair lie to each other; absent in all other placements.
+    /// Returns the relation of a sweep's pair of CPUs; `None` for all other placements.
     pub fn relation(&self) -> Option<CpuRelation> {
         match self {
             Self::Pinned { relation, .. } => *relation,
@@ -73,8 +73,8 @@ impl Placement {
         }
     }
 
-    /// Where the ring of one runs that a ring with this placement is compared with. All pairs of a
-    /// sweep with the same first CPU have the same one.
+    /// Returns the placement of the solo with which a ring placed like this is compared. All pairs
+    /// of a sweep with the same first CPU have the same one.
     pub fn of_solo(&self) -> Self {
         match (self, self.cpus_of(0).first()) {
             (Self::Pinned { relation: Some(_), .. }, Some(cpu)) => Self::Same { cpu: *cpu },
@@ -82,7 +82,7 @@ impl Placement {
         }
     }
 
-    /// Whether the whole ring shares one CPU, so that at most one member runs at a time.
+    /// Returns whether the whole ring shares one CPU, so that at most one member runs at a time.
     pub fn is_one_cpu(&self) -> bool {
         self.cpus().len() == 1
     }
@@ -101,10 +101,10 @@ impl fmt::Display for Placement {
     }
 }
 
-/// A placement for each relation that two of the `allowed` CPUs have to each other, from near to
-/// far, after `first` alone. A pair begins with `first` where that has such a neighbour, so that as
-/// many placements as can be have one solo ring in common. Without `first` among the allowed there
-/// is none.
+/// Builds a sweep: `first` alone, then a pair for each relation that two of the `allowed` CPUs have
+/// to each other, from near to far. A pair begins with `first` where that has such a neighbour, so
+/// that as many placements as possible have one solo in common. Returns an empty list where `first`
+/// is not allowed.
 pub fn placements_for_sweep(machine: &Machine, allowed: &[u32], first: u32) -> Vec<Placement> {
     if !allowed.contains(&first) {
         return Vec::new();
@@ -122,7 +122,7 @@ pub fn placements_for_sweep(machine: &Machine, allowed: &[u32], first: u32) -> V
     std::iter::once(same).chain(CpuRelation::ALL.iter().filter_map(pair)).collect()
 }
 
-/// The best pair of that relation that begins with one of `ones`.
+/// Returns the best pair of that relation that begins with one of `ones`.
 fn best_pair(
     machine: &Machine,
     relation: CpuRelation,
@@ -136,9 +136,9 @@ fn best_pair(
     best.map(|(one, other)| [one.cpu, other.cpu])
 }
 
-/// What is lowest is taken: the pair that the relation's name fits best, then isolated CPUs, then
-/// any but CPU 0, which serves most of the kernel's own business and is left to this program, then
-/// the highest.
+/// Ranks a pair; the lowest rank is best: the pair that fits the relation's name best, then
+/// isolated CPUs, then any but CPU 0, which serves most of the kernel's own work and is left to
+/// this program, then the highest numbers.
 fn rank_pair(
     machine: &Machine,
     relation: CpuRelation,

@@ -1,4 +1,14 @@
-//! All cases of a run, how they are sampled, in which order, and when the run may stop.
+//! The plan of a run: its cases, how they are sampled, in which order, and when the run may stop.
+//!
+//! Every round measures every case once, in an order of its own, so that drift of the machine does
+//! not fall on one case. With the solo as case 0, the ring of 2 as case 1 and the ring of 4 as case
+//! 2, the first rounds may be:
+//!
+//! ```text
+//! round 0   2 0 1
+//! round 1   0 1 2
+//! round 2   1 2 0
+//! ```
 
 use std::collections::BTreeSet;
 use std::ops::{Range, RangeInclusive};
@@ -17,12 +27,12 @@ use crate::ring::{self, RegisterState};
 use crate::stored::{StoredBatching, StoredCase};
 use crate::trial;
 
-/// Rounds before an interval is given of what no reference quanta judge.
+/// Fewest rounds for an interval where no reference quanta judge the speed.
 pub const MIN_ROUNDS: u32 = 5;
 
-/// Rounds before an interval is given of clean slices, and that these must come from.
+/// Fewest rounds with clean slices for an interval of these.
 pub const MIN_CLEAN_ROUNDS: u32 = 8;
-/// tau, the relative scatter between launches where these have not said otherwise: 1 % of a figure,
+/// tau, the relative scatter between launches, where earlier launches do not tell: 1 % of a figure,
 /// as launches of one hour scatter on the test machine (docs/validation.md).
 pub const ASSUMED_LAUNCH_SCATTER: f64 = 0.01;
 
@@ -37,23 +47,26 @@ pub struct Stopping {
     pub rounds: Option<u32>,
     /// Confidence of every interval: 0.95 is 95 %.
     pub confidence: f64,
-    /// Whether the budget is kept also where cases lack clean slices, which else extend it.
+    /// `true` where the run ends with its budget even if cases lack clean slices, which otherwise
+    /// extend it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fixed_budget: bool,
 }
 
-/// Times its budget that a run may take which goes on for cases that lack clean slices.
+/// Most time that a run may take which goes on for cases that lack clean slices, as a multiple of
+/// its budget.
 pub const MAX_BUDGET_FACTOR: u32 = 3;
 
 impl Stopping {
-    /// The most time that a run may take, in nanoseconds: its budget, or three times as much.
+    /// Returns the most time that the run may take, in nanoseconds: its budget, or
+    /// [`MAX_BUDGET_FACTOR`] times as much.
     pub fn most_budget_ns(&self) -> u64 {
         let times = if self.fixed_budget { 1 } else { MAX_BUDGET_FACTOR };
         self.budget_ns.saturating_mul(times.into())
     }
 }
 
-/// At 1 %, or after a minute.
+/// Stops at a precision of 1 %, or after a minute.
 impl Default for Stopping {
     fn default() -> Self {
         let (precision, budget_ns, confidence) = (0.01, 60_000_000_000, 0.95);
@@ -62,7 +75,7 @@ impl Default for Stopping {
 }
 
 impl Stopping {
-    /// Or which number cannot be meant.
+    /// Checks that all numbers are in range.
     pub fn check(&self) -> Result<(), String> {
         check_within("precision", self.precision, 0.0..=1.0)?;
         check_within("confidence", self.confidence, 0.5..=0.9999)?;
@@ -70,18 +83,17 @@ impl Stopping {
     }
 }
 
-/// How a worker makes samples.
+/// Rules by which a worker makes samples.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Batching {
-    /// Of rings.
+    /// Batching of rings.
     pub ring: ring::RingBatching,
-    /// Of trials.
+    /// Batching of trials.
     pub trial: trial::TrialBatching,
 }
 
 impl Batching {
-    /// Whether the numbers of a case and of how its samples are made are within their bounds; what
-    /// is wrong.
+    /// Checks that the numbers of a case and of its batching are in range.
     pub fn check(&self, case: &Case) -> Result<(), String> {
         match case {
             Case::Ring(case) => case.check().and_then(|()| self.ring.check()),
@@ -89,12 +101,12 @@ impl Batching {
         }
     }
 
-    /// Of a plan that has rings only.
+    /// Builds the batching of a plan that has rings only.
     pub fn of_rings(ring: ring::RingBatching) -> Self {
         Self { ring, ..Self::default() }
     }
 
-    /// Of a plan that has trials only.
+    /// Builds the batching of a plan that has trials only.
     pub fn of_trials(trial: trial::TrialBatching) -> Self {
         Self { trial, ..Self::default() }
     }
@@ -103,7 +115,7 @@ impl Batching {
 /// Latency quanta that a core may have, in nanoseconds: clocks from 22 MHz to 216 GHz.
 pub const LATENCY_QUANTUM_NS: RangeInclusive<f64> = 100.0..=1e6;
 
-/// What earlier launches of a plan say of one of its cases.
+/// Scatter and elasticity of one case in earlier launches of the plan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CaseHistory {
@@ -111,23 +123,24 @@ pub struct CaseHistory {
     /// where too few were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_scatter: Option<f64>,
-    /// By which power of the period of the core's clock the figure goes; absent where no launch saw
-    /// several clocks.
+    /// Power of the period of the core's clock with which the figure goes; absent where no launch
+    /// saw several clocks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
-    /// The same of a hop of a ring of several, whose figure is the cost of a switch.
+    /// Like `elasticity`, for a hop of a ring of several members, whose figure is the cost of a
+    /// switch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop_elasticity: Option<Elasticity>,
     /// Standard deviation between the rounds of a launch at full speed, as a share of the case's
     /// figure; absent where too few launches were seen.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub round_scatter: Option<f64>,
-    /// The same of a hop of a ring of several.
+    /// Like `round_scatter`, for a hop of a ring of several members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop_round_scatter: Option<f64>,
 }
 
-/// What is known of the CPU, and of launches, before a run.
+/// Knowledge of the CPU and of earlier launches before a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Reference {
@@ -136,21 +149,21 @@ pub struct Reference {
     /// measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unshared_ratio: Option<f64>,
-    /// Whether enough launches agree on it, or the program's table has it.
+    /// `true` where enough launches agree on the ratio, or the program's table has it.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub established: bool,
-    /// The clock that the CPU mostly had in earlier launches, by its latency quantum in
-    /// nanoseconds: times are told at it where a run says how all of them go with the clock.
+    /// Usual clock of the CPU in earlier launches, by its latency quantum in nanoseconds. Times are
+    /// given at this clock where a run shows how all of them go with the clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clock_ns: Option<f64>,
     /// tau: standard deviation between launches as a share of a figure; 1 % when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_scatter: Option<f64>,
-    /// What earlier launches say of each case, by its number; empty where there were none.
+    /// History of each case, by its number; empty where there were no earlier launches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cases: Vec<CaseHistory>,
-    /// Whether only figures at full speed in many rounds are told (`--strict`). A way of reading,
-    /// never stored.
+    /// `true` where only figures at full speed in many rounds are given (`--strict`). It is a way
+    /// of reading, and never stored.
     #[serde(skip)]
     pub strict: bool,
 }
@@ -174,17 +187,17 @@ impl Reference {
         Ok(())
     }
 
-    /// tau, as known or assumed.
+    /// Returns tau, as known or assumed.
     pub fn scatter(&self) -> f64 {
         self.launch_scatter.unwrap_or(ASSUMED_LAUNCH_SCATTER)
     }
 
-    /// tau of the figure of a case.
+    /// Returns tau of the figure of a case.
     pub fn scatter_of(&self, case: usize) -> f64 {
         self.known_of(case).launch_scatter.unwrap_or_else(|| self.scatter())
     }
 
-    /// What earlier launches say of a case.
+    /// Returns the history of a case; an empty one where there is none.
     pub fn known_of(&self, case: usize) -> CaseHistory {
         self.cases.get(case).copied().unwrap_or_default()
     }
@@ -206,31 +219,30 @@ pub struct PlanPart {
     pub experiment: Experiment,
     /// Number of its cases. They follow the cases of the part before it in the plan's `cases`.
     pub cases: usize,
-    /// How a worker makes samples of these cases, instead of the plan's own `batching`.
+    /// Batching of these cases, instead of the plan's own `batching`.
     pub batching: Batching,
-    /// What was not available for this experiment; the header's notices have it too.
+    /// Notices of what was not available for this experiment; the header's notices have them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
-/// All cases of a run, its seed and its stopping rule.
+/// The cases of a run, its seed and its stopping rule.
 #[derive(Clone, Debug, PartialEq, JsonSchema)]
 pub struct Plan {
     /// The experiment's name: the subcommand that made the plan.
     pub experiment: Experiment,
-    /// The grid, solo rings included. Where the experiment has rings or trials only they stand
-    /// bare.
+    /// Grid of cases, solo rings included. Where the experiment has rings or trials only they stand
+    /// bare ([`crate::stored`]).
     #[schemars(with = "Vec<StoredCase<'static>>")]
     pub cases: Vec<Case>,
     /// Seed of the order of cases and of every resampling.
     pub seed: u64,
-    /// How a worker makes samples. Where the experiment has rings or trials only theirs stands
-    /// bare.
+    /// Batching of the cases. Where the experiment has rings or trials only theirs stands bare.
     #[schemars(with = "StoredBatching<'static>")]
     pub batching: Batching,
     /// When to stop.
     pub stopping: Stopping,
-    /// What was known of the CPU's full speed and of launches when the plan was made.
+    /// Knowledge of the CPU's full speed and of earlier launches when the plan was made.
     #[schemars(default)]
     pub reference: Reference,
     /// The experiments that the cases are of, where these are several (`measure`); empty else.
@@ -239,7 +251,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Of these cases, with the defaults of all else, and nothing known beforehand.
+    /// Builds a plan of these cases with default settings and no knowledge from earlier launches.
     pub fn of<C: Into<Case>>(experiment: Experiment, cases: impl IntoIterator<Item = C>) -> Self {
         Self {
             experiment,
@@ -264,7 +276,7 @@ impl Plan {
         whole
     }
 
-    /// Or which number cannot be meant, and of which case.
+    /// Checks that all numbers are in range; an error names the case.
     pub(crate) fn check(&self) -> Result<(), String> {
         check_within("number of cases", self.cases.len(), 1..=usize::MAX)?;
         self.check_parts()?;
@@ -309,8 +321,8 @@ impl Plan {
         }
     }
 
-    /// The experiments of the plan with the numbers of their cases; of a plan of one experiment
-    /// that one with all cases.
+    /// Returns the experiments of the plan with the numbers of their cases. A plan of one
+    /// experiment returns that one with all cases.
     pub fn spans(&self) -> Vec<(Experiment, Range<usize>)> {
         if self.parts.is_empty() {
             return vec![(self.experiment, 0..self.cases.len())];
@@ -325,15 +337,15 @@ impl Plan {
         spans
     }
 
-    /// Number of the experiment that a case is of, among those of the plan, and the number of the
-    /// case among that experiment's; absent of a case that the plan does not have.
+    /// Returns the part of the plan to which a case belongs, and the number of the case within that
+    /// part; `None` for a case that the plan does not have.
     pub fn place_of(&self, case: usize) -> Option<(usize, usize)> {
         let mut spans = self.spans().into_iter().enumerate();
         let (part, (_, cases)) = spans.find(|(_, (_, cases))| cases.contains(&case))?;
         Some((part, case - cases.start))
     }
 
-    /// How a worker makes samples of this case.
+    /// Returns the batching of this case.
     pub fn batching_of(&self, case: usize) -> &Batching {
         let part = self.place_of(case).and_then(|(part, _)| self.parts.get(part));
         part.map_or(&self.batching, |part| &part.batching)
@@ -360,10 +372,12 @@ impl Plan {
         plans
     }
 
-    /// The order in which the cases of round `round` (from 0) are run: a permutation of the case
-    /// numbers, different from round to round and fixed by the seed. Cases that belong together
-    /// stay together: their blocks are shuffled, and each within itself. The first round of a plan
-    /// of several experiments begins with the smallest ring and its solo, for whoever waits.
+    /// Returns the order in which the cases of round `round` (from 0) are run: a permutation of the
+    /// case numbers, different from round to round and fixed by the seed.
+    ///
+    /// Cases that belong together stay together: their blocks are shuffled, and each within itself.
+    /// The first round of a plan of several experiments begins with the smallest ring and its solo,
+    /// so that whoever waits sees a figure soon.
     pub fn order(&self, round: u32) -> Vec<usize> {
         let mut rng = self.rng_of(u64::from(round));
         let mut blocks = self.blocks();
@@ -377,7 +391,8 @@ impl Plan {
         order
     }
 
-    /// Numbers of the smallest ring that switches and of its solo; empty without such a ring.
+    /// Returns the numbers of the smallest ring that switches and of its solo; an empty list
+    /// without such a ring.
     pub fn smallest_with_solo(&self) -> Vec<usize> {
         let switching = self.rings().filter(|(_, case)| case.members > 1);
         let smallest = switching.min_by_key(|(number, case)| (case.members, *number));
@@ -385,8 +400,9 @@ impl Plan {
         [Some(smallest), self.solo_of(smallest)].into_iter().flatten().collect()
     }
 
-    /// The order of a round in which each case is measured twice, in two settings: as itself, and
-    /// as its twin, whose number is higher by the number of cases. Twins are next to each other.
+    /// Returns the order of a round in which each case is measured twice, in two settings: as
+    /// itself and as its twin, whose number is higher by the number of cases. Twins are next to
+    /// each other.
     pub fn order_of_twins(&self, round: u32) -> Vec<usize> {
         // Another stream than the round's own order has.
         let mut rng = self.rng_of((1 << 32) + u64::from(round));
@@ -415,7 +431,7 @@ impl Plan {
         blocks
     }
 
-    /// Every CPU that is measured on, sorted, each once.
+    /// Returns every CPU that is measured on, sorted, each once.
     pub fn cpus(&self) -> Vec<u32> {
         self.cases.iter().flat_map(Case::cpus).collect::<BTreeSet<u32>>().into_iter().collect()
     }
@@ -429,22 +445,22 @@ impl Plan {
         pids.collect::<BTreeSet<i32>>().into_iter().collect()
     }
 
-    /// The ring of that number, if the plan has one there.
+    /// Returns the ring of that number; `None` where the plan has none there.
     pub fn ring(&self, case: usize) -> Option<&ring::RingCase> {
         self.cases.get(case)?.ring()
     }
 
-    /// The trial of that number, if the plan has one there.
+    /// Returns the trial of that number; `None` where the plan has none there.
     pub fn trial(&self, case: usize) -> Option<&trial::TrialCase> {
         self.cases.get(case)?.trial()
     }
 
-    /// All rings with their numbers.
+    /// Iterates over the rings with their numbers.
     pub fn rings(&self) -> impl Iterator<Item = (usize, &ring::RingCase)> + Clone {
         self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.ring()?)))
     }
 
-    /// All trials with their numbers.
+    /// Iterates over the trials with their numbers.
     pub fn trials(&self) -> impl Iterator<Item = (usize, &trial::TrialCase)> + Clone {
         self.cases.iter().enumerate().filter_map(|(number, case)| Some((number, case.trial()?)))
     }
@@ -461,18 +477,19 @@ impl Plan {
         format!("{title} under {policy}")
     }
 
-    /// The number of a ring.
+    /// Returns the number of the first ring that fits.
     pub fn find_ring(&self, is_it: impl Fn(&ring::RingCase) -> bool) -> Option<usize> {
         self.rings().find(|(_, case)| is_it(case)).map(|(number, _)| number)
     }
 
-    /// The number of the solo ring that case `case` is compared with, if the plan has it.
+    /// Returns the number of the solo with which a case is compared, if the plan has it.
     pub fn solo_of(&self, case: usize) -> Option<usize> {
         let of = self.ring(case)?;
         self.find_ring(|candidate| candidate.is_solo_of(of))
     }
 
-    /// The number of the same ring whose members have no registers in use, if `case` has some.
+    /// Returns the number of the ring that differs from `case` only in having no registers in use;
+    /// `None` where `case` has none in use.
     pub fn none_of(&self, case: usize) -> Option<usize> {
         let of =
             self.ring(case).filter(|of| !matches!(of.state, None | Some(RegisterState::None)))?;

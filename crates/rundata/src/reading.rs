@@ -1,4 +1,4 @@
-//! A value that was read from the system, or the reason why it could not be.
+//! A value that was read from the system, or the reason why it could not be read.
 
 use std::fmt::Display;
 
@@ -17,7 +17,7 @@ pub enum Reading<T> {
     // defaults would fit anything.
     /// Not read.
     Unknown {
-        /// What was tried and how it failed, path first: `/proc/x: No such file or directory`.
+        /// Source and failure, path first: `/proc/x: No such file or directory`.
         #[serde(rename = "unknown")]
         why: String,
     },
@@ -26,12 +26,12 @@ pub enum Reading<T> {
 }
 
 impl<T> Reading<T> {
-    /// A reading that failed, for the reason given.
+    /// Builds a reading that failed, with the reason.
     pub fn unknown(why: impl Into<String>) -> Self {
         Reading::Unknown { why: why.into() }
     }
 
-    /// The value, if it was read.
+    /// Returns the value, if it was read.
     pub fn known(&self) -> Option<&T> {
         match self {
             Reading::Known(value) => Some(value),
@@ -39,12 +39,12 @@ impl<T> Reading<T> {
         }
     }
 
-    /// The value, or why there is none.
+    /// Returns the value, or the reason why there is none.
     pub fn ok(&self) -> Result<&T, String> {
         self.known().ok_or_else(|| self.why().unwrap_or_default().to_string())
     }
 
-    /// Why there is no value, if there is none.
+    /// Returns the reason why there is no value; `None` where there is one.
     pub fn why(&self) -> Option<&str> {
         match self {
             Reading::Known(_) => None,
@@ -52,7 +52,7 @@ impl<T> Reading<T> {
         }
     }
 
-    /// The same reading by reference.
+    /// Borrows the value; copies the reason.
     pub fn as_ref(&self) -> Reading<&T> {
         match self {
             Reading::Known(value) => Reading::Known(value),
@@ -85,7 +85,7 @@ impl<T> Reading<T> {
     }
 }
 
-/// What a record that is older than the field says.
+/// A field that is missing in a stored record reads as unknown.
 impl<T> Default for Reading<T> {
     fn default() -> Self {
         Reading::unknown("not recorded")

@@ -1,21 +1,21 @@
-//! When two loops or two levels of a CPU are the same, and what runs of one CPU know together of
-//! its level.
+//! Comparison of reference loops and levels of a CPU, and the level that several runs of one CPU
+//! know together.
 
 use crate::plan::Reference;
 
-/// A loop within this share of its level is at it. 5 and 10 % add 1.7 % bias.
+/// Largest distance of a loop from its level, as a share of the level, at which it counts as at it.
+/// 5 and 10 % add 1.7 % bias.
 pub const TOLERANCE: f64 = 0.02;
 
-/// Whether a time is within [`TOLERANCE`] of its level.
+/// Returns whether a time is within [`TOLERANCE`] of its level.
 pub fn is_near(value: f64, level: f64) -> bool {
     (value - level).abs() <= TOLERANCE * level
 }
 
 impl Reference {
-    /// Takes over what is known by now: a lower ratio in the place of a higher one, an established
-    /// one in the place of one that is not, and nothing that is provisional in the place of what is
-    /// established. So two runs of which one never saw its core unshared are read by the level of
-    /// the other.
+    /// Takes over what another run knows: a lower ratio instead of a higher one, an established one
+    /// instead of one that is not, but nothing provisional instead of what is established. So two
+    /// runs of which one never saw its core unshared are read by the level of the other.
     pub fn learn(&mut self, known: &Self) {
         let Some(ratio) = known.unshared_ratio.filter(|_| known.established || !self.established)
         else {
@@ -27,8 +27,8 @@ impl Reference {
         }
     }
 
-    /// What runs of one CPU know together: the lowest ratio, of those that are established if any
-    /// is.
+    /// Returns what runs of one CPU know together: the lowest ratio, of the established ones if
+    /// there are any.
     pub fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
         let rank = |of: &Self| (!of.established, of.unshared_ratio.unwrap_or(f64::INFINITY));
         let order = |a: &Self, b: &Self| {
@@ -38,8 +38,9 @@ impl Reference {
         all.into_iter().filter(|of| of.unshared_ratio.is_some()).min_by(order).unwrap_or_default()
     }
 
-    /// By what a run that left `self` is to be read beside others, which know `all` together;
-    /// absent where it may be read as it is, as theirs is its own level or a higher one.
+    /// Returns the reference by which a run that left `self` is read beside other runs, which know
+    /// `all` together; `None` where the run keeps its own, as theirs has the same level or a higher
+    /// one.
     pub fn beside(mut self, all: &Self) -> Option<Self> {
         let own = self.unshared_ratio;
         self.learn(all);

@@ -16,11 +16,11 @@ use crate::plan::{Plan, Reference, Stopping};
 use crate::stored::{self, StoredSample};
 use crate::upgrade::upgrade_header;
 
-/// Version of the format that this program writes. Older ones stay readable. 2: samples of rings in
-/// slices with reference quanta, which are in their counters' CPU time.
+/// Version of the format that this program writes; older ones stay readable. In version 2 samples
+/// of rings are in slices with reference quanta, which are part of their counters' CPU time.
 pub const RUN_SCHEMA: u32 = 2;
 
-/// What was built.
+/// The program that measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramBuild {
     /// Version of the program.
@@ -44,59 +44,59 @@ pub struct Header {
     pub started: String,
     /// The command line as given.
     pub invocation: Vec<String>,
-    /// Name that the run was given (`--name`): of several with the same the newest is meant.
+    /// Name that was given with `--name`: of several runs with the same name the newest is meant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Name of the host; absent with `--anonymous`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// What was built.
+    /// The program that measured.
     pub build: ProgramBuild,
-    /// What is measured, and the seed.
+    /// Cases, order and stopping rule.
     pub plan: Plan,
-    /// What it is measured on.
+    /// Machine that is measured.
     pub machine: Machine,
-    /// What was asked for and not granted, and how to get it.
+    /// Notices of what was asked for and not granted, and how to get it.
     #[schemars(default)]
     pub notices: Vec<String>,
-    /// Whether it is a quick measurement that `switchcost run` made for itself.
+    /// `true` for a quick measurement that `switchcost run` made for itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_quick: bool,
-    /// The session that the run is one half of; absent for a run of its own.
+    /// Session of which the run is one half; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<SessionHalf>,
-    /// Which of several launches of one plan the run is; absent for a run of its own.
+    /// Position among several launches of one plan; absent for a run of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub launch: Option<LaunchPosition>,
 }
 
-/// Whether a field has its default, and so is not stored.
+/// Returns whether a flag has its default, and so is not stored.
 fn is_false(value: &bool) -> bool {
     !value
 }
 
 impl Header {
-    /// The name that it was given, or the run's own.
+    /// Returns the name that the run was given, or the run's own.
     pub fn called(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.run)
     }
 }
 
-/// One of several launches of the same plan, one after the other.
+/// Position of a run among launches of the same plan, one after the other.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LaunchPosition {
-    /// The same in all of them: what their runs' names begin with.
+    /// Name of the set, with which the names of all its runs begin.
     pub set: String,
-    /// Its number, from 1.
+    /// Number of the launch, from 1.
     pub number: u32,
-    /// How many were asked for.
+    /// Number of launches that were asked for.
     pub of: u32,
 }
 
-/// One of two settings that are measured in one session.
+/// A setting of the two that are measured in one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Arm {
-    /// The first, with which the other is compared.
+    /// The first, with which the second is compared.
     A,
     /// The second.
     B,
@@ -104,13 +104,13 @@ pub enum Arm {
 
 named!(Arm, "half", A => "A", B => "B");
 
-/// A run that was measured interleaved with another: round by round, each case of both next to each
-/// other, so that what is common to a round is common to both.
+/// Half of a session: a run that was measured interleaved with another, round by round, each case
+/// of both next to each other, so that what is common to a round is common to both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionHalf {
-    /// The same in both halves.
+    /// Name of the session, in both halves.
     pub id: String,
-    /// Which half this is.
+    /// Setting of this half.
     pub arm: Arm,
     /// The command that started each worker, in words; empty where they were started as they are.
     pub prefix: Vec<String>,
@@ -118,18 +118,18 @@ pub struct SessionHalf {
     pub other: String,
 }
 
-/// A case that could not be measured, and why. Its smaller rings are still measured.
+/// A case that could not be measured, and the reason. Its smaller rings are still measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
     /// Number of the case in the plan.
     pub case: usize,
     /// Round in which it failed.
     pub round: u32,
-    /// What happened: the value, the limit or errno, the next step.
+    /// The value, the limit or errno, and the next step.
     pub message: String,
 }
 
-/// Why a run ended.
+/// Reason for which a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
@@ -148,17 +148,17 @@ pub enum StopReason {
 /// Last line of a run file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunEnd {
-    /// Why the run ended.
+    /// Reason of the end.
     pub reason: StopReason,
     /// End of the run, RFC 3339, UTC.
     pub finished: String,
-    /// Time spent measuring, in nanoseconds, all sessions of a resumed run together.
+    /// Time spent measuring, in nanoseconds: the sum over all sessions of a resumed run.
     pub spent_ns: u64,
 }
 
 impl RunEnd {
-    /// Whether the run did what was asked for: nobody stopped it, and it could be measured to its
-    /// end.
+    /// Returns whether the run did what was asked for: it was not stopped, and could be measured to
+    /// its end.
     fn is_whole(&self) -> bool {
         match self.reason {
             StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone => true,
@@ -167,8 +167,8 @@ impl RunEnd {
     }
 }
 
-/// What a sentence on a run that did not end begins with, by its last line; none where it did. No
-/// law, ranking, verdict or profile is built on such a run.
+/// Returns the beginning of a sentence on a run that did not end, by its end line; `None` where it
+/// did end. No law, ranking, verdict or profile is built on such a run.
 pub fn unfinished(end: Option<&RunEnd>) -> Option<&'static str> {
     match end {
         Some(end) if end.is_whole() => None,
@@ -180,42 +180,42 @@ pub fn unfinished(end: Option<&RunEnd>) -> Option<&'static str> {
 /// A run that goes on in a later session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResumedSession {
-    /// When, RFC 3339, UTC.
+    /// Start of the session, RFC 3339, UTC.
     pub at: String,
     /// Time spent measuring before, in nanoseconds.
     pub spent_ns: u64,
     /// The stopping rule from here on.
     pub stopping: Stopping,
-    /// What differs from the machine of the header, one line a field.
+    /// Differences to the machine of the header, a line for each field.
     pub differences: Vec<String>,
-    /// What was known of the CPU by then, in the place of what the plan has: the whole run is read
-    /// by it. Absent in older files.
+    /// Knowledge of the CPU at that time, which replaces the plan's: the whole run is read by it.
+    /// Absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
 }
 
-/// One line of a run file; as text by [`RunFileLine::to_text`].
+/// A line of a run file; [`RunFileLine::to_text`] writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunFileLine {
     /// Always the first.
     Header(Box<Header>),
-    /// One measurement. Where the experiment has rings or trials only it stands bare.
+    /// A measurement. Where the experiment has rings or trials only it stands bare.
     Sample(#[schemars(with = "StoredSample<'static>")] Sample),
     /// A case that could not be measured.
     Failure(Failure),
     /// The run went on after an earlier end.
     Resumed(ResumedSession),
-    /// Who else ran on the measured CPUs while this session measured; before its end.
+    /// Tasks that competed for the measured CPUs in this session; before its end line.
     Company(Box<CompetingTasks>),
-    /// Always the last of a run that was not killed, but for what it says.
+    /// The end of a run that was not killed; only its result may follow.
     End(RunEnd),
-    /// What the run says, in a few words, for lists of runs: as it was computed when it ended.
+    /// Result of the run in a few words, for lists of runs, as it was computed when the run ended.
     Result(String),
 }
 
 impl RunFileLine {
-    /// The line of a run file of that experiment, without its end.
+    /// Writes the line for a run file of that experiment, without the end of line.
     pub fn to_text(&self, experiment: Experiment) -> serde_json::Result<String> {
         match self {
             Self::Sample(sample) => stored::sample_to_text(sample, experiment),
@@ -243,7 +243,8 @@ impl RunFileLine {
     }
 }
 
-/// A line is an object of one field, whose name says what it is.
+/// Returns whether a line is a sample's: a line is an object of one field, whose name is the kind
+/// of the line.
 fn is_sample(text: &str) -> bool {
     let field = text.trim_start().strip_prefix('{').map(str::trim_start);
     field.is_some_and(|field| field.starts_with("\"sample\""))
@@ -254,7 +255,7 @@ fn is_sample(text: &str) -> bool {
 pub struct Run {
     /// The first line.
     pub header: Header,
-    /// All samples in the order of arrival.
+    /// Samples in the order of arrival.
     pub samples: Vec<Sample>,
     /// Cases that could not be measured.
     pub failures: Vec<Failure>,
@@ -262,20 +263,20 @@ pub struct Run {
     pub end: Option<RunEnd>,
     /// Later sessions.
     pub resumed: Vec<ResumedSession>,
-    /// Who else ran on the measured CPUs, all sessions together; absent of a run that was killed
-    /// and of one that is older than the line.
+    /// Tasks that competed for the measured CPUs, all sessions together; absent for a run that was
+    /// killed and for one that is older than the line.
     pub company: Option<CompetingTasks>,
-    /// Lines that could not be read, in words.
+    /// Descriptions of lines that could not be read.
     pub warnings: Vec<String>,
 }
 
-/// Why a text is not a run file of ours, in words that follow the file's name.
+/// Reason why a text is not a run file, in words that follow the file's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct RunError(String);
 
 impl Run {
-    /// A run that has just begun.
+    /// Builds a run that has just begun.
     pub fn new(header: Header) -> Self {
         Self {
             header,
@@ -297,7 +298,7 @@ impl Run {
         Ok(Self { samples, ..reader.finish()? })
     }
 
-    /// Takes up the next line of the file.
+    /// Adds the next line of the file.
     pub fn push(&mut self, line: RunFileLine) {
         match line {
             RunFileLine::Header(_) => self.warnings.push("a second header was skipped".to_string()),
@@ -326,17 +327,17 @@ impl Run {
         }
     }
 
-    /// What a sentence on it begins with if it did not end: see [`unfinished`].
+    /// Returns the beginning of a sentence on the run if it did not end: see [`unfinished`].
     pub fn unfinished(&self) -> Option<&'static str> {
         unfinished(self.end.as_ref())
     }
 
-    /// Rounds that were begun.
+    /// Returns the number of rounds that were begun.
     pub fn rounds(&self) -> u32 {
         self.samples.iter().map(|sample| sample.round().saturating_add(1)).max().unwrap_or(0)
     }
 
-    /// Time spent measuring by all sessions, in nanoseconds, as far as the file tells.
+    /// Returns the time spent measuring by all sessions, in nanoseconds, as far as the file tells.
     pub fn spent_ns(&self) -> u64 {
         let earlier = self.resumed.last().map_or(0, |resumed| resumed.spent_ns);
         self.end.as_ref().map_or(earlier, |end| end.spent_ns)
@@ -352,8 +353,8 @@ pub struct RunFileReader {
 }
 
 impl RunFileReader {
-    /// Takes up the next line: the sample, if it is one. Only of the header it says what is wrong:
-    /// what else cannot be read is skipped with a warning.
+    /// Reads the next line; returns the sample, if it is one. Only a header that cannot be read is
+    /// an error: other lines are skipped with a warning.
     pub fn line(&mut self, line: &str) -> Result<Option<Sample>, RunError> {
         self.lines += 1;
         if line.trim().is_empty() {
@@ -380,7 +381,7 @@ impl RunFileReader {
         Ok(None)
     }
 
-    /// All but the samples.
+    /// Returns the run without its samples.
     pub fn finish(self) -> Result<Run, RunError> {
         let mut run = self.run.ok_or_else(empty)?;
         let cases = run.header.plan.cases.len();
@@ -393,7 +394,7 @@ impl RunFileReader {
     }
 }
 
-/// The header alone of a run file, of its text or of its first line.
+/// Reads the header alone of a run file, from its text or its first line.
 pub fn parse_header_of(text: &str) -> Result<Header, RunError> {
     parse_header(text.lines().find(|line| !line.trim().is_empty()).ok_or_else(empty)?)
 }
@@ -402,7 +403,7 @@ fn empty() -> RunError {
     RunError("is empty: not a run file".to_string())
 }
 
-/// The version first: a newer header may not be readable as ours at all.
+/// Reads a header. The version comes first: a newer header may not be readable at all.
 fn parse_header(line: &str) -> Result<Header, RunError> {
     let lacks =
         |what: &str| RunError(format!("is not a run file: its first line is no header ({what})"));

@@ -1,4 +1,4 @@
-//! How cases, their batching and their samples stand in a run file.
+//! The form of cases, their batching and their samples in a run file.
 //!
 //! An experiment whose cases are of one kind stores them bare. One that has rings and trials stores
 //! each under the name of its kind:
@@ -8,7 +8,7 @@
 //! response  "cases": [{"ring": {"members": 2, ...}}, {"trial": {"trial": {...}, "cpu": 1, ...}}]
 //! ```
 //!
-//! Nothing in a bare value says its kind, so a plan is read by its experiment, and a sample by the
+//! A bare value does not say its kind, so a plan is read by its experiment, and a sample by the
 //! experiment of the header before it. The types here only write and describe that form:
 //! everywhere else cases and samples are [`Case`] and [`Sample`].
 
@@ -26,11 +26,11 @@ use crate::trial::{TrialBatching, TrialCase, TrialSample};
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StoredCase<'a> {
-    /// Of an experiment that has rings only.
+    /// The case of an experiment that has rings only.
     Ring(&'a RingCase),
-    /// Of an experiment that has trials only.
+    /// The case of an experiment that has trials only.
     Trial(&'a TrialCase),
-    /// Of an experiment that has both: under the name of its kind.
+    /// The case of an experiment that has both kinds, under the name of its kind.
     Named(&'a Case),
 }
 
@@ -38,11 +38,11 @@ pub enum StoredCase<'a> {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StoredBatching<'a> {
-    /// Of an experiment that has rings only.
+    /// The batching of an experiment that has rings only.
     Ring(&'a RingBatching),
-    /// Of an experiment that has trials only.
+    /// The batching of an experiment that has trials only.
     Trial(&'a TrialBatching),
-    /// Of an experiment that has both: that of each kind under its name.
+    /// The batching of an experiment that has both kinds, each under its name.
     Named(&'a Batching),
 }
 
@@ -50,11 +50,11 @@ pub enum StoredBatching<'a> {
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum StoredSample<'a> {
-    /// Of an experiment that has rings only.
+    /// The sample of an experiment that has rings only.
     Ring(&'a RingSample),
-    /// Of an experiment that has trials only.
+    /// The sample of an experiment that has trials only.
     Trial(&'a TrialSample),
-    /// Of an experiment that has both: under the name of its kind.
+    /// The sample of an experiment that has both kinds, under the name of its kind.
     Named(&'a Sample),
 }
 

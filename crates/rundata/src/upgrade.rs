@@ -1,8 +1,8 @@
 //! Brings what older programs stored to the form that is written today, so that the types have
 //! today's fields only.
 //!
-//! Fields were added to the header without a new schema version: files of one version lack them or
-//! not, by the program that wrote them. So every header is looked through, once a file, before it is
+//! Fields were added to the header without a new schema version: whether a file has them depends on
+//! the program that wrote it. So every header is looked through, once a file, before it is
 //! deserialised:
 //!
 //! ```text
@@ -10,9 +10,9 @@
 //! {"bytes": 4096, "stride_bytes": 128, "op": "rmw", "walk": "whole", "huge_pages": false}
 //! ```
 //!
-//! Nothing is to be done for two kinds of fields. Those that are left out today, too, where they
-//! are empty: all that samples and later lines of older files lack. And those of the machine and of
-//! its competing tasks, where a missing field reads as unknown or nothing, whatever the file's age.
+//! Two kinds of fields need no upgrade. Some are left out today, too, where they are empty: samples
+//! and later lines of older files lack only such. And missing fields of the machine and of its
+//! competing tasks read as unknown or nothing, whatever the file's age.
 
 use serde_json::{Map, Value, json};
 

@@ -1,34 +1,34 @@
 //! Figures in sentences.
 
-/// A part as a percentage, rounded up to whole ones: it is always a bound or a warning.
+/// Formats a part as a percentage, rounded up to whole ones: it is always a bound or a warning.
 pub fn percent(part: f64) -> String {
     format!("{:.0} %", (100.0 * part - 1e-9).ceil())
 }
 
-/// A share in percent, below ten with a digit behind the point: `0.7`, `33`.
+/// Formats a share in percent without its sign, below ten with a decimal: `0.7`, `33`.
 pub fn percent_of(share: f64) -> String {
     let percent = 100.0 * share;
     format!("{percent:.0$}", usize::from(percent < 9.95))
 }
 
-/// A factor: `2.9x`.
+/// Formats a factor: `2.9x`.
 pub fn times(factor: f64) -> String {
     format!("{}x", three_digits(factor))
 }
 
-/// A change in nanoseconds, with its sign.
+/// Formats a change in nanoseconds, with its sign.
 pub fn signed(ns: f64) -> String {
     let sign = if ns < 0.0 { "" } else { "+" };
     format!("{sign}{}", time(ns))
 }
 
-/// Nanoseconds with three significant digits, in the unit that suits them.
+/// Formats nanoseconds with three significant digits, in the unit that suits them.
 pub fn time(ns: f64) -> String {
     let (scale, unit) = time_unit(ns);
     format!("{} {unit}", three_digits(round_to_three(ns) / scale))
 }
 
-/// The unit that a time in nanoseconds is told in: how many nanoseconds it has, and its name.
+/// Returns the unit in which a time in nanoseconds is printed: its nanoseconds and its name.
 pub fn time_unit(ns: f64) -> (f64, &'static str) {
     match round_to_three(ns).abs() {
         size if size >= 1e9 => (1e9, "s"),
@@ -38,19 +38,19 @@ pub fn time_unit(ns: f64) -> (f64, &'static str) {
     }
 }
 
-/// CPUs as a list: `0,2`.
+/// Formats CPUs as a list: `0,2`.
 pub fn list(cpus: &[u32]) -> String {
     cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",")
 }
 
-/// Bytes in the largest binary unit that leaves at least one of them, with up to three significant
-/// digits: `1.5 MiB`.
+/// Formats bytes in the largest binary unit of which there is at least one, with up to three
+/// significant digits: `1.5 MiB`.
 pub fn bytes(bytes: u64) -> String {
     let (scale, unit) = byte_unit(bytes);
     format!("{} {unit}", plain(bytes as f64 / scale))
 }
 
-/// Two sizes in bytes, the unit once where both have the same: `128 to 256 KiB`.
+/// Formats two sizes in bytes, the unit once where both have the same: `128 to 256 KiB`.
 pub fn byte_range(low: u64, high: u64) -> String {
     let (scale, unit) = byte_unit(low);
     let low = if unit == byte_unit(high).1 { plain(low as f64 / scale) } else { bytes(low) };
@@ -62,7 +62,7 @@ fn byte_unit(bytes: u64) -> (f64, &'static str) {
     (1024_f64.powi(power as i32), ["B", "KiB", "MiB", "GiB"][power as usize])
 }
 
-/// Three significant digits without trailing zeros; whole numbers stay whole.
+/// Formats three significant digits without trailing zeros; whole numbers stay whole.
 pub fn plain(value: f64) -> String {
     if value.fract() == 0.0 {
         return format!("{value:.0}");
@@ -74,7 +74,7 @@ pub fn plain(value: f64) -> String {
     text
 }
 
-/// Two significant digits, without trailing zeros.
+/// Formats two significant digits, without trailing zeros.
 pub fn two_digits(value: f64) -> String {
     plain(format!("{value:.1e}").parse().unwrap_or(value))
 }
@@ -83,17 +83,17 @@ fn round_to_three(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }
 
-/// Three significant digits.
+/// Formats three significant digits.
 pub fn three_digits(value: f64) -> String {
     digits(round_to_three(value), 3)
 }
 
-/// Four significant digits.
+/// Formats four significant digits.
 pub fn four_digits(value: f64) -> String {
     digits(format!("{value:.3e}").parse().unwrap_or(value), 4)
 }
 
-/// So many digits, of a value that is rounded to them.
+/// Formats `count` significant digits of a value that is rounded to them.
 fn digits(value: f64, count: u8) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
@@ -103,7 +103,7 @@ fn digits(value: f64, count: u8) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A whole number with its thousands apart: `2,632`.
+/// Formats a whole number with its thousands apart: `2,632`.
 pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let first = digits.len() % 3;
@@ -115,7 +115,7 @@ pub fn whole(value: f64) -> String {
     sign.chars().chain(digits.chars().enumerate().flat_map(thousands)).collect()
 }
 
-/// A count with its thousands apart; below a hundred with three digits.
+/// Formats a count with its thousands apart; below a hundred with three digits.
 pub fn grouped(count: f64) -> String {
     if count >= 100.0 { whole(count) } else { plain(count) }
 }

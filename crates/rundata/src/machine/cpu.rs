@@ -36,7 +36,7 @@ pub struct CpuInventory {
     pub tlbs: Reading<Vec<DataTlb>>,
 }
 
-/// One kind of CPU and which CPUs are of it (/proc/cpuinfo).
+/// A kind of CPU and the CPUs of that kind (/proc/cpuinfo).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CpuModel {
@@ -82,7 +82,7 @@ pub struct CpuCache {
     pub of_cpu: u32,
     /// 1 is next to the core.
     pub level: Reading<u32>,
-    /// What it holds.
+    /// Contents: data, instructions or both.
     pub kind: Reading<CacheKind>,
     /// Size.
     pub size_bytes: Reading<u64>,
@@ -95,18 +95,18 @@ pub struct CpuCache {
 }
 
 impl CpuCache {
-    /// Whether it holds data.
+    /// Returns whether it holds data.
     pub fn holds_data(&self) -> bool {
         matches!(self.kind.known(), Some(CacheKind::Data | CacheKind::Unified))
     }
 
-    /// Whether it serves the CPU.
+    /// Returns whether it serves the CPU.
     pub fn serves(&self, cpu: u32) -> bool {
         self.of_cpu == cpu || self.shared_cpus.known().is_some_and(|cpus| cpus.contains(cpu))
     }
 }
 
-/// A translation lookaside buffer for data: of so many pages it keeps where they lie.
+/// A translation lookaside buffer for data: it keeps the addresses of a number of pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DataTlb {
     /// 1 is next to the core.
@@ -117,7 +117,7 @@ pub struct DataTlb {
     pub page_bytes: u64,
 }
 
-/// What a cache holds.
+/// Contents of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CacheKind {
@@ -135,7 +135,7 @@ pub enum CacheKind {
 pub struct FrequencyState {
     /// The settings in force, and for which CPUs.
     pub policies: Reading<Vec<FrequencyPolicy>>,
-    /// Whether CPUs may run above their nominal frequency.
+    /// `true` where CPUs may run above their nominal frequency.
     pub boost: Reading<bool>,
     /// Idle driver.
     pub idle_driver: Reading<String>,
@@ -159,11 +159,12 @@ pub struct FrequencyPolicy {
     pub max_khz: Reading<u64>,
 }
 
-/// What runs below the kernel. Every source is kept as read: none is there on all machines.
+/// The hypervisor, as several sources describe it. Every source is kept as read: none is there on
+/// all machines.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Virtualization {
-    /// Whether x86 CPUID says that there is a hypervisor (flags of /proc/cpuinfo).
+    /// `true` where x86 CPUID says that there is a hypervisor (flags of /proc/cpuinfo).
     pub cpu_flag: Reading<bool>,
     /// /sys/hypervisor/type, `xen` for one.
     pub hypervisor_type: Reading<String>,

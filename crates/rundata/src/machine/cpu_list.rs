@@ -1,4 +1,4 @@
-//! The kernel's list format for sets of CPUs: `0-3,8`. And how two CPUs lie to each other.
+//! Sets of CPUs in the kernel's list format (`0-3,8`), and the relation of two CPUs to each other.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,32 +21,32 @@ pub const MAX_CPUS: u32 = 65_536;
 pub struct CpuList(Vec<u32>);
 
 impl CpuList {
-    /// The CPU numbers, rising.
+    /// Returns the CPU numbers, rising.
     pub fn as_slice(&self) -> &[u32] {
         &self.0
     }
 
-    /// The CPU numbers, rising.
+    /// Iterates over the CPU numbers, rising.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         self.0.iter().copied()
     }
 
-    /// How many CPUs there are.
+    /// Returns the number of CPUs.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the CPU is in the set.
+    /// Returns whether the CPU is in the set.
     pub fn contains(&self, cpu: u32) -> bool {
         self.0.binary_search(&cpu).is_ok()
     }
 
-    /// Whether every CPU of this set is in the other.
+    /// Returns whether every CPU of this set is in the other.
     pub fn is_subset(&self, other: &CpuList) -> bool {
         self.iter().all(|cpu| other.contains(cpu))
     }
@@ -121,7 +121,7 @@ impl From<CpuList> for String {
     }
 }
 
-/// How two different CPUs lie to each other, from near to far.
+/// Relation of two different CPUs, from near to far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuRelation {
@@ -133,7 +133,7 @@ pub enum CpuRelation {
     OtherCache,
     /// CPUs of two memory nodes.
     OtherNode,
-    /// Two CPUs of which it could not be read whether they share a core or a cache.
+    /// Two CPUs of which the kernel does not say whether they share a core or a cache.
     Unknown,
 }
 
@@ -148,7 +148,7 @@ named!(
 );
 
 impl CpuRelation {
-    /// What it means, for reports.
+    /// Describes the relation, for reports.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Smt => "hardware threads of one core",
@@ -160,7 +160,7 @@ impl CpuRelation {
     }
 }
 
-/// All that the relations of a CPU rest on.
+/// Siblings, caches and memory node of a CPU, from which its relations follow.
 #[derive(Debug)]
 pub struct CpuSurroundings<'a> {
     /// The CPU.
@@ -171,7 +171,7 @@ pub struct CpuSurroundings<'a> {
 }
 
 impl<'a> CpuSurroundings<'a> {
-    /// Those of `cpu`. What could not be read is missing.
+    /// Collects them for `cpu`. A fact that could not be read is missing.
     pub fn of(machine: &'a Machine, cpu: u32) -> Self {
         let topology = machine.cpu.topology.known().map(Vec::as_slice).unwrap_or_default();
         let place = topology.iter().find(|place| place.cpu == cpu);
@@ -186,7 +186,7 @@ impl<'a> CpuSurroundings<'a> {
         }
     }
 
-    /// How another CPU lies to this one. A machine without nodes is one node.
+    /// Returns the relation to another CPU. A machine without nodes is one node.
     pub fn relation(&self, other: &Self) -> CpuRelation {
         if self.siblings.is_some_and(|siblings| siblings.contains(other.cpu)) {
             return CpuRelation::Smt;
@@ -203,19 +203,19 @@ impl<'a> CpuSurroundings<'a> {
         }
     }
 
-    /// The level of the nearest data cache that both use.
+    /// Returns the level of the nearest data cache that both use.
     pub fn nearest_shared_level(&self, other: &Self) -> Option<u32> {
         let shared = self.caches.iter().filter(|cache| cache.serves(other.cpu));
         shared.filter_map(|cache| cache.level.known().copied()).min()
     }
 
-    /// The distance to another CPU's node by the firmware's table, 10 being the own one.
+    /// Returns the distance to another CPU's node by the firmware's table; a node has 10 to itself.
     pub fn distance(&self, other: &Self) -> Option<u32> {
         let (_, distances) = self.node?;
         distances?.get(other.node?.0 as usize).copied()
     }
 
-    /// Absent where a cache of either could not be read.
+    /// Returns whether both use one cache; `None` where a cache of either could not be read.
     fn shares_cache(&self, other: &Self) -> Option<bool> {
         if self.caches.iter().any(|cache| cache.serves(other.cpu)) {
             return Some(true);

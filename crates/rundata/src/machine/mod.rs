@@ -1,4 +1,8 @@
-//! What the measured machine is. Plain data; `probe::machine` fills it from /proc and /sys.
+//! The measured machine. Plain data: `probe::machine` fills it from /proc and /sys.
+//!
+//! Not every machine tells everything. Each fact is therefore a [`Reading`]: the value, or the
+//! reason why it could not be read. A fact that is missing in a stored machine, as older programs
+//! did not read it, is unknown as well: that is why every struct here has `serde(default)`.
 
 mod cpu;
 mod cpu_list;
@@ -22,7 +26,7 @@ pub use system::{
 
 use crate::reading::Reading;
 
-/// A machine as it was when a run began. Fields that an older record lacks read as unknown.
+/// A machine as it was when a run began.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Machine {
@@ -34,7 +38,7 @@ pub struct Machine {
     pub frequency: FrequencyState,
     /// CPU vulnerabilities and what is done about them.
     pub mitigations: Reading<Mitigations>,
-    /// What runs below the kernel.
+    /// The hypervisor.
     pub virtualization: Virtualization,
     /// Memory nodes.
     pub numa: NumaNodes,
@@ -44,26 +48,26 @@ pub struct Machine {
     pub cgroup: CgroupLimits,
     /// Resource limits and system-wide maxima.
     pub limits: SystemLimits,
-    /// How busy the machine was.
+    /// Load of the machine.
     pub load: SystemLoad,
-    /// Which CPUs served the devices, rising by CPU.
+    /// Interrupts of devices on each CPU, rising by CPU.
     pub interrupts: Reading<Vec<CpuInterrupts>>,
 }
 
 impl Machine {
-    /// The name of the first CPU model.
+    /// Returns the name of the first CPU model.
     pub fn cpu_name(&self) -> Option<&String> {
         self.cpu.models.known()?.first()?.name.known()
     }
 
-    /// The hardware threads of the CPU's core, the CPU among them.
+    /// Returns the hardware threads of the CPU's core, the CPU among them.
     pub fn smt_siblings_of(&self, cpu: u32) -> Result<&CpuList, String> {
         let place = self.cpu.topology.ok()?.iter().find(|place| place.cpu == cpu);
         place.ok_or_else(|| format!("CPU {cpu} is not online"))?.smt_siblings.ok()
     }
 
-    /// The last data (or unified) cache on the CPU's way to memory that no other core shares.
-    /// Hardware threads of one core count as one.
+    /// Returns the last data (or unified) cache on the CPU's way to memory that no other core
+    /// shares. Hardware threads of one core count as one.
     pub fn last_private_cache(&self, cpu: u32) -> Result<&CpuCache, String> {
         let own = self.smt_siblings_of(cpu)?;
         let mut private = Vec::new();
@@ -74,7 +78,7 @@ impl Machine {
         last.ok_or_else(|| format!("CPU {cpu} has no private data cache"))
     }
 
-    /// The largest data (or unified) cache of the machine.
+    /// Returns the largest data (or unified) cache of the machine.
     pub fn largest_cache(&self) -> Result<&CpuCache, String> {
         let has_size = |cache: &&CpuCache| cache.holds_data() && cache.size_bytes.known().is_some();
         // The first of equals, so that the answer does not hang on the number of CPUs.
@@ -83,7 +87,7 @@ impl Machine {
         largest.ok_or("no data cache with a known size".to_string())
     }
 
-    /// Bytes of the data (or unified) cache of a level that serves a CPU.
+    /// Returns the size of the data (or unified) cache of a level that serves a CPU, in bytes.
     pub fn data_cache_bytes(&self, cpu: u32, level: u32) -> Option<u64> {
         let caches = self.data_caches_of(cpu).ok()?;
         let own = caches.into_iter().find(|cache| cache.level.known() == Some(&level));
@@ -98,8 +102,9 @@ impl Machine {
         some.ok_or_else(|| format!("CPU {cpu} has no data cache listed"))
     }
 
-    /// What differs in the other machine, in the order of the JSON form. Left out: what changes by
-    /// itself (load, free memory, boot id, cgroup paths), and what is unknown on both sides.
+    /// Lists the fields that differ in the other machine, in the order of the JSON form. Fields
+    /// that change by themselves (load, free memory, boot id, cgroup paths) and those that are
+    /// unknown on both sides are left out.
     pub fn differences(&self, other: &Machine) -> Vec<FieldDifference> {
         field_differences("", self, other)
     }
@@ -123,22 +128,22 @@ const VOLATILE_FIELDS: &[&str] = &[
     "cgroup.memory_max_bytes.current",
 ];
 
-/// Fields that older runs do not have: what is unknown on one side says nothing.
+/// Fields that were added later, so that older runs lack them: a difference to unknown is none.
 const ADDED_FIELDS: &[&str] = &["cgroup.cpu_levels"];
 
-/// A field that differs.
+/// A field that differs between two machines or plans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FieldDifference {
-    /// The way to it in the JSON form: `cpu.models[0].microcode`. For lists of unlike length it
-    /// ends in `.count`, and the lengths are given.
+    /// Path in the JSON form: `cpu.models[0].microcode`. For lists of different length it ends in
+    /// `.count`, and the values are the lengths.
     pub field: String,
-    /// Its value on the first machine; null if it has none.
+    /// Value on the first machine; null where it has none.
     pub base: Value,
-    /// Its value on the second.
+    /// Value on the second machine.
     pub other: Value,
 }
 
-/// What differs, in the order of the JSON form, with `field` before each name.
+/// Lists the fields that differ, in the order of the JSON form, with `field` before each name.
 pub fn field_differences<T: Serialize>(field: &str, base: &T, other: &T) -> Vec<FieldDifference> {
     let mut found = Vec::new();
     // Cannot fail: every key is a string.
@@ -182,7 +187,7 @@ fn collect_differences(field: &str, base: &Value, other: &Value, found: &mut Vec
     }
 }
 
-/// The JSON form of `Reading::Unknown`.
+/// Returns whether a value is the JSON form of [`Reading::Unknown`].
 fn is_unknown(value: &Value) -> bool {
     let map = value.as_object().filter(|map| map.len() == 1);
     map.and_then(|map| map.get("unknown")).is_some_and(Value::is_string)

@@ -1,5 +1,5 @@
-//! What the kernel says of the machine: itself, memory, what this process may have (cgroups,
-//! resource limits, system-wide maxima), how busy it was.
+//! The kernel, memory, the limits of this process (cgroups, resource limits, system-wide maxima)
+//! and the load.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::CpuList;
 use crate::reading::Reading;
 
-/// How the kernel tells user from system time.
+/// Way in which the kernel divides CPU time into user and system time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuAccounting {
@@ -35,14 +35,14 @@ pub struct RunningKernel {
     pub command_line: Reading<String>,
     /// Timer interrupts per second (`CONFIG_HZ`).
     pub hz: Reading<u32>,
-    /// How the kernel preempts itself.
+    /// Preemption of the kernel by itself.
     pub preemption: KernelPreemption,
     /// Clock sources, see Documentation/timers/timekeeping.rst.
     pub clock_source: ClockSource,
     /// Address space randomisation: 0 none, 1 without the heap, 2 with it (proc_sys_kernel(5),
     /// randomize_va_space).
     pub randomize_va_space: Reading<u32>,
-    /// What an unprivileged user may not measure: -1 nothing is forbidden, 3 all of it is
+    /// Restriction of unprivileged users: -1 nothing is forbidden, 3 everything is
     /// (Documentation/admin-guide/sysctl/kernel.rst, perf_event_paranoid).
     pub perf_event_paranoid: Reading<i64>,
     /// Time that real-time threads may use of each period; -1 for all of it (sched(7)).
@@ -52,8 +52,9 @@ pub struct RunningKernel {
 }
 
 impl RunningKernel {
-    /// All values of a parameter of the command line, in order: the last one counts; empty for a
-    /// parameter without value. None also if the command line is unknown.
+    /// Returns all values of a parameter of the command line, in order, of which the last counts;
+    /// an empty text for a parameter without value. The iterator is empty also if the command line
+    /// is unknown.
     pub fn parameters<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         let words = self.command_line.known().map_or("", String::as_str).split_whitespace();
         words
@@ -63,7 +64,7 @@ impl RunningKernel {
     }
 }
 
-/// How the kernel preempts itself.
+/// Preemption of the kernel by itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct KernelPreemption {
@@ -71,9 +72,9 @@ pub struct KernelPreemption {
     pub model: Reading<PreemptionModel>,
     /// The file that told the model.
     pub source: Reading<String>,
-    /// Whether the model can be chosen at start (`CONFIG_PREEMPT_DYNAMIC`).
+    /// `true` where the model can be chosen at boot (`CONFIG_PREEMPT_DYNAMIC`).
     pub dynamic: Reading<bool>,
-    /// Whether this is a real-time kernel (`CONFIG_PREEMPT_RT`).
+    /// `true` for a real-time kernel (`CONFIG_PREEMPT_RT`).
     pub realtime: Reading<bool>,
 }
 
@@ -87,7 +88,7 @@ pub enum PreemptionModel {
     Voluntary,
     /// Kernel code is preempted anywhere outside critical sections.
     Full,
-    /// As full, but normal tasks are given until the next tick.
+    /// Like full, but normal tasks run on until the next tick.
     Lazy,
 }
 
@@ -97,7 +98,7 @@ pub enum PreemptionModel {
 pub struct ClockSource {
     /// `tsc`, `kvm-clock`, `arch_sys_counter`, ...
     pub current: Reading<String>,
-    /// All that the kernel would take.
+    /// Clock sources that the kernel accepts.
     pub available: Reading<Vec<String>>,
 }
 
@@ -131,15 +132,15 @@ pub struct NumaNodes {
     pub nodes: Reading<Vec<NumaNode>>,
 }
 
-/// One memory node (Documentation/ABI/stable/sysfs-devices-node).
+/// A memory node (Documentation/ABI/stable/sysfs-devices-node).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NumaNode {
     /// The node's number.
     pub node: u32,
-    /// Its CPUs; none in a node of memory only.
+    /// CPUs of the node; empty for one of memory only.
     pub cpus: Reading<CpuList>,
-    /// Its memory.
+    /// Size of its memory.
     pub memory_bytes: Reading<u64>,
     /// Distance to every node, 10 to itself (ACPI SLIT).
     pub distances: Reading<Vec<u32>>,
@@ -150,7 +151,7 @@ pub struct NumaNode {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct CgroupLimits {
-    /// Which versions are in use.
+    /// Versions of control groups in use.
     pub layout: Reading<CgroupLayout>,
     /// Groups with the cpu controller from this process's own up, the root aside: the scheduler goes
     /// through each at a switch, except between real-time tasks. In a container those that it sees.
@@ -189,7 +190,7 @@ pub struct CpuQuota {
 }
 
 impl CpuQuota {
-    /// The quota in CPUs.
+    /// Returns the quota in CPUs: 1.5 is 150 ms in a period of 100 ms.
     pub fn cpus(&self) -> f64 {
         self.quota_us as f64 / self.period_us as f64
     }
@@ -204,12 +205,12 @@ pub struct Cpuset {
     pub path: String,
 }
 
-/// A limit and what is used of it.
+/// A limit and its use.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CgroupLimit {
     /// The limit, in the unit that the field holding this names.
     pub max: u64,
-    /// What is used, by all of the folder that sets the limit. Volatile.
+    /// Use by all tasks of the folder that sets the limit. Volatile.
     pub current: Reading<u64>,
     /// The folder that sets it.
     pub path: String,
@@ -246,9 +247,9 @@ pub struct SystemLimits {
 /// A soft limit, which counts, and the hard one, up to which it may be raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ResourceLimit {
-    /// What counts.
+    /// The limit in force.
     pub soft: LimitValue,
-    /// What `soft` may be raised to.
+    /// Value to which `soft` may be raised.
     pub hard: LimitValue,
 }
 
@@ -263,7 +264,7 @@ pub enum LimitValue {
     At(u64),
 }
 
-/// How busy the machine was when it was read (proc_loadavg(5), proc_uptime(5)). All volatile.
+/// Load of the machine when it was read (proc_loadavg(5), proc_uptime(5)). All volatile.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SystemLoad {
@@ -275,7 +276,7 @@ pub struct SystemLoad {
     pub over_15_min: Reading<f64>,
     /// Tasks that run or could.
     pub runnable_tasks: Reading<u64>,
-    /// All tasks.
+    /// Number of all tasks.
     pub tasks: Reading<u64>,
     /// Time since the start of the machine.
     pub uptime_s: Reading<f64>,
@@ -286,7 +287,7 @@ pub struct SystemLoad {
 pub struct CpuInterrupts {
     /// The CPU.
     pub cpu: u32,
-    /// Those of devices, whose lines have a number. The CPU's own timer and what the CPUs send each
-    /// other follow the load, not the CPU.
+    /// Interrupts of devices, whose lines have a number. The CPU's own timer and the interrupts
+    /// that CPUs send each other follow the load, not the CPU.
     pub devices: u64,
 }

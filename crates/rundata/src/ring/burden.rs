@@ -1,11 +1,12 @@
-//! What is put on the switches of a ring on purpose, so that its cost can be seen.
+//! Burdens: loads that are put on the switches of a ring on purpose, so that their cost can be
+//! seen.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::experiment::named;
 
-/// One thing that members carry beside, or that is done to their CPUs, while they are measured.
+/// A load that members carry, or that is put on their CPUs, while they are measured.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -37,7 +38,7 @@ named!(Burden, "burden", Seccomp => "seccomp", Ibpb => "ibpb", PerfEvent => "per
     Busy => "busy");
 
 impl Burden {
-    /// Levels of control groups that it makes; none of another burden.
+    /// Returns the levels of control groups that it makes; `None` for another burden.
     pub fn levels(self) -> Option<u32> {
         match self {
             Self::Cgroup1 => Some(1),

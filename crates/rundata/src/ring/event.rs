@@ -1,4 +1,4 @@
-//! What the CPU and the kernel count beside time.
+//! Events that the CPU and the kernel count beside time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,9 @@
-//! The ring, on which the cost of a switch rests: members that pass a token round. What they are,
-//! carried by what, doing what, where and under which policy, and how a worker makes samples of it.
+//! The ring, on which the cost of a switch rests: members that pass a token round, and how a worker
+//! makes samples of it.
+//!
+//! Each of 4 members waits for the token, does its work and sends the token on. In one lap the
+//! token passes every member once: 4 hops, and on one CPU 4 switches. A ring of one member, the
+//! solo, does the same without a switch, so that ring less solo is what the switches cost.
 
 mod burden;
 mod event;
@@ -25,17 +29,17 @@ pub use pieces::PieceFigures;
 pub use sample::*;
 pub use triples::was_alone_in_slice;
 
-/// What the members of the ring are.
+/// Kind of the members: processes or threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MemberKind {
     /// Each member is a process of its own: a switch changes the address space.
     Process,
-    /// All members are threads of one process.
+    /// The members are threads of one process.
     Thread,
 }
 
-/// How a member touches its working set.
+/// Access to each element of the working set.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -49,26 +53,28 @@ pub enum AccessKind {
     Rmw,
 }
 
-/// Which elements of its working set a member touches in a hop.
+/// Elements of the working set that a member touches in a hop, and their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Walk {
-    /// All: each stride-th from the first, then each stride-th from the second, and so on.
+    /// Every element: each stride-th from the first, then each stride-th from the second, and so
+    /// on.
     #[default]
     Whole,
     /// Every line of 64 bytes once, in one random cycle: each line holds the place of the next, so
     /// that the machine can fetch none ahead and waits for each. The stride is the line.
     Chase,
-    /// One in every stride, each a cache line further into its stride than the one before, so that
-    /// they do not all fall into one set of the cache: with a stride of a page, one line a page.
+    /// An element in every stride, each a cache line further into its stride than the one before,
+    /// so that they do not all fall into one set of the cache. With a stride of a page it is a line
+    /// a page.
     Sparse,
 }
 
-/// Bytes of one element of the working set: the double of Li, Ding and Shen (2007).
+/// Bytes of an element of the working set: the double of Li, Ding and Shen (2007).
 pub const ELEMENT_BYTES: u64 = 8;
 
-/// Bytes by which walks over lines go: no smaller cache line is built any more, and a larger one
-/// only makes neighbours share it.
+/// Bytes of the lines over which walks go. No smaller cache line is built any more, and a larger
+/// one only makes neighbours share it.
 pub const LINE_BYTES: u64 = 64;
 
 /// The memory that a member touches in every hop, private to it.
@@ -78,18 +84,18 @@ pub struct Work {
     pub bytes: u64,
     /// Distance between successive accesses in bytes, a multiple of [`ELEMENT_BYTES`].
     pub stride_bytes: u64,
-    /// What is done to each element.
+    /// Access to each element.
     pub op: AccessKind,
-    /// Which elements are touched; all of them in runs that do not say.
+    /// Elements that are touched.
     #[schemars(default)]
     pub walk: Walk,
-    /// Whether the array asks for transparent huge pages (madvise(2)); else it refuses them. Runs
-    /// that do not say did neither.
+    /// `true` where the array asks for transparent huge pages (madvise(2)); otherwise it refuses
+    /// them.
     #[schemars(default)]
     pub huge_pages: bool,
 }
 
-/// Why a working set cannot be walked.
+/// Reason why a working set cannot be walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkError {
     /// The array is empty or ends within an element.
@@ -134,7 +140,7 @@ impl WorkError {
 }
 
 impl Work {
-    /// Returns a working set that can be walked, or which of its figures forbids it.
+    /// Builds a working set; an error says which of its figures forbids the walk.
     pub fn new(bytes: u64, stride_bytes: u64, op: AccessKind) -> Result<Self, WorkError> {
         if bytes == 0 || bytes % ELEMENT_BYTES != 0 {
             return Err(WorkError::PartialArray { bytes });
@@ -146,13 +152,13 @@ impl Work {
         Ok(Self { bytes, stride_bytes, op, walk: Walk::Whole, huge_pages: false })
     }
 
-    /// Whether it can be walked as it stands.
+    /// Checks that it can be walked.
     pub fn check(&self) -> Result<(), String> {
         Self::new(self.bytes, self.stride_bytes, self.op).map_err(|error| error.to_string())?;
         check_within("number of elements", self.touches(), 1..=u64::MAX)
     }
 
-    /// `rmw of 256 KiB by 128 B`, for progress and failures.
+    /// Describes the working set, for progress and failures: `rmw of 256 KiB by 128 B`.
     pub fn in_words(&self) -> String {
         let (bytes, stride) = (words::bytes(self.bytes), words::bytes(self.stride_bytes));
         let sparse = match self.walk {
@@ -164,7 +170,7 @@ impl Work {
         format!("{} of {bytes} by {stride}{sparse}{huge}", self.op)
     }
 
-    /// How it is touched, whatever its size: `rmw by 128 B`.
+    /// Describes the walk without the size: `rmw by 128 B`.
     pub fn walk_in_words(&self) -> String {
         let (op, stride) = (self.op, words::bytes(self.stride_bytes));
         match self.walk {
@@ -174,7 +180,7 @@ impl Work {
         }
     }
 
-    /// Elements touched in a hop.
+    /// Returns the number of elements that a hop touches.
     pub fn touches(&self) -> u64 {
         match self.walk {
             Walk::Whole => self.bytes / ELEMENT_BYTES,
@@ -183,7 +189,7 @@ impl Work {
         }
     }
 
-    /// Bytes of the lines that a hop touches: what has to fit into a cache.
+    /// Returns the bytes of the lines that a hop touches: they have to fit into a cache.
     pub fn fetched_bytes(&self) -> u64 {
         match self.walk {
             Walk::Whole | Walk::Chase => self.bytes,
@@ -191,12 +197,13 @@ impl Work {
         }
     }
 
-    /// Size of the pages that the array lies on, where huge ones are given if they are asked for.
+    /// Returns the size of the pages on which the array lies, in bytes, provided that huge pages
+    /// are given where they are asked for.
     pub fn page_bytes(&self) -> u64 {
         if self.huge_pages { 2 << 20 } else { 4 << 10 }
     }
 
-    /// Pages that a hop touches: what has to fit into a TLB.
+    /// Returns the number of pages that a hop touches: they have to fit into a TLB.
     pub fn pages(&self) -> u64 {
         let all = self.bytes.div_ceil(self.page_bytes());
         match self.walk {
@@ -205,7 +212,7 @@ impl Work {
         }
     }
 
-    /// Whether any array could be walked by this stride.
+    /// Checks that an array could be walked by this stride.
     pub fn check_stride(stride_bytes: u64) -> Result<(), WorkError> {
         if stride_bytes == 0 || stride_bytes % ELEMENT_BYTES != 0 {
             return Err(WorkError::PartialStride { stride_bytes });
@@ -229,12 +236,12 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// The real-time priority asked of the kernel; 0 for the normal policies.
+    /// Returns the real-time priority asked of the kernel; 0 for the normal policies.
     pub fn priority(self) -> i32 {
         i32::from(self.is_realtime())
     }
 
-    /// Whether the kernel asks for a privilege before it grants the policy.
+    /// Returns whether the kernel asks for a privilege before it grants the policy.
     pub fn is_realtime(self) -> bool {
         matches!(self, Self::Fifo | Self::Rr)
     }
@@ -248,7 +255,7 @@ impl Policy {
 )]
 #[serde(rename_all = "lowercase")]
 pub enum RegisterState {
-    /// None: what the others are compared with.
+    /// No registers: the others are compared with this state.
     None,
     /// x86: XMM0 to XMM15.
     Sse,
@@ -264,7 +271,7 @@ pub enum RegisterState {
 }
 
 impl RegisterState {
-    /// What is written, for reports.
+    /// Describes the registers that are written, for reports.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::None => "no vector register is in use",
@@ -284,32 +291,32 @@ named!(Walk, "walk", Whole => "whole", Chase => "chase", Sparse => "sparse");
 named!(RegisterState, "state of the registers", None => "none", Sse => "sse", Avx => "avx",
     Vzeroupper => "vzeroupper", Avx512 => "avx512", Neon => "neon");
 
-/// A ring.
+/// A ring of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RingCase {
-    /// Ring size; 1 is the solo ring, a member that passes the token to itself.
+    /// Ring size; 1 is the solo, a member that passes the token to itself.
     pub members: u32,
-    /// Processes or threads.
+    /// Kind of the members.
     pub kind: MemberKind,
-    /// What carries the token, by its name in the registry of links.
+    /// Name of the link that carries the token, in the registry of links.
     pub link: String,
-    /// What each member touches per hop; nothing when absent.
+    /// Memory that each member touches in a hop; absent where it touches none.
     pub work: Option<Work>,
-    /// Where the members run.
+    /// CPUs of the members.
     pub placement: Placement,
-    /// Under which scheduling policy.
+    /// Scheduling policy of the members.
     pub policy: Policy,
     /// The real-time priority, where it is not the policy's own (the lowest).
     pub priority: Option<u32>,
-    /// Which registers each member writes in every hop; none are touched on purpose when absent.
+    /// Registers that each member writes in every hop; absent where none are touched on purpose.
     pub state: Option<RegisterState>,
-    /// What is put on its switches on purpose; nothing when absent.
+    /// Load that is put on the switches on purpose; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burden: Option<Burden>,
 }
 
 impl RingCase {
-    /// So many processes by pipe under the normal policy, without work.
+    /// Builds a ring of processes by pipe under the normal policy, without work.
     pub fn of_processes(members: u32, placement: Placement) -> Self {
         Self {
             members,
@@ -324,7 +331,7 @@ impl RingCase {
         }
     }
 
-    /// Or which number cannot be meant.
+    /// Checks that all numbers are in range.
     pub fn check(&self) -> Result<(), String> {
         check_within("members", self.members, 1..=MAX_MEMBERS)?;
         check_known_within("priority", self.priority, 0..=MAX_PRIORITY)?;
@@ -332,23 +339,24 @@ impl RingCase {
         self.placement.check()
     }
 
-    /// The real-time priority asked of the kernel; 0 for the normal policies.
+    /// Returns the real-time priority asked of the kernel; 0 for the normal policies.
     pub fn priority(&self) -> i32 {
         let own = self.priority.filter(|_| self.policy.is_realtime());
         own.and_then(|priority| i32::try_from(priority).ok()).unwrap_or(self.policy.priority())
     }
 
-    /// The ring of one that this ring is compared with: of a sweep's pair of CPUs, on the first.
+    /// Returns the solo with which this ring is compared. For a sweep's pair of CPUs it runs on the
+    /// first.
     pub fn solo(&self) -> RingCase {
         RingCase { members: 1, placement: self.placement.of_solo(), ..self.clone() }
     }
 
-    /// Whether `self` is the ring of one that `other` is compared with.
+    /// Returns whether `self` is the solo with which `other` is compared.
     pub fn is_solo_of(&self, other: &RingCase) -> bool {
         *self == other.solo()
     }
 
-    /// `ring of 64`, for progress and failures.
+    /// Describes the ring, for progress and failures: `ring of 64`.
     pub fn title(&self) -> String {
         let mut title = format!("ring of {}", self.members);
         // The link that goes without saying.
@@ -370,14 +378,15 @@ impl RingCase {
         title
     }
 
-    /// Whether two rings are subtracted from one another: a ring, its solo ring, and the same with
-    /// other registers in use or under a burden.
+    /// Returns whether two rings are subtracted from one another: a ring, its solo, and the same
+    /// with other registers in use or under a burden.
     pub fn belongs_to(&self, other: &RingCase) -> bool {
         let bare = |case: &RingCase| RingCase { state: None, burden: None, ..case.solo() };
         bare(self) == bare(other)
     }
 
-    /// Whether it needs at least as much of the machine as `failed`, on which it ran out.
+    /// Returns whether the ring needs at least as much of the machine as `failed`, on which the
+    /// machine ran out.
     pub fn needs_as_much(&self, failed: &RingCase) -> bool {
         let bytes = |case: &RingCase| case.work.map_or(0, |work| work.bytes);
         // All that is needed lies in members and bytes; how the bytes are walked needs nothing.
@@ -386,7 +395,7 @@ impl RingCase {
     }
 }
 
-/// How a worker batches laps into samples.
+/// Rules by which a worker batches laps into samples.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RingBatching {
     /// Laps of every sample; calibrated in each worker when absent.
@@ -402,21 +411,21 @@ pub struct RingBatching {
     /// in plans whose samples are not cut into slices. No slice is shorter than a lap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice_ns: Option<u64>,
-    /// How often a worker measures, beside its samples, each member's solo, the ring, and each solo
-    /// again, at most; absent where solos are rings of their own.
+    /// Most triples (each member's solo, the ring, each solo again) that a worker measures beside
+    /// its samples; absent where solos are rings of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triples: Option<u32>,
-    /// At how many places of its memory a worker tries a working set that was given huge pages, at
-    /// most; it measures at the one where a lap took least. Absent where it tries none.
+    /// Most places of its memory at which a worker tries a working set that was given huge pages.
+    /// It measures at the one where a lap took least. Absent where it tries none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<u32>,
-    /// What is counted in each slice beside its time, on the ring's one CPU; each once.
+    /// Events that are counted in each slice on the ring's one CPU; each once.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<CountedEvent>,
 }
 
 impl RingBatching {
-    /// Or which number cannot be meant.
+    /// Checks that all numbers are in range and that no event is there twice.
     pub fn check(&self) -> Result<(), String> {
         check_known_within("laps", self.laps, 1..=MAX_LAPS)?;
         check_within("sample_ns", self.sample_ns, 1..=MAX_DURATION_NS)?;
@@ -432,9 +441,11 @@ impl RingBatching {
     }
 }
 
-/// A slice as timed without a neighbour on the core. A neighbour that comes for less than a slice
-/// and is gone again is seen by no quantum: of slices of 1 ms most have had one such on a core that
-/// is shared half of the time, of these few have: launches vary by 0.4 %, not 1.6 %.
+/// Usual length of a slice, in nanoseconds.
+///
+/// No quantum sees a neighbour on the core that comes for less than a slice and is gone again. On a
+/// core that is shared half of the time most slices of 1 ms have had such a neighbour, and few of
+/// these: launches vary by 0.4 %, not 1.6 %.
 pub const SLICE_NS: u64 = 250_000;
 
 impl Default for RingBatching {

@@ -1,27 +1,30 @@
-//! Hops that take longer than a slice, in pieces between quanta: what a hop of the ring takes, and
-//! what it takes above the members' own solos. No hop needs to have been clean throughout, only
-//! each of its pieces in some hop.
+//! Hops that take longer than a slice, cut into pieces between quanta: the time of a hop of the
+//! ring, and its time above the members' own solos.
+//!
+//! A hop of 10 ms is rarely undisturbed throughout. Cut into 40 pieces of 0.25 ms, it only needs
+//! each piece to have been clean in some hop: the medians of the clean pieces add up to a clean
+//! hop.
 
 use stats::median;
 
 use super::{MAX_JUDGED_SLICE_NS, RingSample, Triple, Triples};
 use crate::reference::is_near;
 
-/// What the clean pieces of a worker say.
+/// Figures from the clean pieces of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PieceFigures {
-    /// A hop of the ring, in nanoseconds, with what passes between two.
+    /// Time of a hop of the ring, in nanoseconds, with what passes between two hops.
     pub hop_ns: Option<f64>,
-    /// What it takes above the mean of the members' solos, in nanoseconds; signed.
+    /// Time of a hop above the mean of the members' solos, in nanoseconds; signed.
     pub above_ns: Option<f64>,
-    /// Clean parts of the rings.
+    /// Number of clean parts of the rings.
     pub clean: u32,
-    /// Those of triples that were timed as the machine was found.
+    /// Number of clean parts in triples that were timed as the machine was found.
     pub clean_as_found: u32,
 }
 
-/// Times of one part of one member's hop, in nanoseconds: of one of its pieces, or from its last
-/// quantum to the first of the next hop.
+/// Times of a part of one member's hop, in nanoseconds: of a piece, or from the last quantum to the
+/// first of the next hop.
 #[derive(Clone, Debug, Default)]
 struct Times {
     ring: Vec<f64>,
@@ -29,15 +32,15 @@ struct Times {
 }
 
 impl RingSample {
-    /// Its triples, where their hops were cut into pieces.
+    /// Returns the triples, where their hops were cut into pieces.
     pub fn in_pieces(&self) -> Option<&Triples> {
         self.triples.as_deref().filter(|triples| triples.pieces.is_some())
     }
 }
 
 impl Triples {
-    /// Parts of all rings whose hops were cut, and those of triples that were timed as the machine
-    /// was found.
+    /// Counts the parts of all rings whose hops were cut, and the parts in triples that were timed
+    /// as the machine was found.
     pub fn ring_parts(&self) -> (u32, u32) {
         let count = |all: &[Triple]| {
             all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
@@ -46,9 +49,9 @@ impl Triples {
         (count(as_found).saturating_add(count(waited)), count(as_found))
     }
 
-    /// What the clean parts say: medians of each part of each member's hop, summed. No figure where
-    /// a part was never clean, in the ring or in the solos, and where no place of the memory was
-    /// tried on an unshared core.
+    /// Computes the figures from the clean parts: medians of each part of each member's hop,
+    /// summed. There is no figure where a part was never clean, in the ring or in the solos, nor
+    /// where no place of the memory was tried on an unshared core.
     pub fn clean_in_pieces(&self, is_clean: impl Fn((u32, u32)) -> bool + Copy) -> PieceFigures {
         let mut times = Vec::new();
         let [clean_as_found, clean_waited] =
@@ -60,7 +63,7 @@ impl Triples {
         PieceFigures { hop_ns, above_ns, clean, clean_as_found }
     }
 
-    /// Whether each part of a hop was seen on a core of this ratio of throughput-bound to
+    /// Returns whether each part of a hop was seen on a core with this ratio of throughput-bound to
     /// latency-bound loop, at whatever clock, in the ring and in the solos.
     pub fn are_seen_unshared(&self, unshared_ratio: f64) -> bool {
         let mut times = Vec::new();
@@ -70,8 +73,8 @@ impl Triples {
         self.above(&times).is_some()
     }
 
-    /// What a hop takes above the solos in the triples that were timed as the machine was found, at
-    /// whatever speed.
+    /// Returns the time of a hop above the solos in the triples that were timed as the machine was
+    /// found, at whatever speed, in nanoseconds.
     pub fn above_in_pieces_as_found_ns(&self) -> Option<f64> {
         let mut times = Vec::new();
         self.add_parts(self.as_found_and_waited().0, &mut times, u64::MAX, |_| true);
@@ -88,13 +91,13 @@ impl Triples {
         parts.sum::<Option<f64>>().and_then(|all| self.of_one(all, times))
     }
 
-    /// The mean over members; none without any part.
+    /// Divides a sum over all members' hops by the members; `None` without any part.
     fn of_one(&self, all: f64, times: &[Times]) -> Option<f64> {
         (!times.is_empty()).then(|| all / f64::from(self.members))
     }
 
-    /// Adds the clean parts of these triples, none longer than `longest_ns`, member by member in
-    /// the order of a hop. Gives how many of rings are.
+    /// Adds the clean parts of these triples, none longer than `longest_ns`, to `times`, member by
+    /// member in the order of a hop. Returns the number of clean parts of rings.
     fn add_parts<'a>(
         &self,
         triples: impl IntoIterator<Item = &'a Triple>,
@@ -129,8 +132,8 @@ impl Triples {
         clean
     }
 
-    /// Parts of a hop, with what comes before the next; none where a triple does not have all
-    /// times.
+    /// Returns the number of parts of a hop, counting what comes before the next hop; `None` where
+    /// a triple lacks times.
     fn parts_of_hop(&self, triple: &Triple) -> Option<usize> {
         let each = (self.pieces.filter(|pieces| *pieces > 0)? as usize).checked_add(1)?;
         let hops = |laps: u64| usize::try_from(laps).ok()?.checked_mul(self.members as usize);
@@ -147,9 +150,9 @@ impl Triples {
     }
 }
 
-/// The parts of a phase that are clean, with their number: the two quanta on each side are, as far
-/// as the phase has them, and they are no further apart than `longest_ns`: else they do not say
-/// what was between.
+/// Returns the clean parts of a phase with their number. A part is clean where the two quanta on
+/// each side are, as far as the phase has them, and where these are no further apart than
+/// `longest_ns`: otherwise they do not show what was between.
 fn clean_parts<'a>(
     quanta: &'a [bool],
     parts_ns: &'a [u64],

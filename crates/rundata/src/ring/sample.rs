@@ -1,5 +1,18 @@
-//! One timed batch of laps, as the worker saw it; its slices and the reference quanta between them;
-//! the ring between two solos of each of its members, all on the same memory. Raw figures only.
+//! A timed batch of laps as the worker saw it, its slices and the reference quanta between them;
+//! and triples: the ring between two solos of each of its members, all on the same memory. Raw
+//! figures only.
+//!
+//! The cost of a switch depends on the clock of the core and on whether another task uses the
+//! core's other hardware thread. Neither can be read. So a batch is cut into slices of about 0.25
+//! ms, and between two slices runs a reference quantum, two short loops whose times show both:
+//!
+//! ```text
+//! quantum   quantum   slice     quantum   slice     quantum   quantum
+//! 6.0, 6.1  6.0, 6.1  250 us    6.0, 6.1  263 us    6.0, 8.4  6.0, 8.4
+//! ```
+//!
+//! The first time of a quantum is the latency-bound loop's, which follows the clock; the second is
+//! the throughput-bound loop's, which is longer where the core is shared, as behind the last slice.
 
 use std::fmt;
 
@@ -9,13 +22,13 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::RingCase;
 use crate::placement::Placement;
 
-/// What the kernel counted for all members of a ring between two moments at which the ring stood
+/// Counts of the kernel for all members of a ring between two moments at which the ring stood
 /// still. A figure that the kernel did not give is absent, never zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counters {
-    /// Switches made because the member had to wait (`nr_voluntary_switches`).
+    /// Switches because the member had to wait (`nr_voluntary_switches`).
     pub voluntary: u64,
-    /// Switches made because another was to run (`nr_involuntary_switches`).
+    /// Switches because another task was to run (`nr_involuntary_switches`).
     pub involuntary: u64,
     /// Moves from one CPU to another.
     pub migrations: Option<u64>,
@@ -23,8 +36,8 @@ pub struct Counters {
     pub minor_faults: u64,
     /// Page faults that had to wait for input.
     pub major_faults: u64,
-    /// CPU time by the scheduler's precise sum, in nanoseconds. Where the sample has slices, the
-    /// reference quanta between them are in it (`Sample::cpu_ns` leaves them out).
+    /// CPU time by the scheduler's precise sum, in nanoseconds. Where the sample has slices, it
+    /// includes the reference quanta between them (`RingSample::cpu_ns` leaves them out).
     pub cpu_ns: u64,
     /// Part of `cpu_ns` in user mode by the kernel's tick sampling, in nanoseconds; absent when no
     /// tick fell into the sample.
@@ -35,12 +48,12 @@ pub struct Counters {
     /// in older runs and where the kernel does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_delay_ns: Option<u64>,
-    /// What kept members from running; absent in older runs and where nothing was noticed.
+    /// Times for which members could not run; absent in older runs and where nothing was noticed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halts: Option<HaltTimes>,
 }
 
-/// Why members may have stood still during a sample, as far as the kernel tells.
+/// Times for which members may have stood still during a sample, as far as the kernel tells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HaltTimes {
@@ -51,24 +64,24 @@ pub struct HaltTimes {
     pub frozen_ns: u64,
     /// Time for which the machine was suspended, in nanoseconds: not in the elapsed time.
     pub suspended_ns: u64,
-    /// A member was told to continue after a stop (SIGCONT).
+    /// Whether a member was told to continue after a stop (SIGCONT).
     pub continued: bool,
 }
 
 impl Counters {
-    /// All switches: the voluntary ones alone miss those of a writer whom the woken member
+    /// Returns all switches: the voluntary ones alone miss those of a writer whom the woken member
     /// preempts.
     pub fn switches(&self) -> u64 {
         self.voluntary.saturating_add(self.involuntary)
     }
 }
 
-/// One timed batch of laps. The default is one of no laps, of which nothing is known.
+/// A timed batch of laps. The default has no laps and unknown figures.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RingSample {
     /// Number of the case in the plan.
     pub case: usize,
-    /// Round, from 0: one fresh worker for each case.
+    /// Round, from 0: a fresh worker for each case.
     pub round: u32,
     /// Sample within the round, from 0.
     pub sample: u32,
@@ -100,23 +113,23 @@ pub struct RingSample {
     pub huge_page_bytes: Option<u64>,
 }
 
-/// What disturbed a sample.
+/// Disturbance of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Disturbance {
-    /// The hypervisor ran something else: for how long, in nanoseconds.
+    /// The hypervisor ran something else, for this time in nanoseconds.
     Steal(u64),
-    /// On the ring's one CPU something else ran: other tasks, interrupts, unreported steal. Share
-    /// of the elapsed time, 0 to 1.
+    /// Other tasks, interrupts or unreported steal on the ring's one CPU: share of the elapsed
+    /// time, 0 to 1.
     OtherWork(f64),
-    /// Members waited for pages: how often.
+    /// Members waited for pages, this often.
     MajorFaults(u64),
-    /// A pinned member changed its CPU: how often.
+    /// A pinned member changed its CPU, this often.
     Migrations(u64),
-    /// Nobody ran where somebody should have: why, and for how long, in nanoseconds.
+    /// No member ran although one could have: cause, and time in nanoseconds.
     Halt(HaltCause, u64),
 }
 
-/// Why members stood still.
+/// Cause for which members stood still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HaltCause {
@@ -137,7 +150,7 @@ impl HaltCause {
     pub const ALL: [Self; 5] =
         [Self::Stopped, Self::Throttled, Self::Frozen, Self::Suspended, Self::Unknown];
 
-    /// The cause in words.
+    /// Describes the cause.
     pub fn in_words(self) -> &'static str {
         match self {
             Self::Stopped => "a member was stopped by a signal",
@@ -173,32 +186,34 @@ impl fmt::Display for HaltCause {
     }
 }
 
-/// Share of the elapsed time in which nobody ran, and nobody waited for a CPU, from which on a
-/// sample stood still: far more than interrupts take.
+/// Least share of the elapsed time without a member running or waiting for a CPU at which a sample
+/// stood still: far more than interrupts take.
 const HALT_LIMIT: f64 = 0.2;
-/// A slice on several CPUs stood still if it was so much longer than the others, and so many times
-/// as long: a CPU may be idle in every hop, but wakes within milliseconds.
+/// Least time by which a slice on several CPUs must exceed the median slice to have stood still, in
+/// nanoseconds: a CPU may be idle in every hop, but wakes within milliseconds.
 const HALTED_SLICE_NS: u64 = 10_000_000;
 const HALTED_SLICE_TIMES: u64 = 3;
 
-/// Share of the elapsed time that may go to others before a one-CPU sample counts as disturbed.
-/// The timer tick and its soft interrupts take well below this on an idle machine.
+/// Largest share of the elapsed time that others may have had before a one-CPU sample counts as
+/// disturbed. The timer tick and its soft interrupts take well below this on an idle machine.
 pub const OTHER_WORK_LIMIT: f64 = 0.05;
 
 impl RingSample {
-    /// Nanoseconds per hop.
+    /// Returns the time per hop, in nanoseconds.
     pub fn ns_per_hop(&self) -> f64 {
         self.elapsed_ns as f64 / self.hops as f64
     }
 
-    /// CPU time of all members for the timed laps, in nanoseconds: without the reference quanta.
+    /// Returns the CPU time of all members for the timed laps without the reference quanta, in
+    /// nanoseconds.
     pub fn cpu_ns(&self) -> u64 {
         self.counters.cpu_ns.saturating_sub(self.reference_ns())
     }
 
-    /// User and system part of [`Self::cpu_ns`]. The quanta run in user mode; as the split rests on
-    /// ticks, a sample of which few ticks fell into user mode may have spent less than nothing
-    /// there. Sums are right.
+    /// Returns the user and the system part of [`Self::cpu_ns`].
+    ///
+    /// The quanta run in user mode. As the split rests on ticks, a sample of which few ticks fell
+    /// into user mode may have spent less than nothing there; sums over samples are right.
     pub fn user_system_ns(&self) -> Option<(i64, i64)> {
         let (user, system) = self.counters.user_ns.zip(self.counters.system_ns)?;
         let reference = i64::try_from(self.reference_ns()).unwrap_or(i64::MAX);
@@ -210,25 +225,26 @@ impl RingSample {
         self.slices.as_ref().map_or(0, Slices::reference_ns)
     }
 
-    /// The slices, if there are any and they are short enough to be judged by the quanta around
-    /// them.
+    /// Returns the slices, if there are any and they are short enough to be judged by the quanta
+    /// around them.
     pub fn judged_slices(&self) -> Option<&Slices> {
         self.slices.as_ref().filter(|slices| slices.can_be_judged())
     }
 
-    /// Whether it was timed as the machine was found, waiting for nothing.
+    /// Returns whether the sample was timed as the machine was found, without waiting.
     pub fn is_as_found(&self) -> bool {
         self.slices.as_ref().is_none_or(Slices::are_as_found)
     }
 
-    /// Whether a member that was to stay on its CPU moved.
+    /// Returns whether a member moved that was to stay on its CPU.
     pub fn has_moved(&self, case: &RingCase) -> bool {
         let pinned = !matches!(case.placement, Placement::Free { .. });
         pinned && self.counters.migrations.is_some_and(|count| count > 0)
     }
 
-    /// Whether others had so much of the ring's one CPU that no slice of the sample can be told
-    /// from theirs: of rings whose members are too many to be asked after each slice.
+    /// Returns whether other tasks had so much of the ring's one CPU that no slice of the sample
+    /// can be told from theirs. Applies to rings with too many members to ask them after each
+    /// slice.
     pub fn is_shared_throughout(&self, case: &RingCase) -> bool {
         let by_slice = case.members <= MAX_ASKED_MEMBERS;
         let is_known = self.counters.cpu_ns > 0 && case.placement.is_one_cpu();
@@ -237,23 +253,23 @@ impl RingSample {
         !by_slice && is_known && others
     }
 
-    /// Nanoseconds of CPU time of all members per hop.
+    /// Returns the CPU time of all members per hop, in nanoseconds.
     pub fn cpu_ns_per_hop(&self) -> f64 {
         self.cpu_ns() as f64 / self.hops as f64
     }
 
-    /// Counted switches, without those of a leader that waited for an unshared core.
+    /// Returns the counted switches without those of a leader that waited for an unshared core.
     pub fn switches(&self) -> u64 {
         let in_waits = self.slices.as_ref().map_or(0, Slices::switches_in_waits);
         self.counters.switches().saturating_sub(in_waits)
     }
 
-    /// Counted switches per hop.
+    /// Returns the counted switches per hop.
     pub fn switches_per_hop(&self) -> f64 {
         self.switches() as f64 / self.hops as f64
     }
 
-    /// By what the sample was disturbed, as far as the kernel's counts tell.
+    /// Lists the disturbances of the sample, as far as the kernel's counts show them.
     pub fn disturbances(&self, case: &RingCase) -> Vec<Disturbance> {
         let other_work = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
         let one_cpu = case.placement.is_one_cpu() && self.elapsed_ns > 0;
@@ -271,8 +287,8 @@ impl RingSample {
         all.into_iter().flatten().collect()
     }
 
-    /// Why the ring stood still, and for how long: what the kernel counted, or real time that is
-    /// far above what is accounted for.
+    /// Returns the cause and the time for which the ring stood still, in nanoseconds: what the
+    /// kernel counted, or elapsed time that is far above what is accounted for.
     fn halt(&self, case: &RingCase) -> Option<(HaltCause, u64)> {
         let halts = self.counters.halts.unwrap_or_default();
         let is_much = |ns: u64, limit: f64| ns as f64 > limit * self.elapsed_ns as f64;
@@ -292,10 +308,11 @@ impl RingSample {
         told.into_iter().find(|(.., is_so)| *is_so).map(|(why, ns, _)| (why, ns))
     }
 
-    /// Time in which nobody of the ring ran, waited for a CPU, or was said to. On one CPU somebody
-    /// always does. On several all may be idle while one wakes up: there only slices tell that are
-    /// far longer than the others, or the signal that ended a stop. Without run delay, in older
-    /// runs, it may have been other work.
+    /// Returns the time in which no member ran, waited for a CPU, or was said to, in nanoseconds.
+    ///
+    /// On one CPU one member always does. On several all may be idle while one wakes up: there only
+    /// slices tell that are far longer than the others, or the signal that ended a stop. Without
+    /// run delay, in older runs, it may have been other work.
     fn unaccounted_ns(&self, case: &RingCase, halts: &HaltTimes) -> u64 {
         let Some(run_delay_ns) = self.counters.run_delay_ns else { return 0 };
         let waits_for_pages = self.counters.major_faults > 0;
@@ -309,24 +326,25 @@ impl RingSample {
     }
 }
 
-/// A longer slice is not judged: the quanta around it are too far apart to say what was between
-/// them.
+/// Longest slice that is judged, in nanoseconds: the quanta around a longer one are too far apart
+/// to show what was between them.
 pub const MAX_JUDGED_SLICE_NS: u64 = 3_000_000;
 
-/// Share of a slice that others may have had of its CPU before it counts as shared with them: less
-/// than a figure is known to.
+/// Largest share of a slice that other tasks may have had of its CPU before it counts as shared
+/// with them: less than a figure is known to.
 pub const OTHERS_LIMIT: f64 = 0.02;
 
-/// Members of more are not asked for their CPU time after each slice: a clock takes a quarter of a
-/// microsecond, and asking a member brings back into the cache what the kernel keeps of it.
+/// Most members of a ring that are asked for their CPU time after each slice: a clock takes a
+/// quarter of a microsecond, and asking a member brings back into the cache what the kernel keeps
+/// of it.
 pub const MAX_ASKED_MEMBERS: u32 = 64;
 
-/// Whether so much CPU time is all of the time that passed, both in nanoseconds.
+/// Returns whether the CPU time is all of the time that passed, both in nanoseconds.
 pub fn is_alone(elapsed_ns: u64, cpu_ns: u64) -> bool {
     elapsed_ns.saturating_sub(cpu_ns) as f64 <= OTHERS_LIMIT * elapsed_ns as f64
 }
 
-/// Quanta before a slice and behind it that tell whether it is clean.
+/// Quanta before and behind a slice that show whether it is clean.
 pub const QUANTA_AROUND: usize = 4;
 
 /// Multiplications in one turn of the latency-bound loop, each waiting for the one before.
@@ -340,11 +358,11 @@ pub const ADDS_PER_TURN: u32 = 64;
 pub const ADD_TURNS: u32 = 1350;
 
 /// A timed batch in slices, with a reference quantum before the first, between all and behind the
-/// last: two where a slice has no neighbour, so that slice i lies between quanta i, i + 1 and i +
-/// 2, i + 3.
+/// last. Where a slice has no neighbour there are two, so that slice i lies between quanta i, i + 1
+/// and i + 2, i + 3.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Slices {
-    /// Laps of each slice; the last has what is left of the batch.
+    /// Laps of each slice; the last slice has what is left of the batch.
     pub laps: u64,
     /// Time of each slice's laps, in nanoseconds (CLOCK_MONOTONIC_RAW).
     #[serde(deserialize_with = "exact")]
@@ -355,32 +373,32 @@ pub struct Slices {
     /// Time of the throughput-bound loop of each quantum, in nanoseconds: three more than slices.
     #[serde(deserialize_with = "exact")]
     pub throughput_ns: Vec<u32>,
-    /// CPU time of all that is measured in each slice, in nanoseconds: what it lacks of the time
-    /// that passed went to others. Empty where several CPUs are measured or members are too many to
-    /// be asked after each slice, and in older runs.
+    /// CPU time of all that is measured in each slice, in nanoseconds; the rest of the slice's time
+    /// went to others. Empty where several CPUs are measured or members are too many to be asked
+    /// after each slice, and in older runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "exact")]
     pub cpu_ns: Vec<u64>,
-    /// What was counted in each slice's laps of each event of the plan, in its order; empty where
-    /// nothing was.
+    /// Counts of each event of the plan, in its order, slice by slice; empty where nothing was
+    /// counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Vec<u64>>,
-    /// The waits for a core that nobody shares, in the order of time. Absent of a batch that was
-    /// timed as the machine was found: it waited for nothing.
+    /// Waits for an unshared core, in the order of time. Absent where the batch was timed as the
+    /// machine was found, without waiting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Vec<CoreWait>>,
 }
 
-/// A wait for a core that nobody shares: quanta without anything between them, until two in a row
-/// were those of such a core, or the time for waiting was over.
+/// A wait for an unshared core: quanta without anything between them, until two in a row were those
+/// of such a core, or the time for waiting was over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CoreWait {
-    /// The slice that it came before.
+    /// Number of the slice before which it came.
     pub slice: u32,
-    /// How long it took, in nanoseconds.
+    /// Duration, in nanoseconds.
     pub elapsed_ns: u64,
-    /// CPU time of it, in nanoseconds: less where something else ran meanwhile.
+    /// CPU time of the wait, in nanoseconds: less than the duration where something else ran.
     pub cpu_ns: u64,
-    /// Switches of the leader during it: something else ran.
+    /// Switches of the leader during the wait: something else ran.
     pub switches: u64,
     /// Time of the latency-bound loop of its last quantum, in nanoseconds.
     pub latency_ns: u32,
@@ -388,13 +406,13 @@ pub struct CoreWait {
     pub throughput_ns: u32,
 }
 
-/// Without room for more: a run file has hundreds of thousands of these.
+/// Reads a list without room for more: a run file has hundreds of thousands of these.
 fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<T>, D::Error> {
     Box::<[T]>::deserialize(from).map(Vec::from)
 }
 
 impl Slices {
-    /// Room for a batch of so many slices. All of it has been touched: filling it faults no page.
+    /// Makes room for a batch of slices. All of it has been touched: filling it faults no page.
     pub fn with_room_for(slices: usize, laps: u64) -> Self {
         fn touched<T: Clone>(value: T, count: usize) -> Vec<T> {
             let mut room = vec![value; count];
@@ -413,7 +431,7 @@ impl Slices {
         }
     }
 
-    /// Room for so many events of each slice.
+    /// Adds room for the counts of events in each slice.
     pub fn with_events(mut self, events: usize) -> Self {
         let slices = self.elapsed_ns.capacity();
         let touched = || {
@@ -425,18 +443,19 @@ impl Slices {
         self
     }
 
-    /// The same of a batch that waits for a core that nobody shares, with room for a wait before
-    /// each slice.
+    /// Like [`Self::with_room_for`], for a batch that waits for an unshared core: with room for a
+    /// wait before each slice.
     pub fn that_wait(slices: usize, laps: u64) -> Self {
         let mut waits = vec![CoreWait { slice: u32::MAX, ..CoreWait::default() }; slices];
         waits.clear();
         Self { waits: Some(waits), ..Self::with_room_for(slices, laps) }
     }
 
-    /// The two quanta before slice `index` and the two behind it, in the order of time. Before the
-    /// slice after one that was waited for, the first of them is the last of the wait. None of a
-    /// slice that was waited for: it warms up what has lain still, or was left by a neighbour, and
-    /// never counts.
+    /// Returns the two quanta before slice `index` and the two behind it, in the order of time.
+    ///
+    /// Before the slice after one that was waited for, the first of them is the last of the wait. A
+    /// slice that was waited for has none: it warms up what has lain still, or was left by a
+    /// neighbour, and never counts.
     pub fn around(&self, index: usize) -> Option<[(u32, u32); QUANTA_AROUND]> {
         let quantum = |at: usize| Some((*self.latency_ns.get(at)?, *self.throughput_ns.get(at)?));
         let before = match index.checked_sub(1).and_then(|before| self.wait_for(before)) {
@@ -451,20 +470,21 @@ impl Slices {
         self.waits.as_ref()?.iter().find(|wait| wait.slice as usize == slice)
     }
 
-    /// Whether nobody else ran on the CPU during slice `index`; absent where that was not looked
-    /// at.
+    /// Returns whether no other task ran on the CPU during slice `index`; `None` where CPU times
+    /// were not taken.
     pub fn was_alone(&self, index: usize) -> Option<bool> {
         Some(is_alone(*self.elapsed_ns.get(index)?, *self.cpu_ns.get(index)?))
     }
 
-    /// All quanta whose times are known: latency-bound and throughput-bound loop.
+    /// Iterates over all quanta: times of the latency-bound and of the throughput-bound loop.
     pub fn quanta(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let between = self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied());
         let last = self.waits.iter().flatten().map(|wait| (wait.latency_ns, wait.throughput_ns));
         between.chain(last)
     }
 
-    /// Time by which slices are longer than the others, of those that are so by far.
+    /// Returns the time by which slices exceed the median slice, of those that are far too long, in
+    /// nanoseconds.
     fn far_too_long_ns(&self) -> u64 {
         let mut sorted = self.elapsed_ns.clone();
         sorted.sort_unstable();
@@ -475,62 +495,64 @@ impl Slices {
         over.fold(0, u64::saturating_add)
     }
 
-    /// What was counted of the event at this place of the plan in each slice; absent where it was
-    /// not counted in all.
+    /// Returns the counts of the event at this place of the plan, slice by slice; `None` where it
+    /// was not counted in all slices.
     pub fn counts_of(&self, event: usize) -> Option<&[u64]> {
         let counts = self.events.get(event)?;
         (counts.len() == self.elapsed_ns.len() && !counts.is_empty()).then_some(counts)
     }
 
-    /// Whether the batch was timed as the machine was found, waiting for nothing.
+    /// Returns whether the batch was timed as the machine was found, without waiting.
     pub fn are_as_found(&self) -> bool {
         self.waits.is_none()
     }
 
-    /// Keeps a quantum's two times.
+    /// Adds a quantum.
     #[inline]
     pub fn push_quantum(&mut self, latency_ns: u64, throughput_ns: u64) {
         self.latency_ns.push(u32::try_from(latency_ns).unwrap_or(u32::MAX));
         self.throughput_ns.push(u32::try_from(throughput_ns).unwrap_or(u32::MAX));
     }
 
-    /// Time of all quanta and CPU time of all waits, in nanoseconds: it is in the counters' CPU
-    /// time and in no slice.
+    /// Returns the time of all quanta and the CPU time of all waits, in nanoseconds: it is in the
+    /// counters' CPU time and in no slice.
     pub fn reference_ns(&self) -> u64 {
         let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
         let waits = self.waits.iter().flatten().map(|wait| wait.cpu_ns);
         quanta.chain(waits).fold(0, u64::saturating_add)
     }
 
-    /// Switches of the leader during all waits: they are in the counters, and no part of the ring.
+    /// Returns the switches of the leader during all waits: they are in the counters, and no part
+    /// of the ring.
     pub fn switches_in_waits(&self) -> u64 {
         self.waits.iter().flatten().map(|wait| wait.switches).fold(0, u64::saturating_add)
     }
 
-    /// Time of all waits, in nanoseconds; absent of a batch that was timed as the machine was
-    /// found.
+    /// Returns the time of all waits, in nanoseconds; `None` where the batch was timed as the
+    /// machine was found.
     pub fn waited_ns(&self) -> Option<u64> {
         let waits = self.waits.as_ref()?.iter();
         Some(waits.map(|wait| wait.elapsed_ns).fold(0, u64::saturating_add))
     }
 
-    /// Laps of slice `index` of a batch of `laps` laps.
+    /// Returns the laps of slice `index` of a batch of `laps` laps.
     pub fn laps_of(&self, index: usize, laps: u64) -> u64 {
         let before = self.laps.saturating_mul(index as u64);
         let is_last = index + 1 == self.elapsed_ns.len();
         if is_last { laps.saturating_sub(before) } else { self.laps }
     }
 
-    /// Whether the quanta around each slice say what was in it: they are all there, and what a
-    /// slice holds takes no longer than [`MAX_JUDGED_SLICE_NS`]. The shortest tells: others may have
-    /// waited for the CPU. The last has what is left of the batch.
+    /// Returns whether the quanta around each slice show what was in it: all quanta are there, and
+    /// a slice takes no longer than [`MAX_JUDGED_SLICE_NS`]. The shortest slice decides, as others
+    /// may have waited for the CPU; the last one, which has what is left of the batch, does not
+    /// count.
     pub fn can_be_judged(&self) -> bool {
         let whole = self.elapsed_ns.len().saturating_sub(1).max(1);
         let shortest = self.elapsed_ns.iter().take(whole).min();
         self.are_whole() && shortest.is_some_and(|ns| *ns <= MAX_JUDGED_SLICE_NS)
     }
 
-    /// Whether there are three more quanta than slices, and of each loop as many.
+    /// Returns whether there are three more quanta than slices, with both times.
     pub fn are_whole(&self) -> bool {
         let quanta = self.elapsed_ns.len() + QUANTA_AROUND - 1;
         let all = [&self.latency_ns, &self.throughput_ns];
@@ -538,7 +560,7 @@ impl Slices {
     }
 }
 
-/// What one worker measured on the same memory.
+/// Triples that one worker measured on the same memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Triples {
     /// Members of the ring.
@@ -547,34 +569,34 @@ pub struct Triples {
     pub ring_laps: u64,
     /// Timed laps of each solo.
     pub solo_laps: u64,
-    /// Pieces that each hop was cut into, with a quantum before each and behind the last; absent
-    /// where quanta run around whole laps only. In `all` then stands what lies between two quanta:
-    /// the pieces of a hop, what comes before the next hop, and so on, up to the last piece of a
-    /// phase.
+    /// Pieces into which each hop was cut, with a quantum before each and behind the last; absent
+    /// where quanta run around whole laps only. The times in `all` are then those between two
+    /// quanta: the pieces of a hop, what comes before the next hop, and so on, up to the last piece
+    /// of a phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pieces: Option<u32>,
-    /// In the order of time.
+    /// Triples in the order of time.
     pub all: Vec<Triple>,
-    /// The first so many were timed as the machine was found, the others after waiting for a core
-    /// that nobody shares; absent where none waited.
+    /// Number of the first triples, which were timed as the machine was found; the others waited
+    /// for an unshared core. Absent where none waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_found: Option<u32>,
-    /// The places of the members' memory that were tried before; absent where they had one only.
+    /// Places of the members' memory that were tried before; absent where they had one only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<MemoryPlaces>,
 }
 
-/// How many places of the members' memory were tried, of which the best was taken.
+/// Numbers of places of the members' memory that were tried, of which the best was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryPlaces {
-    /// All of them.
+    /// Number of places tried.
     pub tried: u32,
-    /// Those that were tried on a core that nobody shared; absent of a CPU whose k0 nobody knew.
+    /// Number of places tried on an unshared core; absent for a CPU whose k0 was unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unshared: Option<u32>,
 }
 
-/// Each member's solo, the ring, each member's solo again.
+/// Times of each member's solo, the ring, and each member's solo again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Triple {
     /// Time of each slice of the ring, in nanoseconds.
@@ -593,8 +615,8 @@ pub struct Triple {
     pub latency_ns: Vec<u32>,
     /// Time of the throughput-bound loop there, in nanoseconds.
     pub throughput_ns: Vec<u32>,
-    /// Of hops in pieces: time that others had of the CPU in the solos and in the ring, in
-    /// nanoseconds. Absent where that was not looked at, and in older runs.
+    /// Time that other tasks had of the CPU in the solos and in the ring, in nanoseconds, for hops
+    /// in pieces. Absent where it was not taken, and in older runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others_ns: Option<u64>,
 }

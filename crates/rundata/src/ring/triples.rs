@@ -1,11 +1,12 @@
-//! What the triples of one sample say whatever the speed of the core was.
+//! Figures from the triples of one sample, whatever the speed of the core was.
 
 use stats::median;
 
 use super::{Triple, Triples, is_alone};
 
 impl Triples {
-    /// What a hop of the ring takes above the mean of its members' solos, in nanoseconds; signed.
+    /// Returns the time of a hop of the ring above the mean of its members' solos, in nanoseconds;
+    /// signed.
     fn above_solos_ns(&self, triple: &Triple) -> Option<f64> {
         let mean = |times: &[u64], laps: u64| {
             times.iter().map(|ns| *ns as f64).sum::<f64>() / (laps as f64 * times.len() as f64)
@@ -15,18 +16,20 @@ impl Triples {
         (self.is_whole(triple) && above.is_finite()).then_some(above)
     }
 
-    /// Those that were timed as the machine was found, and those that waited.
+    /// Splits the triples into those that were timed as the machine was found and those that
+    /// waited.
     pub fn as_found_and_waited(&self) -> (&[Triple], &[Triple]) {
         let as_found = self.as_found.map_or(self.all.len(), |count| count as usize);
         self.all.split_at(as_found.min(self.all.len()))
     }
 
-    /// Slices of all rings.
+    /// Counts the slices of all rings.
     pub fn ring_slices(&self) -> u32 {
         self.all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
     }
 
-    /// Slices of rings in which others ran, and those of triples in or near which they had a turn.
+    /// Counts the slices of rings with competing tasks in them, and all slices of triples in or
+    /// near which other tasks had a turn.
     pub fn ring_slices_beside_others(&self) -> u32 {
         let slices = |one: &&Triple| {
             let all = one.ring_ns.iter().enumerate();
@@ -36,8 +39,8 @@ impl Triples {
         self.ring_slices().saturating_sub(alone)
     }
 
-    /// The median of the triples that were timed as the machine was found, at whatever speed;
-    /// absent without one.
+    /// Returns the median cost in the triples that were timed as the machine was found, at whatever
+    /// speed, in nanoseconds; `None` without such a triple.
     pub fn above_solos_as_found_ns(&self) -> Option<f64> {
         if self.pieces.is_some() {
             return self.above_in_pieces_as_found_ns();
@@ -46,7 +49,7 @@ impl Triples {
         median(&as_found.iter().filter_map(|one| self.above_solos_ns(one)).collect::<Vec<f64>>())
     }
 
-    /// Whether a triple has all the times that its numbers promise.
+    /// Returns whether a triple has all the times that its numbers promise.
     pub fn is_whole(&self, triple: &Triple) -> bool {
         let solos = (self.members as usize).saturating_mul(2);
         let quanta = (2 * triple.solos_ns.len()).saturating_add(triple.ring_ns.len() + 1);
@@ -59,13 +62,13 @@ impl Triples {
     }
 }
 
-/// Whether nobody else ran meanwhile, as far as that was looked at.
+/// Returns whether slice `at` had the CPU alone; `true` where CPU times were not taken.
 pub fn was_alone_in_slice(cpu_ns: &[u64], at: usize, elapsed_ns: u64) -> bool {
     cpu_ns.get(at).is_none_or(|cpu_ns| is_alone(elapsed_ns, *cpu_ns))
 }
 
 impl Triple {
-    /// Its quanta: latency-bound and throughput-bound loop.
+    /// Iterates over the quanta: times of the latency-bound and of the throughput-bound loop.
     pub fn quanta(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.latency_ns.iter().copied().zip(self.throughput_ns.iter().copied())
     }

@@ -1,27 +1,35 @@
-//! Where other tasks had turns on the CPU, and what lies near one: a task that had a turn may wait
-//! for its next. While it does, the kernel has more to choose from in each switch, which then costs
-//! more, also in slices that nobody shares.
+//! Turns of other tasks on the CPU, and what lies near one.
+//!
+//! A task that had a turn may wait for its next. While it does, the kernel has more to choose from
+//! in each switch, which then costs more, also in slices that no other task shares. X is a turn of
+//! another task; the slices that begin or end within 10 ms of it are beside other tasks (b):
+//!
+//! ```text
+//! time (ms)   0    2    4    6    8   10   12   14   16   18   20   22
+//! slices      |----|bbbb|bbbb|bbbb|bbbb|bbbb|XXXX|bbbb|bbbb|bbbb|bbbb|bbbb|----|
+//! ```
 
 use super::{Slices, Triple, Triples, is_alone};
 
-/// What takes so much at once is the turn of a task: interrupts and the kernel's own threads take
-/// less.
+/// Shortest time at once that is the turn of a task, in nanoseconds: interrupts and the kernel's
+/// own threads take less.
 const TURN_NS: u64 = 500_000;
 
-/// Whoever waits all the time has a turn within this: the kernel's slices are 3 to 4 ms (sched(7),
-/// `base_slice_ns`), and of two scheduling groups one may have several in a row.
+/// Longest time between two turns of a task that waits all the time, in nanoseconds: the kernel's
+/// slices are 3 to 4 ms (sched(7), `base_slice_ns`), and of two scheduling groups one may have
+/// several in a row.
 const NEAR_NS: u64 = 10_000_000;
 
-/// What passed on the CPU, in the order of time, and where in it others had turns.
+/// Time that passed on the CPU, and the turns that other tasks had in it.
 #[derive(Debug, Default)]
 pub struct CpuTimeline {
     now_ns: u64,
-    /// From when to when, in nanoseconds.
+    /// Start and end of each turn, in nanoseconds, in the order of time.
     turns: Vec<(u64, u64)>,
 }
 
 impl CpuTimeline {
-    /// Something that others had a turn in or not. Gives when it began and ended.
+    /// Adds a time span in which other tasks had a turn or not. Returns its start and end.
     pub fn pass(&mut self, elapsed_ns: u64, has_turn: bool) -> (u64, u64) {
         let span = (self.now_ns, self.now_ns.saturating_add(elapsed_ns));
         if has_turn {
@@ -31,7 +39,7 @@ impl CpuTimeline {
         span
     }
 
-    /// Whether others had a turn in this span, shortly before or shortly after.
+    /// Returns whether other tasks had a turn in this span, shortly before or shortly after.
     pub fn is_near_a_turn(&self, (from, to): (u64, u64)) -> bool {
         // They are in the order of time: the first that is not over long before is the only one to
         // ask.
@@ -40,15 +48,15 @@ impl CpuTimeline {
     }
 }
 
-/// Whether others had a turn in what passed: so much of it, and more than interrupts take of a long
-/// time.
+/// Returns whether other tasks had a turn in a time span: they used at least [`TURN_NS`] of it, and
+/// more than interrupts take of a long time.
 fn is_turn(elapsed_ns: u64, cpu_ns: u64) -> bool {
     elapsed_ns.saturating_sub(cpu_ns) >= TURN_NS && !is_alone(elapsed_ns, cpu_ns)
 }
 
 impl Slices {
-    /// Of each slice, whether others ran in it or had a turn near it. None where that was not
-    /// looked at.
+    /// Returns for each slice whether other tasks ran in it or had a turn near it; an empty list
+    /// where CPU times were not taken.
     pub fn beside_others(&self) -> Vec<bool> {
         let mut timeline = CpuTimeline::default();
         let mut spans = Vec::with_capacity(self.cpu_ns.len());
@@ -79,8 +87,8 @@ impl Slices {
 }
 
 impl Triples {
-    /// The triples in and near which nobody else had a turn: those that were timed as the machine
-    /// was found, and those that waited.
+    /// Returns the triples in and near which no other task had a turn: those that were timed as the
+    /// machine was found, and those that waited.
     pub fn alone(&self) -> [Vec<&Triple>; 2] {
         let mut timeline = CpuTimeline::default();
         let pass = |one: &Triple| timeline.pass(one.elapsed_ns(), one.has_turn());
@@ -95,7 +103,7 @@ impl Triples {
 }
 
 impl Triple {
-    /// Time of all that was timed and of the quanta, in nanoseconds.
+    /// Returns the time of all that was timed and of the quanta, in nanoseconds.
     fn elapsed_ns(&self) -> u64 {
         let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
         let parts = self.ring_ns.iter().chain(&self.solos_ns).copied();

@@ -12,16 +12,16 @@ use crate::experiment::named;
 use crate::machine::MAX_CPUS;
 use crate::words;
 
-/// Who is there beside the program.
+/// Neighbour of the program.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum NeighbourKind {
-    /// Nobody.
+    /// No neighbour: the program is alone.
     Nobody,
-    /// All that a preemption brings with it, and no preemption: a timer that interrupts the
-    /// program's CPU, and a process that wakes as often on another one.
+    /// Everything that a preemption brings with it, without the preemption: a timer that interrupts
+    /// the program's CPU, and a process that wakes as often on another CPU.
     Elsewhere,
     /// A process that preempts the program.
     Preempts,
@@ -30,7 +30,7 @@ pub enum NeighbourKind {
 named!(NeighbourKind, "neighbour", Nobody => "nobody", Elsewhere => "elsewhere",
     Preempts => "preempts");
 
-/// How a running process tells what it has done.
+/// Source of a running process's progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgressSource {
@@ -42,7 +42,7 @@ pub enum ProgressSource {
     Instructions,
 }
 
-/// What is preempted.
+/// Program that is preempted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CommandSubject {
@@ -50,17 +50,17 @@ pub enum CommandSubject {
     Command(Vec<String>),
     /// A program that runs already, for a while: a process, or several.
     Process {
-        /// Its number, or that of the first.
+        /// Process id, or that of the first process.
         pid: i32,
-        /// The numbers of the others that were asked for.
+        /// Process ids of the others that were asked for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<i32>,
-        /// Whether all that descends from them is part of the program.
+        /// Whether their descendants are part of the program.
         #[serde(default, skip_serializing_if = "is_false")]
         has_children: bool,
-        /// How long it is looked at for a sample.
+        /// Time for which it is watched for a sample, in nanoseconds.
         window_ns: u64,
-        /// What it has done meanwhile.
+        /// Source of its progress meanwhile.
         progress: ProgressSource,
     },
 }
@@ -80,7 +80,7 @@ impl CommandSubject {
 /// An executable file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Executable {
-    /// Its path, links resolved.
+    /// Path, with links resolved.
     pub path: String,
     /// The identity that its linker gave it (NT_GNU_BUILD_ID), in hexadecimal digits.
     pub build_id: Option<String>,
@@ -90,20 +90,20 @@ pub struct Executable {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "CommandTrial")]
 pub struct CommandTrial {
-    /// What is preempted.
+    /// Program that is preempted.
     pub subject: CommandSubject,
-    /// The file that it runs, as far as that was found.
+    /// Executable file of the program, as far as it was found.
     pub executable: Option<Executable>,
-    /// The CPUs that it may run on. A neighbour that preempts is on each of them.
+    /// CPUs on which it may run. A neighbour that preempts is on each of them.
     pub cpus: Vec<u32>,
-    /// Who is beside it.
+    /// Neighbour of the program.
     pub neighbour: NeighbourKind,
-    /// How often the neighbour wakes in a second, on average; 0 where there is none.
+    /// Wake-ups of the neighbour a second, on average; 0 without a neighbour.
     pub rate_hz: u32,
     /// Bytes that the neighbour writes to whenever it wakes, a cache line at a time.
     pub bytes: u64,
-    /// How long it stays whenever it wakes, going through its bytes again and again; 0 where it
-    /// goes through them once.
+    /// Time for which the neighbour stays whenever it wakes, in nanoseconds, going through its
+    /// bytes again and again; 0 where it goes through them once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stays_ns: u64,
     /// The CPU of a neighbour elsewhere; absent where the program may use no other.
@@ -114,18 +114,19 @@ pub struct CommandTrial {
 
 /// Most wake-ups a second: more would leave the program hardly any time.
 pub const MAX_WAKE_HZ: u32 = 20_000;
-/// Longest that a neighbour may stay: the slice of SCHED_RR, which is longer than others.
+/// Longest time that a neighbour may stay, in nanoseconds: the slice of SCHED_RR, which is longer
+/// than others.
 pub const MAX_STAY_NS: u64 = 100_000_000;
-/// How much of a second those that stay may take of a CPU.
+/// Most time of a second that neighbours which stay may take of a CPU, in nanoseconds.
 const MAX_STAY_NS_PER_S: u64 = 900_000_000;
 /// Most processes of a program that are named one by one.
 const MAX_PROCESSES: usize = 1 << 16;
 /// Most words of a command.
 const MAX_COMMAND_WORDS: usize = 1 << 16;
-/// Alone it runs so many times as often in a round: all others are compared with that.
+/// Measurements of the program alone in a round: all others are compared with them.
 pub const REPEATS_ALONE: u32 = 3;
-/// Beside a neighbour that wakes less often than this it runs so many times as often: one run has few
-/// preemptions.
+/// Least wake-ups a second with which the program is measured once a round: one run beside a
+/// neighbour that wakes less often has few preemptions.
 const MAX_SELDOM_HZ: u32 = 1000;
 const REPEATS_SELDOM: u32 = 2;
 
@@ -151,7 +152,7 @@ impl CommandTrial {
         check_within("rate_hz", self.rate_hz, 0..=MAX_WAKE_HZ)
     }
 
-    /// How often in a second somebody looks at the CPU's speed.
+    /// Returns how often a second the CPU's speed is looked at.
     pub fn looks_hz(&self) -> u32 {
         match self.subject {
             CommandSubject::Command(_) => LOOKS_HZ,
@@ -159,7 +160,7 @@ impl CommandTrial {
         }
     }
 
-    /// How many times as often as others it is measured in a round.
+    /// Returns how many times the case is measured in a round.
     pub fn times(&self) -> u32 {
         match self.neighbour {
             NeighbourKind::Nobody => REPEATS_ALONE,
@@ -177,7 +178,8 @@ fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 
-/// `a neighbour of 1 MiB that stays for 4 ms`, where `whose` is `a neighbour`.
+/// Describes a neighbour: `a neighbour of 1 MiB that stays for 4 ms`, where `whose` is `a
+/// neighbour`.
 pub fn neighbour_words(whose: &str, bytes: u64, stays_ns: u64) -> String {
     let of = match bytes {
         0 => format!("{whose} without memory"),
@@ -219,10 +221,10 @@ pub const PREEMPTIONS: &str = "preemptions";
 pub const WAITS: &str = "waits";
 /// Count: how often the neighbours woke.
 pub const WAKES: &str = "wakes";
-/// How often in a second somebody looks how fast the program's CPU is: its neighbour, and where
-/// none wakes as often a process that does nothing else, and preempts the program for it.
+/// Looks a second at the speed of the program's CPU: by its neighbour, and where none wakes as
+/// often by a process that does nothing else, and preempts the program for it.
 pub const LOOKS_HZ: u32 = 500;
-/// The same of a process that others may rely on.
+/// Like [`LOOKS_HZ`], for a running process that others may rely on.
 pub const PROCESS_LOOKS_HZ: u32 = 50;
 /// Count: how often the program was preempted for such a look alone.
 pub const LOOKS: &str = "looks";
@@ -234,7 +236,7 @@ pub const QUANTUM_RATIO: &str = "quantum_ratio_thousandths";
 /// Count: how often the timer has interrupted the program: its CPU time over the timer's period.
 pub const TIMER_INTERRUPTS: &str = "timer_interrupts";
 
-/// What the program used.
+/// CPU time and elapsed time of the program.
 pub(super) const MEASURES: [TrialMeasure; 2] = [
     TrialMeasure::new(CPU_NS, "CPU ns", CPU_NS, MeasureUnit::Ns, |sample| sample.median(CPU_NS))
         .that_waits(),

@@ -33,7 +33,7 @@ pub const ALL_INTERRUPTS: &str = "interrupts_all";
 /// slower clock of the core or a busy sibling do to all steps.
 pub const THRESHOLD_FACTOR: u64 = 8;
 
-/// What took the CPU from the thread.
+/// Class of a gap, by what took the CPU from the thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GapClass {
@@ -50,10 +50,10 @@ pub enum GapClass {
 named!(GapClass, "class of gaps", Interrupt => "interrupt", SwitchedOut => "switched out",
     Uncharged => "uncharged");
 
-/// Shortest gap of which the thread's CPU clock tells whether it went on: looking at it takes
-/// hundreds of nanoseconds, not always as many.
+/// Shortest gap for which the thread's CPU clock shows whether it went on, in nanoseconds: looking
+/// at the clock takes hundreds of nanoseconds, not always as many.
 const MIN_CLOCKED_GAP_NS: f64 = 2000.0;
-/// Share of a gap for which the clock must have stood still.
+/// Least share of a gap for which the clock must have stood still.
 const MIN_UNCHARGED_SHARE: f64 = 0.5;
 
 /// A gap in nanoseconds.
@@ -63,12 +63,12 @@ pub struct ClassifiedGap {
     pub at_ns: f64,
     /// Beyond a step of the loop.
     pub length_ns: f64,
-    /// What made the gap.
+    /// Class of the gap.
     pub class: GapClass,
 }
 
-/// The gaps of a sample in the order of time; none without a rate of its time stamp. What is no
-/// longer than a step of the loop is no gap.
+/// Returns the gaps of a sample in the order of time; an empty list without a rate of its time
+/// stamp. A gap no longer than a step of the loop is none.
 pub fn classify(sample: &TrialSample) -> Vec<ClassifiedGap> {
     let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
@@ -89,14 +89,15 @@ pub fn classify(sample: &TrialSample) -> Vec<ClassifiedGap> {
     sample.gaps.iter().map(told).filter(|gap| gap.length_ns > 0.0).collect()
 }
 
-/// Median length of the gaps in which an interrupt ran, in nanoseconds: the figure that stands for
-/// a case.
+/// Returns the median length of the gaps in which an interrupt ran, in nanoseconds: the figure that
+/// stands for a case.
 pub fn median_interrupt_ns(sample: &TrialSample) -> Option<f64> {
     let gaps = classify(sample).into_iter().filter(|gap| gap.class == GapClass::Interrupt);
     median(&gaps.map(|gap| gap.length_ns).collect::<Vec<f64>>())
 }
 
-/// Not the share lost: it goes from nothing to much by what else the machine does.
+/// Length of an interrupt. The share of time lost would be no measure: it goes from nothing to much
+/// by what else the machine does.
 pub(super) const MEASURES: [TrialMeasure; 1] = [TrialMeasure::new(
     "interrupt_ns",
     "ns of an interrupt",

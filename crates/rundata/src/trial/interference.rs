@@ -12,7 +12,7 @@ use crate::machine::MAX_CPUS;
 use crate::ring::Work;
 use crate::words;
 
-/// How the program was placed.
+/// Placement of the two-process program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProgramSetting {
@@ -22,11 +22,11 @@ pub enum ProgramSetting {
     Plain,
 }
 
-/// What else the machine did.
+/// Other work of the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Environment {
-    /// Nothing.
+    /// The machine did nothing else.
     Quiet,
     /// The disturbance was on.
     Disturbed,
@@ -35,7 +35,7 @@ pub enum Environment {
 named!(ProgramSetting, "setting", Augmented => "augmented", Plain => "plain");
 named!(Environment, "environment", Quiet => "quiet", Disturbed => "disturbed");
 
-/// What disturbs.
+/// Kind of the disturbance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Noise {
@@ -48,7 +48,7 @@ pub enum Noise {
 }
 
 impl Noise {
-    /// What one event of it is, for several.
+    /// Returns the plural of its events.
     pub fn events(self) -> &'static str {
         match self {
             Self::Cpu => "bursts",
@@ -60,7 +60,7 @@ impl Noise {
 
 named!(Noise, "noise", Cpu => "cpu", Timer => "timer", Net => "net");
 
-/// What packets go through.
+/// Path of the packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PacketWire {
@@ -73,29 +73,29 @@ pub enum PacketWire {
 
 named!(PacketWire, "wire", Loopback => "loopback", Veth => "veth");
 
-/// One run of the two-process program.
+/// A run of the two-process program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Execution {
-    /// How it is placed.
+    /// Placement of the program.
     pub setting: ProgramSetting,
-    /// What else the machine does.
+    /// Other work of the machine.
     pub environment: Environment,
-    /// What disturbs, where something does.
+    /// Kind of the disturbance, where there is one.
     pub noise: Noise,
-    /// The CPU that the noise runs on.
+    /// CPU of the disturbance.
     pub noise_cpu: u32,
-    /// What each member touches in every hop.
+    /// Memory that each member touches in every hop.
     pub work: Work,
-    /// Laps: the same in all conditions, so that execution times compare.
+    /// Number of laps, the same in all conditions, so that execution times compare.
     pub laps: u64,
-    /// Seed of the noise's gaps: with the round and the array it says what they are, in every
+    /// Seed of the noise's gaps: with the round and the array it determines them, in every
     /// condition.
     pub seed: u64,
     /// Real-time priority of the ring, where the policy is one; absent in older runs, which had the
     /// policy's lowest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// What packets go through, where the noise is packets; older runs had the loopback.
+    /// Path of the packets, where the noise is packets.
     #[schemars(default)]
     pub wire: PacketWire,
 }
@@ -119,19 +119,19 @@ impl fmt::Display for Execution {
 
 /// Tally: time of the laps of a run, in nanoseconds.
 pub const EXECUTION_NS: &str = "execution_ns";
-/// Count: what the disturbance did between the two readings of the clock: packets received,
-/// bursts, timers. Absent in quiet runs.
+/// Count: packets received, bursts or timers of the disturbance between the two readings of the
+/// clock. Absent in quiet runs.
 pub const NOISE_EVENTS: &str = "noise_events";
 /// Count: voluntary switches of both members.
 pub const VOLUNTARY: &str = "voluntary_switches";
 /// Count: involuntary ones.
 pub const INVOLUNTARY: &str = "involuntary_switches";
 
-/// Longest run that a real-time ring should have: the kernel lets real-time work run for 950 ms
-/// of each second (sched_rt_runtime_us), and holds it back for the rest.
+/// Longest run that a real-time ring should have, in nanoseconds: the kernel lets real-time work
+/// run for 950 ms of each second (sched_rt_runtime_us), and holds it back for the rest.
 pub const MAX_REALTIME_NS: u64 = 800_000_000;
 
-/// How long a run takes.
+/// Time of a run.
 pub(super) const MEASURES: [TrialMeasure; 1] =
     [TrialMeasure::new("run_ns", "ns of a run", EXECUTION_NS, MeasureUnit::Ns, |sample| {
         sample.median(EXECUTION_NS)

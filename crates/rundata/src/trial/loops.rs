@@ -43,17 +43,17 @@ pub const CHILD_SAMPLED_USER_NS: &str = "child_sampled_user_ns";
 /// 2,000.
 pub const TWO_PROCESS_SHARE: u32 = 5;
 
-/// Ticks per turn of the empty loop.
+/// Returns the ticks per turn of the empty loop.
 pub fn empty_loop_ticks(sample: &TrialSample) -> Option<f64> {
     Some(sample.median(EMPTY_BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }
 
-/// Ticks per call above the empty loop: the sample's median batches. Signed.
+/// Returns the ticks per call above the empty loop, by the sample's median batches. Signed.
 pub fn net_call_ticks(sample: &TrialSample) -> Option<f64> {
     Some(call_ticks_in_a_row(sample)? - empty_loop_ticks(sample)?)
 }
 
-/// What a call costs above the empty loop.
+/// Cost of a call above the empty loop.
 pub(super) const MEASURES: [TrialMeasure; 2] = [
     TrialMeasure::new("ns", "ns", BATCH_TICKS, MeasureUnit::Ticks, net_call_ticks),
     TrialMeasure::new(
@@ -65,7 +65,7 @@ pub(super) const MEASURES: [TrialMeasure; 2] = [
     ),
 ];
 
-/// What a loop of two processes costs.
+/// Cost of a loop of two processes.
 pub(super) const TWO_PROCESS_MEASURES: [TrialMeasure; 1] = [TrialMeasure::new(
     "loop_ns",
     "ns a loop",

@@ -4,13 +4,13 @@ use super::{MeasureUnit, Tally, TrialMeasure, TrialSample};
 
 /// Tally: ticks of the thread's CPU time for one malloc, by threadclock.
 pub const MALLOC_TICKS: &str = "malloc_ticks";
-/// Tally: the same for one free.
+/// Tally: ticks of the thread's CPU time for one free, by threadclock.
 pub const FREE_TICKS: &str = "free_ticks";
-/// Tally: the same for nothing at all.
+/// Tally: ticks of the thread's CPU time for nothing at all, by threadclock.
 pub const EMPTY_TICKS: &str = "empty_ticks";
 
-/// What a slow call was seen to do. Counts are `slow_malloc_CAUSE` and `slow_free_CAUSE`; one
-/// call may have several causes.
+/// Causes that a slow call was seen to have. Counts are `slow_malloc_CAUSE` and `slow_free_CAUSE`;
+/// one call may have several causes.
 pub const CAUSES: [SlowCause; 5] = [
     SlowCause { name: "fault", in_words: "first touch of a page" },
     SlowCause { name: "brk", in_words: "heap grown or shrunk (brk)" },
@@ -23,12 +23,12 @@ pub const CAUSES: [SlowCause; 5] = [
     },
 ];
 
-/// Why a call was slow.
+/// Cause of a slow call.
 #[derive(Clone, Copy, Debug)]
 pub struct SlowCause {
     /// The end of its count's name.
     pub name: &'static str,
-    /// What happened.
+    /// Description.
     pub in_words: &'static str,
 }
 
@@ -39,12 +39,12 @@ pub const MMAP_CALLS: &str = "mmap_calls";
 /// Count: minor faults of the whole sample.
 pub const MINOR_FAULTS: &str = "minor_faults";
 
-/// One of the two calls.
+/// A call of the allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocatorCall {
-    /// Its tally.
+    /// Name of its tally.
     pub tally: &'static str,
-    /// The count of its slow calls; those by cause have the cause behind it.
+    /// Name of the count of its slow calls; the counts by cause have the cause behind it.
     pub slow: &'static str,
 }
 
@@ -54,8 +54,8 @@ impl AllocatorCall {
     /// free(3)
     pub const FREE: Self = Self { tally: FREE_TICKS, slow: "slow_free" };
 
-    /// The count of its slow calls of one cause; by `ticks` the count of ticks that all of them
-    /// took.
+    /// Returns the name of the count of its slow calls of one cause; `ticks` names the ticks that
+    /// all of them took.
     pub fn slow_by(self, cause: &str) -> String {
         format!("{}_{cause}", self.slow)
     }
@@ -67,12 +67,12 @@ pub fn net_tally(sample: &TrialSample, call: AllocatorCall) -> Option<Tally> {
     sample.tally(call.tally)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
-/// The median malloc of a sample, in ticks.
+/// Returns the median malloc of a sample, in ticks.
 pub fn net_median(sample: &TrialSample) -> Option<f64> {
     net_tally(sample, AllocatorCall::MALLOC)?.median()
 }
 
-/// What the two calls cost.
+/// Costs of the two calls.
 pub(super) const MEASURES: [TrialMeasure; 2] = [
     TrialMeasure::new("malloc_ns", "ns of malloc", MALLOC_TICKS, MeasureUnit::Ticks, net_median),
     TrialMeasure::new("free_ns", "ns of free", FREE_TICKS, MeasureUnit::Ticks, |sample| {

@@ -1,8 +1,8 @@
-//! What is taken of a sample of a trial, declared once.
+//! Measures: the figures that are computed from a sample of a trial, each declared once.
 
 use super::TrialSample;
 
-/// The unit of what a [`TrialMeasure`] gives.
+/// Unit of a [`TrialMeasure`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MeasureUnit {
     /// Nanoseconds.
@@ -16,23 +16,23 @@ pub enum MeasureUnit {
 /// A figure of a trial, taken of each sample. The first of a trial stands for it.
 #[derive(Clone, Copy, Debug)]
 pub struct TrialMeasure {
-    /// Its name in records, with the unit that it is told in.
+    /// Name in records, which ends in the unit.
     pub name: &'static str,
-    /// Its name above a column.
+    /// Name above a column.
     pub header: &'static str,
-    /// The tally whose slices tell at which speed it was taken; empty of what is counted.
+    /// Name of the tally whose slices show at which speed it was taken; empty for counts.
     pub tally: &'static str,
-    /// The unit of `of`.
+    /// Unit that `compute` returns.
     pub unit: MeasureUnit,
-    /// Whether it is the time of what waits for others or for devices: no clock of the core bounds
-    /// that.
+    /// `true` for the time of something that waits for others or for devices: no clock of the core
+    /// bounds it.
     pub waits: bool,
-    /// The figure; absent of a sample that does not have it.
+    /// Computes the figure; `None` for a sample that does not have it.
     pub of: fn(&TrialSample) -> Option<f64>,
 }
 
 impl TrialMeasure {
-    /// Of what the core bounds.
+    /// Declares a measure that the core's clock bounds.
     pub(super) const fn new(
         name: &'static str,
         header: &'static str,
@@ -43,12 +43,12 @@ impl TrialMeasure {
         Self { name, header, tally, unit, waits: false, of }
     }
 
-    /// The same of what waits.
+    /// Marks it as one that waits.
     pub(super) const fn that_waits(self) -> Self {
         Self { waits: true, ..self }
     }
 
-    /// The figure as it is told: a time in nanoseconds.
+    /// Returns the figure as it is printed: a time in nanoseconds.
     pub fn told(&self, sample: &TrialSample) -> Option<f64> {
         let figure = (self.of)(sample)?;
         match self.unit {

@@ -1,4 +1,4 @@
-//! What one call costs: `clock overhead`, and calls in loops.
+//! Cost of one call: `clock overhead`, and calls in loops.
 
 use super::{MeasureUnit, Tally, TrialMeasure, TrialSample};
 
@@ -12,20 +12,21 @@ pub const BATCH_TICKS: &str = "batch_ticks";
 /// Calls of a batch.
 pub const BATCH_CALLS: u32 = 100;
 
-/// The single calls of a sample without what the two stamps cost.
+/// Returns the single calls of a sample less the cost of the two stamps.
 pub fn net_tally(sample: &TrialSample) -> Option<Tally> {
     sample.tally(CALL_TICKS)?.less(&*sample.tally(EMPTY_TICKS)?)
 }
 
-/// Ticks per call of calls made one after the other: the sample's median batch. Of two processes,
-/// per loop: nothing is taken off, beside two signals and two switches a test and a jump do not
-/// count.
+/// Returns the ticks per call of calls made one after the other, by the sample's median batch. For
+/// two processes it is per loop: nothing is taken off, as beside two signals and two switches a
+/// test and a jump do not count.
 pub fn call_ticks_in_a_row(sample: &TrialSample) -> Option<f64> {
     Some(sample.median(BATCH_TICKS)? / f64::from(BATCH_CALLS))
 }
 
-/// What it costs. Not the single call first: less the empty interval, a short one is nothing, give
-/// or take a step of the counter, and no number of rounds narrows that to a share of itself.
+/// Cost of a call. The single call does not come first: less the empty interval, a short one is
+/// nothing, give or take a step of the counter, and no number of rounds narrows that to a share of
+/// itself.
 pub(super) const MEASURES: [TrialMeasure; 2] = [
     TrialMeasure::new(
         "in_a_row_ns",

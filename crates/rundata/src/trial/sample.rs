@@ -1,4 +1,4 @@
-//! What one worker saw in one round. Raw figures only.
+//! Outcomes that one worker saw in one round. Raw figures only.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,23 +14,23 @@ use crate::ring::Slices;
 pub struct TrialSample {
     /// Number of the case in the plan.
     pub case: usize,
-    /// Round, from 0: one fresh worker for each case.
+    /// Round, from 0: a fresh worker for each case.
     pub round: u32,
     /// Time of all trials together, the reference quanta among them, in nanoseconds
     /// (CLOCK_MONOTONIC_RAW; of `clock-sampling` the time for which both processes were watched, by
     /// CLOCK_MONOTONIC).
     pub elapsed_ns: u64,
-    /// The same time by the time-stamp counter, in its ticks; absent without such a counter.
+    /// `elapsed_ns` by the time-stamp counter, in its ticks; absent without such a counter.
     pub elapsed_ticks: Option<u64>,
-    /// Outcomes by name, of trials that are not taken in slices; each name ends in its unit
+    /// Outcomes by name, for trials that are not taken in slices; each name ends in its unit
     /// (docs/record-format.md).
     pub tallies: BTreeMap<String, Tally>,
-    /// Outcomes of trials in slices, one entry for each of their loops. Empty for other trials, in
-    /// runs of schema 1, and on architectures that the quanta are not written for: then they are in
-    /// `tallies`.
+    /// Outcomes of trials in slices, an entry for each of their loops. Empty for other trials, in
+    /// runs of schema 1, and on architectures for which the quanta are not written: there the
+    /// outcomes are in `tallies`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sliced: Vec<SlicedTallies>,
-    /// Gaps in the order of time, of trials that keep their moments.
+    /// Gaps in the order of time, for trials that keep their moments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gaps: Vec<Gap>,
     /// Sums over the trials by name; a figure that was not available is absent.
@@ -41,19 +41,19 @@ pub struct TrialSample {
 }
 
 impl TrialSample {
-    /// Nanoseconds to a tick of the time-stamp counter; absent without such a counter.
+    /// Returns the nanoseconds to a tick of the time-stamp counter; `None` without such a counter.
     pub fn ns_per_tick(&self) -> Option<f64> {
         let ticks = self.elapsed_ticks.filter(|ticks| *ticks > 0)?;
         Some(self.elapsed_ns as f64 / ticks as f64)
     }
 
-    /// The tally of that name, of all slices.
+    /// Returns the tally of that name over all slices.
     pub fn tally(&self, name: &str) -> Option<Cow<'_, Tally>> {
         let in_slices = || self.sliced.iter().find_map(|sliced| sliced.tally_of(name, |_| true));
         self.tallies.get(name).map(Cow::Borrowed).or_else(|| in_slices().map(Cow::Owned))
     }
 
-    /// All tallies, of all slices, with that of the gaps' lengths.
+    /// Returns all tallies over all slices, and the tally of the gaps' lengths.
     pub fn all_tallies(&self) -> BTreeMap<String, Tally> {
         let mut all = self.tallies.clone();
         for sliced in &self.sliced {
@@ -70,12 +70,12 @@ impl TrialSample {
         all
     }
 
-    /// The median outcome of that name, of all slices.
+    /// Returns the median outcome of that name over all slices.
     pub fn median(&self, name: &str) -> Option<f64> {
         self.tally(name)?.median()
     }
 
-    /// The count of that name.
+    /// Returns the count of that name.
     pub fn count(&self, name: &str) -> Option<i64> {
         self.counts.get(name).copied()
     }
@@ -92,13 +92,14 @@ pub struct SlicedTallies {
 }
 
 impl SlicedTallies {
-    /// Whether the quanta tell which slices are clean.
+    /// Returns whether the quanta show which slices are clean.
     pub fn can_be_judged(&self) -> bool {
         let slices = self.slices.elapsed_ns.len();
         self.slices.can_be_judged() && self.tallies.values().all(|of| of.len() == slices)
     }
 
-    /// The tally of that name of all slices that `takes`; none without an outcome.
+    /// Returns the tally of that name over all slices that `takes` selects; `None` without an
+    /// outcome.
     pub fn tally_of(&self, name: &str, takes: impl Fn(usize) -> bool) -> Option<Tally> {
         let mut all = Tally::default();
         let slices = self.tallies.get(name)?.iter().enumerate();
@@ -106,7 +107,7 @@ impl SlicedTallies {
         (all.count() > 0).then_some(all)
     }
 
-    /// Time of a lap in a slice, in nanoseconds. None of a slice without an outcome.
+    /// Returns the time of a lap in a slice, in nanoseconds; `None` for a slice without an outcome.
     pub fn ns_per_lap(&self, index: usize) -> Option<f64> {
         let laps = Some(self.tallies.values().next()?.get(index)?.count());
         Some(*self.slices.elapsed_ns.get(index)? as f64 / laps.filter(|laps| *laps > 0)? as f64)
@@ -183,42 +184,43 @@ impl Tally {
         }
     }
 
-    /// Takes up all values of another.
+    /// Adds all values of another tally.
     pub fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|(value, times)| self.add(*value, *times));
     }
 
-    /// Every value moved by `shift`.
+    /// Returns the tally with every value moved by `shift`.
     pub fn shifted(&self, shift: i64) -> Self {
         Self(self.0.iter().map(|(value, times)| (value.saturating_add(shift), *times)).collect())
     }
 
-    /// Every value less the median of `empty`, where that has one.
+    /// Returns the tally with every value less the median of `empty`; `None` where that has no
+    /// values.
     pub fn less(&self, empty: &Self) -> Option<Self> {
         Some(self.shifted(empty.quantile(0.5)?.saturating_neg()))
     }
 
-    /// Every value with how often it came, ascending.
+    /// Iterates over the values and their counts, ascending.
     pub fn values(&self) -> impl Iterator<Item = (i64, u32)> {
         self.0.iter().map(|(value, times)| (*value, *times))
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.0.values().map(|times| u64::from(*times)).sum()
     }
 
-    /// Sum of all values.
+    /// Returns the sum of all values.
     pub fn total(&self) -> f64 {
         self.0.iter().map(|(value, times)| *value as f64 * f64::from(*times)).sum()
     }
 
-    /// Arithmetic mean; absent without values.
+    /// Returns the arithmetic mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (!self.0.is_empty()).then(|| self.total() / self.count() as f64)
     }
 
-    /// Standard deviation (of a sample, n - 1); absent below two values.
+    /// Returns the standard deviation (of a sample, n - 1); `None` below two values.
     pub fn sd(&self) -> Option<f64> {
         let (count, mean) = (self.count(), self.mean()?);
         let square =
@@ -227,28 +229,28 @@ impl Tally {
         (count > 1).then(|| (squares / (count - 1) as f64).sqrt())
     }
 
-    /// Least value.
+    /// Returns the least value.
     pub fn min(&self) -> Option<i64> {
         self.0.keys().next().copied()
     }
 
-    /// Greatest value.
+    /// Returns the greatest value.
     pub fn max(&self) -> Option<i64> {
         self.0.keys().next_back().copied()
     }
 
-    /// The least value that at least the share `p` (0 to 1) of all values does not exceed: a value
-    /// that was seen (type 1 of Hyndman and Fan 1996). Absent without values.
+    /// Returns the least value that at least the share `p` (0 to 1) of all values does not exceed:
+    /// a value that was seen (type 1 of Hyndman and Fan 1996). `None` without values.
     pub fn quantile(&self, p: f64) -> Option<i64> {
         self.at_rank((p.clamp(0.0, 1.0) * self.count() as f64).ceil().max(1.0) as u64)
     }
 
-    /// The median: a value that was seen. Absent without values.
+    /// Returns the median, a value that was seen; `None` without values.
     pub fn median(&self) -> Option<f64> {
         self.quantile(0.5).map(|value| value as f64)
     }
 
-    /// The value of a rank in ascending order, from 1; absent beyond the last.
+    /// Returns the value of a rank in ascending order, from 1; `None` beyond the last.
     pub fn at_rank(&self, rank: u64) -> Option<i64> {
         let mut seen = 0;
         self.0.iter().find_map(|(value, times)| {
@@ -278,7 +280,7 @@ pub struct TallySummary {
 }
 
 impl TallySummary {
-    /// The figures of a tally; absent without values.
+    /// Computes the figures of a tally; `None` without values.
     pub fn of(tally: &Tally) -> Option<Self> {
         Some(Self {
             count: tally.count(),

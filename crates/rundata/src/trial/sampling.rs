@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::{MeasureUnit, TrialMeasure, TrialSample};
 use crate::experiment::named;
 
-/// When a process that sleeps and wakes does so.
+/// Phase of a sleeper's sleeps against the timer tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SleepPhase {
@@ -37,26 +37,26 @@ pub const ACCOUNTS: [TimeAccount; 6] = [
 /// A way to account for CPU time.
 #[derive(Clone, Copy, Debug)]
 pub struct TimeAccount {
-    /// Its part of the count's name.
+    /// Part of the count's name.
     pub name: &'static str,
-    /// What it is.
+    /// Description.
     pub in_words: &'static str,
-    /// What it is compared with: the scheduler's sum, or the user part as it truly was.
+    /// Account with which it is compared: the scheduler's sum, or the user part as it truly was.
     pub truth: &'static str,
 }
 
-/// The count of a process by an account.
+/// Returns the name of the count of a process by an account.
 pub fn count_name(process: &str, account: &str) -> String {
     format!("{process}_{account}_ns")
 }
 
-/// Share of the time that the sleeper truly ran.
+/// Returns the share of the time that the sleeper truly ran, 0 to 1.
 pub fn sleeper_share(sample: &TrialSample) -> Option<f64> {
     let ran = sample.count(&count_name(PROCESSES[0], "precise"))?;
     (sample.elapsed_ns > 0).then(|| ran as f64 / sample.elapsed_ns as f64)
 }
 
-/// A count: of no tally.
+/// Share of the time that the sleeper ran. It is a count, so it names no tally.
 pub(super) const MEASURES: [TrialMeasure; 1] =
     [TrialMeasure::new("sleepers_share", "share", "", MeasureUnit::Share, sleeper_share)
         .that_waits()];

@@ -1,14 +1,19 @@
-//! How a command is started and accounted for.
+//! Starts commands and accounts for their resources.
 //!
-//! Commands are started by a process of their own, the launcher: this program again, small and with
-//! one thread, so that what the kernel charges to a command is the command's own. [`Launcher`] is
-//! the program's end, [`serve_if_asked`] the launcher's.
+//! Commands are started by a process between, the launcher: this program again, small and with one
+//! thread. The kernel charges a child with the memory that it has before execve(2); from the
+//! launcher that is little.
+//!
+//! ```text
+//! switchcost run ... (Launcher)  --fork-->  launcher (serve_if_asked)  --clone-->  command
+//!         ^------------- socket: answers -------------'
+//! ```
 #![forbid(unsafe_code)]
 
 mod accounting;
 mod series;
 mod serve;
-mod used;
+mod usage;
 
 use std::cell::RefCell;
 use std::ffi::{CString, OsString};
@@ -28,54 +33,58 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 pub use probe::command::SavedActions;
-use series::{Answer, NAME, Request};
-pub use series::{Enough, Series, look_up, order};
+pub use series::{CommandSeries, StopRule, look_up, order};
+use series::{LauncherAnswer, LauncherRequest, NAME};
 pub use serve::serve_if_asked;
-pub use used::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
+pub use usage::{
+    CommandRun, Ending, ExecBaseline, IoBytes, OrphanCounts, ProcessUsage, RunDelay, RunUsage,
+    SampledTimes, ThreadPeak,
+};
 
-/// The launcher with its series.
+/// A running launcher with its series.
 pub struct Launcher {
     // Dropped first: its handlers write to the socket.
     _handlers: StopHandlers,
     answers: BufReader<UnixStream>,
     process: Option<Pid>,
-    watch: RefCell<Watch>,
+    watch: RefCell<LauncherWatch>,
     commands: Vec<Vec<OsString>>,
     /// The last signal that reached the launcher, once the series is done.
     signal: Option<u8>,
 }
 
-/// Looks whether the launcher goes on.
-struct Watch {
+/// A watch for a launcher that was stopped by a signal.
+struct LauncherWatch {
     standstill: StandstillWatch,
-    next_look: Instant,
-    /// It was killed, as it had been stopped and nobody continued it: its process id.
-    given_up: Option<i32>,
+    next_check: Instant,
+    /// The process id of a launcher that was killed, as it was stopped and not continued.
+    killed: Option<i32>,
 }
 
-impl Watch {
-    fn of(process: Pid) -> Self {
+impl LauncherWatch {
+    fn new(process: Pid) -> Self {
         let standstill = StandstillWatch::new(process);
-        Self { next_look: Instant::now() + standstill.pause(), standstill, given_up: None }
+        Self { next_check: Instant::now() + standstill.pause(), standstill, killed: None }
     }
 
-    fn look(&mut self, process: Option<Pid>) {
-        let stands = process.filter(|_| self.standstill.look().is_some());
-        self.next_look = Instant::now() + self.standstill.pause();
-        if let Some(process) = stands {
+    /// Kills the launcher if it has not gone on for too long.
+    fn check(&mut self, process: Option<Pid>) {
+        let stopped = process.filter(|_| self.standstill.look().is_some());
+        self.next_check = Instant::now() + self.standstill.pause();
+        if let Some(process) = stopped {
             let _ = kill_process(process, Signal::KILL);
-            self.given_up = Some(process.as_raw_pid());
+            self.killed = Some(process.as_raw_pid());
         }
     }
 }
 
-/// A command could not be started, or the launcher failed.
+/// The error of a command that could not be started, or of a launcher that failed.
 #[derive(Debug, thiserror::Error)]
 #[error("{message}")]
 pub struct LauncherError {
     message: String,
-    /// The exit code that says so: 127 where the command is not there, 126 where it cannot be run
-    /// (env(1)), else 1.
+    /// The exit code for it: 127 if the command does not exist, 126 if it cannot be run (env(1)), else
+    /// 1.
     pub exit_code: u8,
 }
 
@@ -86,25 +95,18 @@ impl LauncherError {
 }
 
 impl Launcher {
-    /// Starts the launcher, which begins at once. Until this is dropped, signals that ask to stop
-    /// do not end this program: they are noted, and reach the command that runs. For a program with
-    /// one thread.
-    pub fn start(series: Series) -> Result<Self, LauncherError> {
-        let cannot = |step| {
-            move |errno| {
-                let limit = series::limit(errno);
-                LauncherError::new(format!("cannot start the launcher: {step}: {errno}{limit}"))
-            }
-        };
-        let io = |error: io::Error| Errno::from_io_error(&error).unwrap_or(Errno::IO);
+    /// Starts the launcher, which begins the series at once. Until the result is dropped, signals that
+    /// ask to stop do not end this program: they are noted, and reach the command that runs. For a
+    /// program with one thread.
+    pub fn start(series: CommandSeries) -> Result<Self, LauncherError> {
         // Until the handlers are installed, none would be forwarded.
         let blocked = BlockedStopSignals::block();
-        let (ours, theirs) = UnixStream::pair().map_err(io).map_err(cannot("socketpair"))?;
-        // Before there is a launcher: what fails from then on would leave it without a program.
-        let socket = ours.try_clone().map_err(io).map_err(cannot("dup"))?;
-        let words = series.write_words().map_err(cannot("memfd_create"))?;
-        let commands = series.all().cloned().collect();
-        let request = Request {
+        let (ours, theirs) = UnixStream::pair().map_err(cannot_start_io("socketpair"))?;
+        // These come before the fork: a failure after it would leave the launcher without a program.
+        let socket = ours.try_clone().map_err(cannot_start_io("dup"))?;
+        let words = series.write_words().map_err(cannot_start("memfd_create"))?;
+        let commands = series.all_commands().cloned().collect();
+        let request = LauncherRequest {
             parent: std::process::id() as i32,
             socket: theirs.as_raw_fd(),
             words: words.as_raw_fd(),
@@ -114,25 +116,27 @@ impl Launcher {
             blocked: blocked.before(),
             inherited: InheritedState::own(),
         };
-        // Numbers and flags only: it has a form in JSON, and no zero.
+        // Numbers and flags only, so it has a form in JSON, without a zero byte.
         let request = serde_json::to_vec(&request).unwrap_or_default();
         let request = CString::new(request).unwrap_or_default();
-        let again = [c"switchcost", NAME, &request];
-        let process =
-            start_again(&again, &[theirs.as_fd(), words.as_fd()]).map_err(cannot("fork"))?;
-        let handlers = StopHandlers::install(Some(socket.into())).map_err(cannot("sigaction"))?;
-        let (answers, watch) = (BufReader::new(ours), RefCell::new(Watch::of(process)));
+        let arguments = [c"switchcost", NAME, &request];
+        let process = start_again(&arguments, &[theirs.as_fd(), words.as_fd()])
+            .map_err(cannot_start("fork"))?;
+        let handlers =
+            StopHandlers::install(Some(socket.into())).map_err(cannot_start("sigaction"))?;
+        let (answers, watch) = (BufReader::new(ours), RefCell::new(LauncherWatch::new(process)));
         let process = Some(process);
         Ok(Self { _handlers: handlers, answers, process, watch, commands, signal: None })
     }
 
-    /// The last signal that asked to stop, if one came.
+    /// Returns the last signal that asked to stop, if one came.
     pub fn signal(&self) -> Option<u8> {
         stop_signal().and_then(|signal| u8::try_from(signal).ok()).or(self.signal)
     }
 
-    /// A signal that asked to stop and reached the launcher alone, once the series is done: the
-    /// command ran on, but somebody wanted something else. The exit code is 128 + the signal.
+    /// Returns an error if a signal that asked to stop reached the launcher alone, once the series is
+    /// done: the command ran on, although the signal was meant for it. The exit code is 128 + the
+    /// signal.
     pub fn stopped_alone(&self) -> Option<LauncherError> {
         let signal = self.signal.filter(|_| stop_signal().is_none())?;
         let message = format!(
@@ -142,62 +146,60 @@ impl Launcher {
         Some(LauncherError { message, exit_code: 128 + signal })
     }
 
-    /// The process id of the command that is started first, of an announced series; none where
-    /// there is none.
+    /// Waits for the start of the first command of an announced series. Returns its process id; `None`
+    /// if the series ended without it.
     pub fn started(&mut self) -> Result<Option<u32>, LauncherError> {
-        match self.answer()? {
-            Answer::Started(pid) => Ok(Some(pid)),
+        match self.next_answer()? {
+            LauncherAnswer::Started(pid) => Ok(Some(pid)),
             _ => Ok(None),
         }
     }
 
-    /// The next run that has ended; none at the end of the series.
-    pub fn run(&mut self) -> Result<Option<Run>, LauncherError> {
+    /// Waits for the next run to end, and returns it; `None` at the end of the series.
+    pub fn next_run(&mut self) -> Result<Option<CommandRun>, LauncherError> {
         loop {
-            match self.answer()? {
-                Answer::Started(_) => {}
-                Answer::Ran(run) => return Ok(Some(*run)),
+            match self.next_answer()? {
+                LauncherAnswer::Started(_) => {}
+                LauncherAnswer::Ran(run) => return Ok(Some(*run)),
                 _ => return Ok(None),
             }
         }
     }
 
-    /// Waits for the next answer, so long or without end; gives whether it is there. A signal may
-    /// end it before. A launcher that was stopped and that nobody continues gives none any more.
-    pub fn wait_for_answer(&self, longest: Option<Duration>) -> bool {
-        let end = longest.and_then(|longest| Instant::now().checked_add(longest));
+    /// Waits for the next answer, at most `timeout`, and returns whether there is one (or no more will
+    /// come, as the launcher was killed). A signal may end the wait before.
+    pub fn wait_for_answer(&self, timeout: Option<Duration>) -> bool {
+        let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let mut watch = self.watch.borrow_mut();
-        while self.answers.buffer().is_empty() && watch.given_up.is_none() {
-            let until = end.map_or(watch.next_look, |end| end.min(watch.next_look));
-            let left = until.saturating_duration_since(Instant::now());
+        while self.answers.buffer().is_empty() && watch.killed.is_none() {
+            let until = end.map_or(watch.next_check, |end| end.min(watch.next_check));
+            let pause = until.saturating_duration_since(Instant::now());
             let mut answers = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
-            match poll(&mut answers, Timespec::try_from(left).ok().as_ref()) {
-                Ok(0) if watch.next_look <= Instant::now() => watch.look(self.process),
+            match poll(&mut answers, Timespec::try_from(pause).ok().as_ref()) {
+                Ok(0) if watch.next_check <= Instant::now() => watch.check(self.process),
                 Ok(0) => {}
                 Err(Errno::INTR) => return false,
                 _ => return true,
             }
             if end.is_some_and(|end| end <= Instant::now()) {
-                return watch.given_up.is_some();
+                return watch.killed.is_some();
             }
         }
         true
     }
 
-    fn answer(&mut self) -> Result<Answer, LauncherError> {
+    /// Waits for the next answer. Failures of commands are errors.
+    fn next_answer(&mut self) -> Result<LauncherAnswer, LauncherError> {
         // A signal may end a wait.
         while !self.wait_for_answer(None) {}
-        let unreadable = |error: &dyn Display| {
-            LauncherError::new(format!("cannot read the launcher's answer: {error}"))
-        };
         let mut line = Vec::new();
         match self.answers.read_until(b'\n', &mut line) {
             Ok(1..) => {}
             Err(error) if error.kind() != io::ErrorKind::ConnectionReset => {
-                return Err(unreadable(&error));
+                return Err(unreadable_answer(&error));
             }
-            Ok(0) | Err(_) if self.watch.borrow().given_up.is_some() => {
-                let pid = self.watch.borrow().given_up.unwrap_or_default();
+            Ok(0) | Err(_) if self.watch.borrow().killed.is_some() => {
+                let pid = self.watch.borrow().killed.unwrap_or_default();
                 let s = PATIENCE.as_secs();
                 return Err(LauncherError::new(format!(
                     "the launcher (process {pid}) was stopped by a signal and not continued within \
@@ -208,27 +210,26 @@ impl Launcher {
                 return Err(LauncherError::new(format!(
                     "the launcher has ended ({}): a command that was running continues, without \
                         figures",
-                    self.wait()
+                    self.wait_for_end()
                 )));
             }
         }
-        match serde_json::from_slice(&line).map_err(|error| unreadable(&error))? {
-            Answer::NotStarted { command, failure } => {
-                let words = self.commands.get(command).map_or(&[][..], Vec::as_slice);
-                let (message, exit_code) = failure.explain(words);
+        match serde_json::from_slice(&line).map_err(|error| unreadable_answer(&error))? {
+            LauncherAnswer::NotStarted { command, failure } => {
+                let (message, exit_code) = failure.explain(self.words(command));
                 Err(LauncherError { message, exit_code })
             }
-            Answer::Around { what, command, ending } => {
-                let words = self.commands.get(command).map_or(&[][..], Vec::as_slice);
+            LauncherAnswer::HookFailed { kind, command, ending } => {
+                let text = self.words(command).last().map(|text| text.to_string_lossy());
                 Err(LauncherError::new(format!(
                     "{} '{}' ended with {ending}: nothing more is run (where that is no failure, \
                      write '... || true')",
-                    what.flag(),
-                    words.last().map_or("".into(), |text| text.to_string_lossy()),
+                    kind.flag(),
+                    text.unwrap_or_default(),
                 )))
             }
             answer => {
-                if let Answer::Done(signal) = answer {
+                if let LauncherAnswer::Done(signal) = answer {
                     self.signal = signal;
                 }
                 Ok(answer)
@@ -236,8 +237,13 @@ impl Launcher {
         }
     }
 
-    /// How the launcher's process ended.
-    fn wait(&mut self) -> String {
+    /// Returns the words of a command of the series.
+    fn words(&self, command: usize) -> &[OsString] {
+        self.commands.get(command).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Reaps the launcher. Returns in words how it ended.
+    fn wait_for_end(&mut self) -> String {
         match self.process.take().map(|pid| waitpid(Some(pid), WaitOptions::empty())) {
             Some(Ok(Some((_, status)))) => ExitStatus::from_raw(status.as_raw()).to_string(),
             Some(Err(errno)) => errno.to_string(),
@@ -246,8 +252,25 @@ impl Launcher {
     }
 }
 
+/// Returns a function that makes the error of a step in the start of the launcher.
+fn cannot_start(step: &str) -> impl Fn(Errno) -> LauncherError + '_ {
+    move |errno| {
+        let hint = series::limit_hint(errno);
+        LauncherError::new(format!("cannot start the launcher: {step}: {errno}{hint}"))
+    }
+}
+
+/// Like [`cannot_start`], for an error of the standard library.
+fn cannot_start_io(step: &str) -> impl Fn(io::Error) -> LauncherError + '_ {
+    move |error| cannot_start(step)(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
+
+fn unreadable_answer(error: &dyn Display) -> LauncherError {
+    LauncherError::new(format!("cannot read the launcher's answer: {error}"))
+}
+
 impl Drop for Launcher {
-    /// It ends with its series, or with its socket.
+    /// Closes the socket, which ends the launcher, and waits for its end.
     fn drop(&mut self) {
         let _ = self.answers.get_ref().shutdown(Shutdown::Both);
         if let Some(pid) = self.process.take() {

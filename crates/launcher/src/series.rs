@@ -1,5 +1,13 @@
-//! What the launcher is asked for, all runs of a series at once, and what it answers. Between two
-//! runs it waits for no other process.
+//! The request to the launcher, which has all runs of a series at once, and its answers. Between two
+//! runs the launcher waits for no other process.
+//!
+//! ```text
+//! program                                    launcher
+//! argument: LauncherRequest as JSON   ---->  runs warmup, then rounds of all commands
+//! file in memory: the commands' words ---->
+//!                                    <----  socket: a line of JSON for each LauncherAnswer
+//! signals to the program              ---->  socket: forwarded to the command
+//! ```
 
 use std::ffi::{CStr, OsStr, OsString};
 use std::os::fd::OwnedFd;
@@ -16,72 +24,72 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::LauncherError;
-use crate::used::{Ending, Run};
+use crate::usage::{CommandRun, Ending};
 
-/// Runs of one command, or of several in turn.
+/// A series of runs of one command, or of several in turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Series {
-    /// The commands, in words. The launcher has them in a file: on its heap they would be charged
+pub struct CommandSeries {
+    /// The commands, in words. The launcher gets them in a file: on its heap they would be charged
     /// to every command.
     #[serde(skip)]
     pub commands: Vec<Vec<OsString>>,
-    /// Rounds beforehand that are not reported.
+    /// Number of rounds beforehand that are not reported.
     pub warmup: u32,
-    /// Rounds after them.
+    /// Number of rounds after them.
     pub runs: u32,
-    /// Seed of the order within rounds (`order`).
+    /// Seed of the order within rounds ([`order`]).
     pub seed: u64,
-    /// Whether orphans that end within a second after a command are waited for and counted.
+    /// True if orphans that end within a second after a command are to be waited for and counted.
     pub tree: bool,
-    /// Whether process ids are reported at the start.
+    /// True if process ids are to be reported at the start.
     pub announce: bool,
-    /// Whether both outputs of all commands are discarded, in all runs alike.
+    /// True if standard output and error of all commands are to be discarded.
     pub discard: bool,
-    /// Ends the rounds before all are done.
-    pub enough: Option<Enough>,
-    /// What runs around them; the words are in the same file.
+    /// The rule by which the rounds may end before all are done.
+    pub stop_rule: Option<StopRule>,
+    /// Commands that run before and after the others (hooks); their words are in the same file.
     #[serde(skip)]
-    pub around: Vec<Vec<OsString>>,
-    /// Which of `around` run once before the first round.
+    pub hooks: Vec<Vec<OsString>>,
+    /// Numbers of the `hooks` that run once before the first round.
     pub setup: Vec<usize>,
-    /// Which of them runs before each run, for each command; empty for none.
+    /// Number of the hook that runs before each run, for each command; empty for none.
     pub prepare: Vec<usize>,
-    /// Which of them run once after the last round; not where a signal has asked to stop.
+    /// Numbers of the hooks that run once after the last round; not if a signal has asked to stop.
     pub cleanup: Vec<usize>,
-    /// `NAME=VALUE` of variables that all of them find in their environment beside the caller's, or
-    /// instead of it; they are in the same file.
+    /// `NAME=VALUE` of variables that are added to the environment of all of them, or replace the
+    /// caller's; they are in the same file.
     #[serde(skip)]
     pub environment: Vec<OsString>,
 }
 
-/// When rounds need not go on: so many are done, and one more would take longer than this in all.
+/// The rule by which rounds end: a minimum is done, and one more would exceed the total time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Enough {
-    /// Rounds.
+pub struct StopRule {
+    /// Minimum of rounds.
     pub runs: u32,
-    /// Nanoseconds.
+    /// Total time in nanoseconds.
     pub time_ns: u64,
 }
 
-impl Enough {
-    /// Whether there are enough after so many rounds, which took so long: one more, as long as
-    /// those, would not fit.
-    pub(crate) fn is_reached(self, rounds: u32, passed: Duration) -> bool {
-        let with_next = passed.as_nanos() * u128::from(rounds + 1);
+impl StopRule {
+    /// Returns whether `rounds`, which took `elapsed`, are enough: one more of the same length would
+    /// exceed the total time.
+    pub(crate) fn is_reached(self, rounds: u32, elapsed: Duration) -> bool {
+        let with_next = elapsed.as_nanos() * u128::from(rounds + 1);
         rounds >= self.runs.max(1) && with_next > u128::from(self.time_ns) * u128::from(rounds)
     }
 }
 
-/// What a command that is run around the others is for.
+/// The purpose of a command that runs before or after the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Around {
+pub(crate) enum HookKind {
     Setup,
     Prepare,
     Cleanup,
 }
 
-impl Around {
-    /// The flag that it was given by.
+impl HookKind {
+    /// Returns the flag by which the command was given.
     pub(crate) fn flag(self) -> &'static str {
         match self {
             Self::Setup => "--setup",
@@ -91,29 +99,29 @@ impl Around {
     }
 }
 
-impl Series {
-    /// One run of a command that is watched from outside meanwhile.
+impl CommandSeries {
+    /// Returns a series of one run of a command, which is watched from outside meanwhile.
     pub fn watched(words: &[OsString]) -> Self {
         Self { commands: vec![words.to_vec()], runs: 1, announce: true, ..Self::default() }
     }
 }
 
-/// What happened to a command of a series: a line of JSON on the socket.
+/// An answer of the launcher: a line of JSON on the socket.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) enum Answer {
-    /// It has a process id; only in an announced series.
+pub(crate) enum LauncherAnswer {
+    /// A command was started with this process id; only in an announced series.
     Started(u32),
-    /// It has ended. Rounds count from 0 after the warm-up.
-    Ran(Box<Run>),
-    /// It could not be started; no other will be.
-    NotStarted { command: usize, failure: NotStarted },
-    /// One that is run around the others has not succeeded; nothing else is run.
-    Around { what: Around, command: usize, ending: Ending },
-    /// The end of the series, and the last signal that asked to stop.
+    /// A run has ended. Rounds count from 0 after the warm-up.
+    Ran(Box<CommandRun>),
+    /// A command could not be started; the series ends.
+    NotStarted { command: usize, failure: StartFailure },
+    /// A hook has not succeeded; the series ends.
+    HookFailed { kind: HookKind, command: usize, ending: Ending },
+    /// The series has ended; the last signal that asked to stop.
     Done(Option<u8>),
 }
 
-/// The order in which so many commands run in round `round`: shuffled anew in each (Fisher-Yates by
+/// Returns the order in which the commands run in a round. Each round is shuffled (Fisher-Yates by
 /// ChaCha8 with the seed, stream `round`).
 pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
     let mut order: Vec<usize> = (0..commands).collect();
@@ -125,90 +133,107 @@ pub fn order(commands: usize, seed: u64, round: u32) -> Vec<usize> {
     order
 }
 
-/// Where execvp(3) looks without PATH (confstr(3), _CS_PATH).
+/// The path by which execvp(3) searches without PATH (confstr(3), _CS_PATH).
 const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// The argument that makes this program the launcher.
 pub(crate) const NAME: &CStr = c"launcher";
 
-/// Longest name of a file, without and with its directory (limits.h).
+/// Limits the name of a file (limits.h).
 const NAME_MAX: usize = 255;
+/// Limits the path of a file (limits.h).
 const PATH_MAX: usize = 4096;
 
-impl Series {
-    /// The commands, and behind them those that are run around them.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Vec<OsString>> {
-        self.commands.iter().chain(&self.around)
+impl CommandSeries {
+    /// Returns the commands, then the hooks.
+    pub(crate) fn all_commands(&self) -> impl Iterator<Item = &Vec<OsString>> {
+        self.commands.iter().chain(&self.hooks)
     }
 
-    /// Writes all of them to a file in memory, and the environment behind them, if there is one;
-    /// programs are looked for by the PATH of this process. EINVAL where a word has a byte of zero.
+    /// Writes the words of all commands to a file in memory, then the environment, if there is one.
+    /// Programs are searched by the PATH of this process. EINVAL if a word has a zero byte.
     pub(crate) fn write_words(&self) -> Result<OwnedFd, Errno> {
-        let texts = |words: &Vec<OsString>| -> Result<CommandTexts, Errno> {
-            let paths = in_path(words.first().ok_or(Errno::INVAL)?).into_iter();
-            let candidates = paths.map(|path| path.into_os_string().into_vec()).collect();
-            Ok(CommandTexts { candidates, words: bytes_of(words)? })
-        };
-        let mut all = self.all().map(texts).collect::<Result<Vec<_>, _>>()?;
-        if !self.environment.is_empty() {
-            all.push(CommandTexts { candidates: Vec::new(), words: bytes_of(&self.environment)? });
+        let mut texts = Vec::new();
+        for words in self.all_commands() {
+            let candidates = path_candidates(words.first().ok_or(Errno::INVAL)?);
+            texts.push(CommandTexts { candidates, words: word_bytes(words)? });
         }
-        write_commands(&all)
+        if !self.environment.is_empty() {
+            let words = word_bytes(&self.environment)?;
+            texts.push(CommandTexts { candidates: Vec::new(), words });
+        }
+        write_commands(&texts)
     }
 }
 
-/// The bytes of words; EINVAL where one has a byte of zero.
-fn bytes_of(words: &[OsString]) -> Result<Vec<Vec<u8>>, Errno> {
-    let words: Vec<Vec<u8>> = words.iter().map(|word| word.as_bytes().to_vec()).collect();
-    if words.iter().any(|word| word.contains(&0)) {
-        return Err(Errno::INVAL);
+/// Returns the bytes of words; EINVAL if one has a zero byte.
+fn word_bytes(words: &[OsString]) -> Result<Vec<Vec<u8>>, Errno> {
+    let mut bytes = Vec::new();
+    for word in words {
+        if word.as_bytes().contains(&0) {
+            return Err(Errno::INVAL);
+        }
+        bytes.push(word.as_bytes().to_vec());
     }
-    Ok(words)
+    Ok(bytes)
 }
 
-/// The paths that execvp(3) tries for a name, in their order.
-fn in_path(name: &OsStr) -> Vec<PathBuf> {
-    let paths = candidates(name.as_bytes(), std::env::var_os("PATH").as_deref());
-    paths.into_iter().map(|path| OsString::from_vec(path).into()).collect()
+/// Returns the paths that execvp(3) tries for a name, in their order.
+fn path_candidates(name: &OsStr) -> Vec<Vec<u8>> {
+    candidates(name.as_bytes(), std::env::var_os("PATH").as_deref())
+}
+
+/// Returns the paths of [`path_candidates`] as such.
+fn in_path(name: &OsStr) -> impl Iterator<Item = PathBuf> {
+    path_candidates(name).into_iter().map(|path| OsString::from_vec(path).into())
 }
 
 fn candidates(name: &[u8], path: Option<&OsStr>) -> Vec<Vec<u8>> {
     if name.is_empty() || name.contains(&b'/') || name.len() > NAME_MAX {
-        // The kernel says what is wrong with it.
+        // Not searched in PATH: execve(2) gives the error.
         return vec![name.to_vec()];
     }
     let path = path.unwrap_or(OsStr::new(DEFAULT_PATH)).as_bytes();
-    let folders = path.split(|byte| *byte == b':').filter(|folder| folder.len() < PATH_MAX);
-    let within = |folder: &[u8]| match folder {
-        [] => name.to_vec(),
-        folder => [folder, b"/", name].concat(),
-    };
-    folders.map(within).collect()
+    let mut candidates = Vec::new();
+    for folder in path.split(|byte| *byte == b':') {
+        match folder {
+            [] => candidates.push(name.to_vec()),
+            _ if folder.len() < PATH_MAX => candidates.push([folder, b"/", name].concat()),
+            _ => {}
+        }
+    }
+    candidates
 }
 
-/// Looks for the programs of all commands as execvp(3) would, without running any: why the first
-/// that cannot be run cannot.
+/// Returns the first word of a command; empty if there is none.
+fn program_name(words: &[OsString]) -> &OsStr {
+    words.first().map(OsString::as_os_str).unwrap_or_default()
+}
+
+/// Searches the programs of all commands as execvp(3) would, without running any.
+///
+/// # Errors
+/// The reason why the first that cannot be run cannot.
 pub fn look_up(commands: &[Vec<OsString>]) -> Result<(), LauncherError> {
     for words in commands {
-        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
-        if let Err(errno) = executable(in_path(name).into_iter()) {
-            let (message, exit_code) = NotStarted::at(EXEC, errno).explain(words);
+        let name = program_name(words);
+        if let Err(errno) = check_executable(in_path(name)) {
+            let (message, exit_code) = StartFailure::new(EXEC, errno).explain(words);
             return Err(LauncherError { message, exit_code });
         }
     }
     Ok(())
 }
 
-/// Whether one of these may be executed, as far as its mode tells; the errno that execvp(3) would
-/// give.
-fn executable(paths: impl Iterator<Item = PathBuf>) -> Result<(), Errno> {
+/// Checks by their modes that one of these files may be executed. The error is that of execvp(3).
+fn check_executable(paths: impl Iterator<Item = PathBuf>) -> Result<(), Errno> {
     let mut failure = Errno::NOENT;
     for path in paths {
-        let found = match access(&path, Access::EXEC_OK) {
+        let access = match access(&path, Access::EXEC_OK) {
             Ok(()) if path.is_dir() => Err(Errno::ACCESS),
-            found => found,
+            access => access,
         };
-        match found {
+        match access {
             Ok(()) => return Ok(()),
             // Another folder may have it.
             Err(Errno::NOENT | Errno::NOTDIR) => {}
@@ -218,51 +243,52 @@ fn executable(paths: impl Iterator<Item = PathBuf>) -> Result<(), Errno> {
     Err(failure)
 }
 
-/// What the launcher is started with, as JSON in its one argument.
+/// The request with which the launcher is started, as JSON in its only argument.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Request {
+pub(crate) struct LauncherRequest {
     /// The program's process id.
     pub(crate) parent: i32,
-    /// Descriptors of the socket and of the words.
+    /// Descriptor of the socket.
     pub(crate) socket: i32,
+    /// Descriptor of the file with the words.
     pub(crate) words: i32,
-    /// How many of the words' commands are measured.
+    /// Number of the commands in the file that are measured; the others are hooks.
     pub(crate) measured: usize,
-    /// Whether the last of the words are variables of the environment.
+    /// True if the last of the words are variables of the environment.
     pub(crate) has_environment: bool,
-    pub(crate) series: Series,
+    pub(crate) series: CommandSeries,
     /// Signals that the program was started with blocked.
     pub(crate) blocked: u64,
-    /// What else it was started with ([`InheritedState`]).
+    /// Other state that the program was started with.
     pub(crate) inherited: InheritedState,
 }
 
-/// The call that makes a process the command.
+/// The call that makes a process the command; failures of other steps are not the command's.
 pub(crate) const EXEC: &str = "execve";
 
-/// A system call on the way to a command that failed, and its errno.
+/// A system call that failed in the start of a command, and its errno.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct NotStarted {
+pub(crate) struct StartFailure {
     pub(crate) step: String,
     pub(crate) errno: i32,
 }
 
-impl NotStarted {
-    pub(crate) fn at(step: &str, errno: Errno) -> Self {
+impl StartFailure {
+    pub(crate) fn new(step: &str, errno: Errno) -> Self {
         Self { step: step.to_owned(), errno: errno.raw_os_error() }
     }
 
-    /// A line for the command `words`, and the exit code: 127 where the command is not there, 126
-    /// where it cannot be run (env(1)), 1 where nothing could be.
+    /// Returns a message for the command `words`, and the exit code: 127 if the command does not exist,
+    /// 126 if it cannot be run (env(1)), 1 if no command could be started.
     pub(crate) fn explain(&self, words: &[OsString]) -> (String, u8) {
-        let name = words.first().map(OsString::as_os_str).unwrap_or_default();
+        let name = program_name(words);
         let errno = Errno::from_raw_os_error(self.errno);
         let (step, shown) = (&self.step, Path::new(name).display());
         if step != EXEC {
-            return (format!("cannot run '{shown}': {step}: {errno}{}", limit(errno)), 1);
+            return (format!("cannot run '{shown}': {step}: {errno}{}", limit_hint(errno)), 1);
         }
-        // The file that was meant, if there is any.
-        let found = in_path(name).into_iter().find(|path| path.exists());
+        // The file that was meant, if one exists.
+        let found = in_path(name).find(|path| path.exists());
         let (why, code) = match (errno, &found) {
             (_, Some(path)) if path.is_dir() => ("it is a directory", 126),
             (Errno::NOENT, Some(_)) => {
@@ -283,8 +309,8 @@ impl NotStarted {
     }
 }
 
-/// What ran out, where a call says so, to be put behind its errno.
-pub(crate) fn limit(errno: Errno) -> &'static str {
+/// Returns which limit was reached, if the errno says so, to be appended to it.
+pub(crate) fn limit_hint(errno: Errno) -> &'static str {
     match errno {
         Errno::AGAIN => {
             ": no more processes are allowed (ulimit -u, pids.max of the control group)"
@@ -300,19 +326,25 @@ mod tests {
     use rundata::reading::Reading;
 
     use super::*;
-    use crate::{AtExec, Delay, Ending, IoBytes, Orphans, Threads, Usage, Used};
+    use crate::{
+        Ending, ExecBaseline, IoBytes, OrphanCounts, ProcessUsage, RunDelay, RunUsage, ThreadPeak,
+    };
 
     #[test]
     fn names_are_looked_for_as_execvp_does() {
-        let of = |name: &str, path: Option<&str>| -> Vec<String> {
-            let all = candidates(name.as_bytes(), path.map(OsStr::new));
-            all.into_iter().map(|path| String::from_utf8(path).unwrap()).collect()
+        let paths = |name: &str, path: Option<&str>| -> Vec<String> {
+            let candidates = candidates(name.as_bytes(), path.map(OsStr::new));
+            candidates.into_iter().map(|path| String::from_utf8(path).unwrap()).collect()
         };
-        assert_eq!(of("x", Some("/a:/b/c")), ["/a/x", "/b/c/x"]);
-        assert_eq!(of("x", Some(":/a:")), ["x", "/a/x", "x"], "an empty folder is the current one");
-        assert_eq!(of("x", None), ["/bin/x", "/usr/bin/x"]);
-        assert_eq!(of("./x", Some("/a")), ["./x"]);
-        assert_eq!(of("", Some("/a")), [""]);
+        assert_eq!(paths("x", Some("/a:/b/c")), ["/a/x", "/b/c/x"]);
+        assert_eq!(
+            paths("x", Some(":/a:")),
+            ["x", "/a/x", "x"],
+            "an empty folder is the current one"
+        );
+        assert_eq!(paths("x", None), ["/bin/x", "/usr/bin/x"]);
+        assert_eq!(paths("./x", Some("/a")), ["./x"]);
+        assert_eq!(paths("", Some("/a")), [""]);
     }
 
     #[test]
@@ -327,16 +359,17 @@ mod tests {
             folder.join(name)
         };
         let (plain, program) = (file("plain", 0o644), file("program", 0o755));
-        let of = |paths: &[&PathBuf]| executable(paths.iter().map(|path| path.to_path_buf()));
+        let check =
+            |paths: &[&PathBuf]| check_executable(paths.iter().map(|path| path.to_path_buf()));
         let (none, below) = (folder.join("none"), plain.join("x"));
         let answers = [
-            of(&[&none]),
-            of(&[&below]),
-            of(&[&folder]),
-            of(&[&plain]),
-            of(&[&none, &plain, &program]),
-            of(&[&plain, &none]),
-            of(&[]),
+            check(&[&none]),
+            check(&[&below]),
+            check(&[&folder]),
+            check(&[&plain]),
+            check(&[&none, &plain, &program]),
+            check(&[&plain, &none]),
+            check(&[]),
         ];
         std::fs::remove_dir_all(&folder).unwrap();
         let refused = Err(Errno::ACCESS);
@@ -349,13 +382,12 @@ mod tests {
 
     #[test]
     fn rounds_end_where_one_more_would_take_too_long() {
-        let enough = Enough { runs: 3, time_ns: 1_000 };
-        let ends =
-            |rounds: u32, passed: u64| enough.is_reached(rounds, Duration::from_nanos(passed));
+        let rule = StopRule { runs: 3, time_ns: 1_000 };
+        let ends = |rounds: u32, passed: u64| rule.is_reached(rounds, Duration::from_nanos(passed));
         assert!(!ends(0, 0) && !ends(2, 5_000), "as few as were asked for are always done");
         assert!(ends(3, 751) && !ends(3, 750), "a fourth as long ends at 1,000 ns");
         assert!(!ends(9, 900) && ends(10, 1_000));
-        assert!(!Enough { runs: 0, time_ns: 9 }.is_reached(0, Duration::ZERO), "one at least");
+        assert!(!StopRule { runs: 0, time_ns: 9 }.is_reached(0, Duration::ZERO), "one at least");
     }
 
     #[test]
@@ -368,48 +400,54 @@ mod tests {
 
     #[test]
     fn answers_come_back_as_they_were() {
-        let usage = Usage { user_ns: u64::MAX, voluntary: 3, ..Usage::default() };
-        let used = Used {
+        let usage = ProcessUsage { user_ns: u64::MAX, voluntary: 3, ..ProcessUsage::default() };
+        let used = RunUsage {
             real_ns: 5,
             ending: Ending::Killed { signal: 11, core_dumped: true },
             usage,
             own_cpu_ns: Reading::Known(0),
             sampled: Reading::unknown("é: no"),
-            delay: Reading::Known(Delay { run_delay_ns: 1, covered_cpu_ns: 2 }),
+            delay: Reading::Known(RunDelay { run_delay_ns: 1, covered_cpu_ns: 2 }),
             migrations: Reading::unknown(""),
             io: Reading::Known(IoBytes { storage_read_bytes: 9, ..IoBytes::default() }),
-            threads: Reading::Known(Threads { peak_seen: 4, looks: 2 }),
-            orphans: Orphans {
+            threads: Reading::Known(ThreadPeak { peak_seen: 4, looks: 2 }),
+            orphans: OrphanCounts {
                 ended: 1,
                 usage: Some(usage),
                 of_unknown_origin: 2,
                 left_behind: Reading::Known(vec![7, 8]),
             },
-            at_exec: AtExec { resident_bytes: 1, minor_faults: 2, cpu_ns: 3 },
+            at_exec: ExecBaseline { resident_bytes: 1, minor_faults: 2, cpu_ns: 3 },
             asked_to_be_traced: true,
         };
-        let exited = Used { ending: Ending::Exited { code: 255 }, ..used.clone() };
+        let exited = RunUsage { ending: Ending::Exited { code: 255 }, ..used.clone() };
         let run = |used, signal: Option<u8>| {
             let interrupted = signal.is_some();
-            Answer::Ran(Box::new(Run { command: 1, round: 6, interrupted, signal, used }))
+            LauncherAnswer::Ran(Box::new(CommandRun {
+                command: 1,
+                round: 6,
+                interrupted,
+                signal,
+                used,
+            }))
         };
-        let failure = NotStarted { step: "execve".to_owned(), errno: 2 };
+        let failure = StartFailure { step: "execve".to_owned(), errno: 2 };
         let all = [
-            Answer::Started(77),
+            LauncherAnswer::Started(77),
             run(used, Some(15)),
             run(exited, None),
-            Answer::NotStarted { command: 0, failure },
-            Answer::Around {
-                what: Around::Prepare,
+            LauncherAnswer::NotStarted { command: 0, failure },
+            LauncherAnswer::HookFailed {
+                kind: HookKind::Prepare,
                 command: 3,
                 ending: Ending::Exited { code: 2 },
             },
-            Answer::Done(Some(2)),
+            LauncherAnswer::Done(Some(2)),
         ];
         for answer in all {
             let line = serde_json::to_string(&answer).unwrap();
             assert!(!line.contains('\n'), "{line}");
-            assert_eq!(serde_json::from_str::<Answer>(&line).unwrap(), answer);
+            assert_eq!(serde_json::from_str::<LauncherAnswer>(&line).unwrap(), answer);
         }
     }
 
@@ -421,7 +459,7 @@ mod tests {
             ("mmap", Errno::NOMEM, "out of memory"),
             ("clone", Errno::MFILE, "ulimit -n"),
         ] {
-            let (line, code) = NotStarted::at(step, errno).explain(&["x".into()]);
+            let (line, code) = StartFailure::new(step, errno).explain(&["x".into()]);
             assert!(line.starts_with(&format!("cannot run 'x': {step}: ")), "{line}");
             assert!(line.contains(limit), "{line}");
             assert_eq!(code, 1);

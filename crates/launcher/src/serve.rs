@@ -1,7 +1,10 @@
-//! The launcher's process: a command from its start to its end, for a series of them.
+//! The launcher's process: it runs the commands of a series, each from its start to its end.
 //!
-//! What the kernel forgets when a process is reaped is read before: waitid(2) with WNOWAIT, then
-//! the files of the zombie, then wait4(2).
+//! ```text
+//! clone, execve     the command runs; poll on its pidfd and on the socket
+//! it exits          a zombie: /proc/PID/io, schedstat, its CPU clocks are read
+//! wait4             its usage; the zombie is gone, and these files with it
+//! ```
 
 use std::ffi::OsString;
 use std::fs;
@@ -26,36 +29,42 @@ use rustix::process::{
 };
 
 use crate::accounting::{self, ThreadSamples};
-use crate::series::{Answer, Around, EXEC, Enough, NAME, NotStarted, Request, Series, order};
-use crate::used::{AtExec, Ending, Orphans, Run, Usage, Used};
+use crate::series::{EXEC, HookKind, LauncherAnswer, LauncherRequest, NAME, StartFailure, order};
+use crate::usage::{CommandRun, Ending, ExecBaseline, OrphanCounts, ProcessUsage, RunUsage};
 
-/// Longest wait for orphans with `--tree`, and the time between two looks.
-const ORPHANS_LONGEST: Duration = Duration::from_secs(1);
-const ORPHANS_AGAIN: Duration = Duration::from_millis(2);
+/// Limits the wait for orphans with `--tree`.
+const MAX_ORPHAN_WAIT: Duration = Duration::from_secs(1);
+/// Time between two checks for orphans.
+const ORPHAN_PAUSE: Duration = Duration::from_millis(2);
 
-/// Signals that ask a command to end; the others that are passed on do not.
-const ENDING: [i32; 4] =
+/// Signals that ask a command to end; the other forwarded signals do not.
+const ENDING_SIGNALS: [i32; 4] =
     [Signal::INT.as_raw(), Signal::QUIT.as_raw(), Signal::TERM.as_raw(), Signal::HUP.as_raw()];
 
-/// Answers are gathered for so long, or up to so many bytes: each one sent wakes the program, which
-/// would disturb the commands.
-const GATHER: Duration = Duration::from_millis(100);
-const GATHER_BYTES: usize = 16 << 10;
+/// Limits how long answers are held back. They are sent together, as each message wakes the program,
+/// which would disturb the commands.
+const MAX_ANSWER_AGE: Duration = Duration::from_millis(100);
+/// Limits how many bytes of answers are held back.
+const MAX_ANSWER_BYTES: usize = 16 << 10;
 
-/// The launcher's work, if this process was started as one. To be called before anything else, the
-/// parsing of arguments among it: all memory of this process is charged to every command.
+/// Runs the series if this process was started as the launcher; returns `None` if not. Call it before
+/// anything else, including the parsing of arguments: all memory of this process is charged to every
+/// command.
 pub fn serve_if_asked() -> Option<io::Result<()>> {
     let mut words = std::env::args_os().skip(1);
-    (words.next()?.as_bytes() == NAME.to_bytes()).then(|| serve(words.next()))
+    if words.next()?.as_bytes() != NAME.to_bytes() {
+        return None;
+    }
+    Some(serve(words.next()))
 }
 
 fn serve(request: Option<OsString>) -> io::Result<()> {
     probe::set_own_name(c"switchcost-cmd");
-    let by_hand = || io::Error::other("it is an internal command of switchcost");
     let request = request.unwrap_or_default();
-    let request: Request = serde_json::from_slice(request.as_bytes()).map_err(|_| by_hand())?;
+    let request: LauncherRequest = serde_json::from_slice(request.as_bytes())
+        .map_err(|_| io::Error::other("it is an internal command of switchcost"))?;
     if !probe::set_parent_death_signal(request.parent)? {
-        // The program has ended before: it has said why, and nobody waits for this.
+        // The program has ended and has printed why: no process waits for the launcher.
         return Ok(());
     }
     let socket = UnixStream::from(inherited(request.socket)?);
@@ -65,98 +74,108 @@ fn serve(request: Option<OsString>) -> io::Result<()> {
             set_variable(variable)?;
         }
     }
-    let mut answers = Answers { socket, unsent: Vec::new(), sent: Instant::now() };
-    let end = match Server::new(&request, &words, &mut answers) {
-        Ok(mut server) => {
-            server.rehearse();
-            server.series()?
+    let mut answers = AnswerQueue { socket, unsent: Vec::new(), sent_at: Instant::now() };
+    let last_answer = match SeriesRunner::new(&request, &words, &mut answers) {
+        Ok(mut runner) => {
+            runner.rehearse();
+            runner.run_series()?
         }
-        Err(end) => end,
+        Err(answer) => answer,
     };
-    answers.add(&end);
+    answers.add(&last_answer);
     answers.send()
 }
 
-/// The program's end of the socket, and answers that are not sent yet.
-struct Answers {
+/// The socket to the program, and answers that are not sent yet.
+struct AnswerQueue {
     socket: UnixStream,
     unsent: Vec<u8>,
-    sent: Instant,
+    /// The last time that answers were sent.
+    sent_at: Instant,
 }
 
-impl Answers {
-    fn add(&mut self, answer: &Answer) {
-        // Into memory, and all of it has a form in JSON.
+impl AnswerQueue {
+    fn add(&mut self, answer: &LauncherAnswer) {
+        // Cannot fail: it is written to memory, and every answer has a form in JSON.
         let _ = serde_json::to_writer(&mut self.unsent, answer);
         self.unsent.push(b'\n');
     }
 
     fn send(&mut self) -> io::Result<()> {
-        self.sent = Instant::now();
-        let sent = self.socket.write_all(&self.unsent);
+        self.sent_at = Instant::now();
+        let result = self.socket.write_all(&self.unsent);
         self.unsent.clear();
-        sent
+        result
     }
 
-    /// A signal that reached the program alone.
-    fn forwarded(&mut self) -> Option<[u8; FORWARDED_BYTES]> {
+    /// Reads a signal that reached the program alone; `None` if the program has ended.
+    fn read_forwarded(&mut self) -> Option<[u8; FORWARDED_BYTES]> {
         let mut bytes = [0; FORWARDED_BYTES];
-        // The program writes all of it at once.
-        self.socket.read_exact(&mut bytes).ok().map(|()| bytes)
+        // The program writes all bytes at once.
+        self.socket.read_exact(&mut bytes).ok()?;
+        Some(bytes)
     }
 }
 
-/// Starts the commands of a series, one after the other.
-struct Server<'a> {
-    request: &'a Request,
+/// Runs the commands of a series, one after the other.
+struct SeriesRunner<'a> {
+    request: &'a LauncherRequest,
     words: &'a CommandFile,
-    answers: &'a mut Answers,
+    answers: &'a mut AnswerQueue,
     starter: CommandStarter,
     handlers: StopHandlers,
-    /// Absent where the kernel has no such file: commands are charged with more then.
+    /// `None` if the kernel has no such file: then commands are charged with more.
     high_water: Option<MemoryHighWater>,
-    /// Whether children are to end where they would become the command.
+    /// True while children end where they would become the command.
     rehearsal: bool,
-    /// Where each command's program was found; none before its first run.
-    found: Vec<Option<usize>>,
-    /// /dev/null, where outputs are discarded.
+    /// The path candidate by which each command's program was found; `None` before its first run.
+    found_paths: Vec<Option<usize>>,
+    /// /dev/null, if outputs are discarded.
     null: Option<OwnedFd>,
-    /// Processes that earlier commands have left behind, and whether there were any when this
-    /// command began.
-    old: Vec<u32>,
-    strangers: bool,
-    /// Of this command.
-    orphans: Orphans,
-    /// Whether this command or a child of it asked this process to trace it.
-    traced: bool,
-    /// Whether /proc/PID/io has to be opened before the command's end: so for ordinary users. Root
-    /// may open it afterwards, when that disturbs nothing.
-    io_before_end: bool,
+    /// Processes that earlier commands have left behind.
+    left_behind: Vec<u32>,
+    /// True if there were any when this command began.
+    had_left_behind: bool,
+    /// Orphans of this command.
+    orphans: OrphanCounts,
+    /// True if this command or a child of it asked this process to trace it.
+    asked_to_be_traced: bool,
+    /// True if /proc/PID/io has to be opened before the command's end, as for ordinary users. Root may
+    /// open it afterwards, when that does not disturb the command.
+    opens_io_before_end: bool,
 }
 
-/// The answer of a series that goes no further: `step` failed for command `command`.
-fn failed(command: usize, step: &str) -> impl Fn(Errno) -> Answer + '_ {
-    move |errno| Answer::NotStarted { command, failure: NotStarted::at(step, errno) }
+/// Returns a function that makes the last answer of a series in which `step` failed for a command.
+fn failed(command: usize, step: &str) -> impl Fn(Errno) -> LauncherAnswer + '_ {
+    move |errno| LauncherAnswer::NotStarted { command, failure: StartFailure::new(step, errno) }
 }
 
-/// The answer of a series that is done, or was asked to stop.
-fn done() -> Answer {
-    Answer::Done(stop_signal().map(|signal| signal as u8))
+/// Returns the last answer of a series that is done, or was asked to stop.
+fn done() -> LauncherAnswer {
+    LauncherAnswer::Done(stop_signal_number())
 }
 
-impl<'a> Server<'a> {
-    /// From now on this process notes signals that ask to stop, and adopts orphaned descendants.
+fn stop_signal_number() -> Option<u8> {
+    stop_signal().map(|signal| signal as u8)
+}
+
+impl<'a> SeriesRunner<'a> {
+    /// Prepares this process: it notes signals that ask to stop, and adopts orphaned descendants.
     fn new(
-        request: &'a Request,
+        request: &'a LauncherRequest,
         words: &'a CommandFile,
-        answers: &'a mut Answers,
-    ) -> Result<Self, Answer> {
+        answers: &'a mut AnswerQueue,
+    ) -> Result<Self, LauncherAnswer> {
         let handlers = StopHandlers::install(None).map_err(failed(0, "sigaction"))?;
         unblock_stop_signals(request.blocked);
-        // Without it orphans are init's: fewer are seen.
+        // If that fails, orphans are adopted by init, and fewer are counted.
         let _ = set_child_subreaper(Some(Pid::INIT));
-        let null = || open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-        let null = request.series.discard.then(null).transpose();
+        let null = if request.series.discard {
+            let null = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
+            Some(null.map_err(failed(0, "open /dev/null"))?)
+        } else {
+            None
+        };
         Ok(Self {
             request,
             words,
@@ -165,72 +184,91 @@ impl<'a> Server<'a> {
             handlers,
             high_water: MemoryHighWater::own().ok(),
             rehearsal: false,
-            found: vec![None; words.commands()],
-            null: null.map_err(failed(0, "open /dev/null"))?,
-            old: Vec::new(),
-            strangers: false,
-            orphans: Orphans::default(),
-            traced: false,
-            io_before_end: false,
+            found_paths: vec![None; words.commands()],
+            null,
+            left_behind: Vec::new(),
+            had_left_behind: false,
+            orphans: OrphanCounts::default(),
+            asked_to_be_traced: false,
+            opens_io_before_end: false,
         })
     }
 
-    /// All runs; gives the last answer.
-    fn series(&mut self) -> io::Result<Answer> {
-        let request = self.request;
-        let Series { warmup, runs, seed, enough, setup, prepare, cleanup, .. } = &request.series;
-        if let Err(end) = setup.iter().try_for_each(|of| self.around(Around::Setup, *of)) {
-            return Ok(end);
+    /// Runs the whole series. Returns the last answer; an error if the program does not read.
+    fn run_series(&mut self) -> io::Result<LauncherAnswer> {
+        let series = &self.request.series;
+        for hook in &series.setup {
+            if let Err(answer) = self.run_hook(HookKind::Setup, *hook) {
+                return Ok(answer);
+            }
         }
         let mut begun = None;
-        for round in 0..warmup.saturating_add(*runs) {
-            let measured = round.checked_sub(*warmup);
-            if let Some(before) = measured {
-                let passed = begun.get_or_insert_with(Instant::now).elapsed();
-                let is_enough = |of: &Enough| of.is_reached(before, passed);
-                if enough.as_ref().is_some_and(is_enough) {
+        for round in 0..series.warmup.saturating_add(series.runs) {
+            // `None` during the warm-up.
+            let measured_round = round.checked_sub(series.warmup);
+            if let Some(rounds_done) = measured_round {
+                let elapsed = begun.get_or_insert_with(Instant::now).elapsed();
+                if series.stop_rule.is_some_and(|rule| rule.is_reached(rounds_done, elapsed)) {
                     break;
                 }
             }
-            for command in order(request.measured, *seed, round) {
+            for command in order(self.request.measured, series.seed, round) {
                 if stop_signal().is_some() {
                     return Ok(done());
                 }
-                let before = prepare.get(command).map(|of| self.around(Around::Prepare, *of));
-                let used = match before.unwrap_or(Ok(())).and_then(|()| self.run(command)) {
+                let used = match self.prepare_and_run(command) {
                     Ok(used) => used,
-                    Err(end) => return Ok(end),
+                    Err(answer) => return Ok(answer),
                 };
-                let signal = stop_signal().map(|signal| signal as u8);
-                let Some(round) = measured else { continue };
-                let run = Run { command, round, interrupted: signal.is_some(), signal, used };
-                self.answers.add(&Answer::Ran(Box::new(run)));
-                let bytes = self.answers.unsent.len();
-                if bytes >= GATHER_BYTES || self.answers.sent.elapsed() >= GATHER {
-                    self.answers.send()?;
+                if let Some(round) = measured_round {
+                    self.report_run(command, round, used)?;
                 }
             }
         }
-        let cleaned = cleanup.iter().try_for_each(|of| self.around(Around::Cleanup, *of));
-        Ok(cleaned.err().unwrap_or_else(done))
+        for hook in &series.cleanup {
+            if let Err(answer) = self.run_hook(HookKind::Cleanup, *hook) {
+                return Ok(answer);
+            }
+        }
+        Ok(done())
     }
 
-    /// Runs one that is not measured to its end, which must be a success. The error is the last
+    /// Runs the command's prepare hook, if there is one, then the command. The error is the last
     /// answer.
-    fn around(&mut self, what: Around, number: usize) -> Result<(), Answer> {
+    fn prepare_and_run(&mut self, command: usize) -> Result<RunUsage, LauncherAnswer> {
+        if let Some(hook) = self.request.series.prepare.get(command) {
+            self.run_hook(HookKind::Prepare, *hook)?;
+        }
+        self.run(command)
+    }
+
+    /// Adds the answer of a measured run, and sends answers that were held back for long enough.
+    fn report_run(&mut self, command: usize, round: u32, used: RunUsage) -> io::Result<()> {
+        let signal = stop_signal_number();
+        let run = CommandRun { command, round, interrupted: signal.is_some(), signal, used };
+        self.answers.add(&LauncherAnswer::Ran(Box::new(run)));
+        let bytes = self.answers.unsent.len();
+        if bytes >= MAX_ANSWER_BYTES || self.answers.sent_at.elapsed() >= MAX_ANSWER_AGE {
+            self.answers.send()?;
+        }
+        Ok(())
+    }
+
+    /// Runs a hook to its end, which must be a success. The error is the last answer.
+    fn run_hook(&mut self, kind: HookKind, number: usize) -> Result<(), LauncherAnswer> {
         let command = self.request.measured + number;
         match self.run(command)?.ending {
             Ending::Exited { code: 0 } => Ok(()),
             _ if stop_signal().is_some() => Err(done()),
-            ending => Err(Answer::Around { what, command, ending }),
+            ending => Err(LauncherAnswer::HookFailed { kind, command, ending }),
         }
     }
 
-    /// Children that do not become the command: what of this program they touch stays resident, all
-    /// that lies around it is given back.
+    /// Starts a child that does not become the command. The pages of this program that it touches stay
+    /// resident, and the others are given back to the kernel.
     fn rehearse(&mut self) {
-        // Where something fails here commands are charged with more, which stands beside their
-        // figures, or the first run fails too and says why.
+        // If something fails here, commands are charged with more, which their figures show, or the
+        // first run fails too and reports why.
         let Some(high_water) = self.high_water.take() else { return };
         self.rehearsal = true;
         let _ = high_water.reduce(|| {
@@ -241,46 +279,48 @@ impl<'a> Server<'a> {
     }
 
     /// Runs a command to its end. The error is the last answer.
-    fn run(&mut self, number: usize) -> Result<Used, Answer> {
+    fn run(&mut self, number: usize) -> Result<RunUsage, LauncherAnswer> {
         let rehearsal = self.rehearsal;
         let command = self.words.command(number).map_err(failed(number, EXEC))?;
-        let usage = self.request.series.tree.then(Usage::default);
-        self.orphans = Orphans { usage, ..Orphans::default() };
-        self.traced = false;
-        self.strangers = !self.old.is_empty();
+        let usage = self.request.series.tree.then(ProcessUsage::default);
+        self.orphans = OrphanCounts { usage, ..OrphanCounts::default() };
+        self.asked_to_be_traced = false;
+        self.had_left_behind = !self.left_behind.is_empty();
         if let Some(high_water) = &self.high_water {
             high_water.reset();
         }
         let before_ns = monotonic_raw_ns();
-        let found = self.found[number];
         let null = self.null.as_ref().map(AsFd::as_fd);
-        let found = found.unwrap_or(0);
-        let started = self.starter.start(&command, found, null, rehearsal, &self.handlers);
+        let path = self.found_paths[number].unwrap_or(0);
+        let started = self.starter.start(&command, path, null, rehearsal, &self.handlers);
         let StartedCommand { pid: child, handle, before_exec } =
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
         if self.request.series.announce && !rehearsal {
-            self.answers.add(&Answer::Started(pid.unsigned_abs()));
-            // Where the program is gone, the end of the series finds so too.
+            self.answers.add(&LauncherAnswer::Started(pid.unsigned_abs()));
+            // If the program has ended, sending fails again at the end of the series.
             let _ = self.answers.send();
         }
-        let io = self.io_before_end.then(|| accounting::open_io(pid)).flatten();
+        let io = self.opens_io_before_end.then(|| accounting::open_io(pid)).flatten();
         let mut samples = ThreadSamples::new(pid);
-        let handle = handle.map_or_else(|| pidfd_open(child, PidfdFlags::empty()), Ok);
+        let handle = match handle {
+            Some(handle) => Ok(handle),
+            None => pidfd_open(child, PidfdFlags::empty()),
+        };
         let waited = match &handle {
             Ok(handle) => self.wait(pid, handle, &mut samples),
-            // Linux before 5.3, no descriptor left: neither threads nor forwarded signals are seen.
+            // Linux before 5.3, or no descriptor left: neither threads nor forwarded signals are seen.
             Err(_) => wait_until_zombie(child).map_err(|errno| ("waitid", errno)),
         };
         let real_ns = monotonic_raw_ns().saturating_sub(before_ns);
         self.words.let_go();
         if rehearsal {
-            // What only longer commands need, and such as leave somebody behind.
-            samples.look(|| false);
+            // These are otherwise only called for long commands, and for commands that leave processes.
+            samples.sample(|| false);
             let _ = children();
         }
-        let own = accounting::of_zombie(pid, io);
-        self.io_before_end |= own.io.known().is_none();
+        let zombie = accounting::read_zombie(pid, io);
+        self.opens_io_before_end |= zombie.io.known().is_none();
         let ended = wait_for(pid).map_err(failed(number, "wait4"))?;
         waited.map_err(|(step, errno)| failed(number, step)(errno))?;
         if before_exec.held {
@@ -290,50 +330,55 @@ impl<'a> Server<'a> {
             return Err(failed(number, EXEC)(errno));
         }
         if !rehearsal {
-            self.found[number] = Some(before_exec.found);
+            self.found_paths[number] = Some(before_exec.found);
         }
-        self.adopt();
-        Ok(Used {
+        self.find_left_behind();
+        Ok(RunUsage {
             real_ns,
-            ending: Ending::of_status(ended.status),
-            usage: Usage::from(&ended),
-            delay: samples.delay(own.first_thread),
+            ending: Ending::from_status(ended.status),
+            usage: ProcessUsage::from(&ended),
+            delay: samples.delay(zombie.first_thread),
             threads: match handle {
                 Ok(_) => samples.threads(),
                 Err(errno) => Reading::unknown(format!("pidfd_open: {errno}")),
             },
-            own_cpu_ns: own.cpu_ns,
-            sampled: own.sampled,
-            migrations: own.migrations,
-            io: own.io,
+            own_cpu_ns: zombie.cpu_ns,
+            sampled: zombie.sampled,
+            migrations: zombie.migrations,
+            io: zombie.io,
             orphans: std::mem::take(&mut self.orphans),
-            asked_to_be_traced: self.traced,
-            at_exec: before_exec.usage.map_or_else(AtExec::default, |used| AtExec {
-                resident_bytes: used.max_resident_bytes(),
-                minor_faults: used.minor_faults(),
-                cpu_ns: used.total_ns(),
-            }),
+            asked_to_be_traced: self.asked_to_be_traced,
+            at_exec: match before_exec.usage {
+                Some(usage) => ExecBaseline {
+                    resident_bytes: usage.max_resident_bytes(),
+                    minor_faults: usage.minor_faults(),
+                    cpu_ns: usage.total_ns(),
+                },
+                None => ExecBaseline::default(),
+            },
         })
     }
 
-    /// Until the command has ended; it stays a zombie. Signals that reach the program alone
-    /// meanwhile are passed on to it. An error names the call.
+    /// Waits until the command has ended; it stays a zombie. Signals that reach the program alone
+    /// meanwhile are forwarded to it. An error names the call.
     fn wait(
         &mut self,
         pid: i32,
         handle: &OwnedFd,
         samples: &mut ThreadSamples,
     ) -> Result<(), (&'static str, Errno)> {
-        let mut connected = true;
+        let mut is_connected = true;
         loop {
             let timeout = Timespec::try_from(samples.pause).map_err(|_| ("poll", Errno::INVAL))?;
-            let mut both = vec![PollFd::new(handle, PollFlags::IN)];
-            both.extend(connected.then(|| PollFd::new(&self.answers.socket, PollFlags::IN)));
-            match poll(&mut both, Some(&timeout)) {
+            let mut descriptors = vec![PollFd::new(handle, PollFlags::IN)];
+            if is_connected {
+                descriptors.push(PollFd::new(&self.answers.socket, PollFlags::IN));
+            }
+            match poll(&mut descriptors, Some(&timeout)) {
                 Ok(0) => {
-                    samples.look(|| has_ended(handle));
-                    self.traced |= release_traced_children();
-                    // Zombies would gather while a command runs for days.
+                    samples.sample(|| has_ended(handle));
+                    self.asked_to_be_traced |= release_traced_children();
+                    // Zombies would accumulate while a command runs for days.
                     self.reap_orphans(Some(pid)).map_err(|errno| ("waitid", errno))?;
                     let _ = self.answers.send();
                     continue;
@@ -341,21 +386,21 @@ impl<'a> Server<'a> {
                 Err(Errno::INTR) => continue,
                 ready => ready.map_err(|errno| ("poll", errno))?,
             };
-            // A signal goes before: it may be why the command has ended.
-            if both.get(1).is_none_or(|socket| socket.revents().is_empty()) {
+            // A signal is handled first: it may be the reason why the command has ended.
+            if descriptors.get(1).is_none_or(|socket| socket.revents().is_empty()) {
                 return Ok(());
             }
-            match self.answers.forwarded().map(note_forwarded) {
+            match self.answers.read_forwarded().map(note_forwarded) {
                 Some(None) => {}
                 Some(Some(signal)) => {
                     send_signal(pid, signal);
-                    // A command that stands (SIGSTOP) does not end before it is continued.
-                    if ENDING.contains(&signal) {
+                    // A stopped command (SIGSTOP) does not end before it is continued.
+                    if ENDING_SIGNALS.contains(&signal) {
                         send_signal(pid, Signal::CONT.as_raw());
                     }
                 }
-                // The program is gone, and this process goes with it.
-                None => connected = false,
+                // The program has ended, and this process ends with it.
+                None => is_connected = false,
             }
         }
     }
@@ -363,59 +408,63 @@ impl<'a> Server<'a> {
     /// Reaps orphans that have ended, but not the command.
     fn reap_orphans(&mut self, command: Option<i32>) -> Result<(), Errno> {
         while let Some(pid) = ended_child()? {
-            // What was found once is found first again: orphans behind it wait until it is reaped.
+            // The kernel returns the command first as long as it is not reaped: orphans behind it wait.
             if command == Some(pid) {
                 break;
             }
             let ended = wait_for(pid)?;
-            if let Some(place) = self.old.iter().position(|old| *old == pid.unsigned_abs()) {
-                self.old.swap_remove(place);
-            } else if self.strangers {
-                // A child of the command, or of what an earlier one has left.
+            let pid = pid.unsigned_abs();
+            if let Some(position) = self.left_behind.iter().position(|left| *left == pid) {
+                self.left_behind.swap_remove(position);
+            } else if self.had_left_behind {
+                // A descendant of this command, or of a process that an earlier one has left.
                 self.orphans.of_unknown_origin += 1;
             } else {
                 self.orphans.ended += 1;
-                let sum = self.orphans.usage.map(|usage| usage.and(&Usage::from(&ended)));
-                self.orphans.usage = sum;
+                if let Some(usage) = &mut self.orphans.usage {
+                    *usage = usage.add(&ProcessUsage::from(&ended));
+                }
             }
         }
         Ok(())
     }
 
-    /// What the command has left, once it has ended.
-    fn adopt(&mut self) {
-        let (tree, end) = (self.request.series.tree, Instant::now() + ORPHANS_LONGEST);
+    /// Finds the processes that the command has left behind, once it has ended.
+    fn find_left_behind(&mut self) {
+        let (tree, end) = (self.request.series.tree, Instant::now() + MAX_ORPHAN_WAIT);
         self.orphans.left_behind = loop {
             if self.reap_orphans(None).is_err() {
                 // ECHILD.
-                self.old.clear();
+                self.left_behind.clear();
                 break Reading::Known(Vec::new());
             }
-            let left = children().map(|mut all| {
-                all.retain(|pid| !self.old.contains(pid));
-                all
+            let left = children().map(|mut pids| {
+                pids.retain(|pid| !self.left_behind.contains(pid));
+                pids
             });
             match left {
                 Reading::Known(left) if !left.is_empty() && tree && Instant::now() < end => {
-                    sleep(ORPHANS_AGAIN);
+                    sleep(ORPHAN_PAUSE);
                 }
                 left => break left,
             }
         };
-        self.old.extend(self.orphans.left_behind.known().into_iter().flatten());
+        self.left_behind.extend(self.orphans.left_behind.known().into_iter().flatten());
     }
 }
 
+/// Returns whether a process has ended, by its pidfd.
 fn has_ended(handle: &OwnedFd) -> bool {
     poll(&mut [PollFd::new(handle, PollFlags::IN)], Some(&Timespec::default())) == Ok(1)
 }
 
+/// Waits for the end of a child without reaping it.
 fn wait_until_zombie(child: Pid) -> Result<(), Errno> {
     let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
     retry_on_intr(|| waitid(WaitId::Pid(child), how)).map(|_| ())
 }
 
-/// This process's children (proc_pid_task(5), `children`).
+/// Returns the children of this process (proc_pid_task(5), `children`).
 fn children() -> Reading<Vec<u32>> {
     let path = format!("/proc/self/task/{}/children", std::process::id());
     let text = fs::read_to_string(&path).map_err(|error| format!("{path}: {error}"));

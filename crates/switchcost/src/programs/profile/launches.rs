@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use analysis::used::Known;
-use launcher::{Ending, Used};
+use launcher::{Ending, RunUsage};
 use preload::bins::{bucket_bounds, class_bounds};
 use preload::layout::{ALLOCATOR_CALLS, CellKind, EMPTY_FUNCTION, KNOWN_CALLS};
 use schemars::JsonSchema;
@@ -111,7 +111,7 @@ pub(crate) struct Launch {
 impl Launch {
     pub(super) fn of(
         (allocator, round): (usize, u32),
-        used: &Used,
+        used: &RunUsage,
         counts: Counts,
         plan: &Plan,
     ) -> Self {

@@ -20,7 +20,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{ArgGroup, Args};
-use launcher::{Launcher, LauncherError, Series, look_up, order};
+use launcher::{CommandSeries, Launcher, LauncherError, look_up, order};
 use preload::layout;
 
 use crate::base::failure::{say, usage};
@@ -268,11 +268,11 @@ fn all_rounds(
             })?;
             let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
             let environment = library.environment(&shared, name).into();
-            let series = Series {
+            let series = CommandSeries {
                 announce: false,
                 discard: args.discards_output(plan),
                 environment,
-                ..Series::watched(&args.command)
+                ..CommandSeries::watched(&args.command)
             };
             let launcher = Launcher::start(series).map_err(of_launcher)?;
             let mut ran = None;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use analysis::estimate::Estimate;
 use analysis::program::{CostProfile, Program, ProgramCost, Range, WorkingSet, program_cost};
 use analysis::used::{Figure, Split, Sums};
-use launcher::{Ending, Run, Used};
+use launcher::{CommandRun, Ending, RunUsage};
 use rundata::machine::CpuAccounting;
 use rundata::reading::Reading;
 use rundata::reading::Reading::Known;
@@ -53,7 +53,7 @@ pub(crate) struct Summary {
 
 /// A figure of a run: its name, which ends with its unit, what it is called in the report (there
 /// without a row if empty), and where it comes from.
-type Source = (&'static str, &'static str, fn(&Used) -> Reading<u64>);
+type Source = (&'static str, &'static str, fn(&RunUsage) -> Reading<u64>);
 
 /// What the CPU time is called in the report: its split follows it.
 pub(super) const CPU: &str = "CPU (user + system)";
@@ -91,7 +91,7 @@ impl Summary {
     /// What `runs` of command `number` come to; absent without any.
     pub(super) fn of(
         number: usize,
-        runs: &[&Run],
+        runs: &[&CommandRun],
         plan: &Plan,
         clock: (Reading<CpuAccounting>, Reading<u64>),
     ) -> Option<Self> {
@@ -143,8 +143,8 @@ impl Summary {
     }
 }
 
-fn sums(runs: &[&Run]) -> Sums {
-    let sum = |of: fn(&Used) -> u64| runs.iter().map(|run| of(&run.used) as f64).sum::<f64>();
+fn sums(runs: &[&CommandRun]) -> Sums {
+    let sum = |of: fn(&RunUsage) -> u64| runs.iter().map(|run| of(&run.used) as f64).sum::<f64>();
     Sums {
         cpu: sum(|used| used.total().cpu_ns()),
         user: sum(|used| used.total().user_ns),
@@ -154,7 +154,7 @@ fn sums(runs: &[&Run]) -> Sums {
     }
 }
 
-fn outliers(runs: &[&Run]) -> Vec<Outlier> {
+fn outliers(runs: &[&CommandRun]) -> Vec<Outlier> {
     let real: Vec<f64> = runs.iter().map(|run| run.used.real_ns as f64).collect();
     let outlier = |(at, times_median): (usize, f64)| Outlier {
         round: runs[at].round,
@@ -242,9 +242,9 @@ fn second() -> usize {
 /// their end. It is estimated on the logarithm, so that second / first and first / second say the
 /// same.
 pub(super) fn ratio(
-    runs: &[&Run],
+    runs: &[&CommandRun],
     [base, command]: [usize; 2],
-    of: impl Fn(&Run) -> u64,
+    of: impl Fn(&CommandRun) -> u64,
     plan: &Plan,
 ) -> Option<Estimate> {
     let by_round = |number: usize| -> BTreeMap<u32, u64> {

@@ -8,7 +8,7 @@ use analysis::estimate::Estimate;
 use analysis::marked;
 use analysis::marked::MarkedText;
 use clap::ValueEnum;
-use launcher::{Ending, Run};
+use launcher::{CommandRun, Ending};
 use rundata::plan::MIN_ROUNDS;
 use rundata::words::{time, whole};
 use schemars::JsonSchema;
@@ -51,7 +51,7 @@ impl Gated {
         }
     }
 
-    fn of(self, run: &Run) -> u64 {
+    fn of(self, run: &CommandRun) -> u64 {
         let used = run.used.total();
         match self {
             Self::Real => run.used.real_ns,
@@ -122,8 +122,8 @@ pub(crate) struct Gate {
 }
 
 impl Gate {
-    pub(super) fn of(plan: &Plan, runs: &[Run], figures: &[Gated], limit: f64) -> Self {
-        let whole: Vec<&Run> = runs.iter().filter(|run| !run.interrupted).collect();
+    pub(super) fn of(plan: &Plan, runs: &[CommandRun], figures: &[Gated], limit: f64) -> Self {
+        let whole: Vec<&CommandRun> = runs.iter().filter(|run| !run.interrupted).collect();
         let others = 1..plan.commands.len();
         let count = others.len() * figures.len();
         // All intervals hold together (Dunn 1961).
@@ -134,7 +134,7 @@ impl Gate {
                 let own = whole.iter().filter(|run| run.command == number);
                 median(&own.map(|run| of.of(run) as f64).collect::<Vec<_>>()).unwrap_or_default()
             };
-            let figure = |run: &Run| of.of(run) + of.by_chance();
+            let figure = |run: &CommandRun| of.of(run) + of.by_chance();
             let ratio = ratio(&whole, [0, command], figure, &plan_of_each);
             let answer = answer(ratio.as_ref(), limit);
             Change { command, of, base: middle(0), new: middle(command), ratio, answer }
@@ -171,7 +171,7 @@ fn answer(ratio: Option<&Estimate>, limit: f64) -> Answer {
 }
 
 /// `sh test: 2 of 10 runs did not succeed (exit code 1)`
-fn failed(plan: &Plan, runs: &[&Run]) -> Vec<String> {
+fn failed(plan: &Plan, runs: &[&CommandRun]) -> Vec<String> {
     let bad = |number: usize| {
         let own = || runs.iter().filter(move |run| run.command == number);
         let bad = || own().filter(|run| run.used.ending != Ending::Exited { code: 0 });

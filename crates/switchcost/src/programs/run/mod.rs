@@ -28,7 +28,7 @@ use analysis::comparison::LIMIT;
 use analysis::program::{CostProfile, WorkingSet};
 use anyhow::Result;
 use clap::Args;
-use launcher::{Enough, Launcher, Run, Series, Used, look_up};
+use launcher::{CommandRun, CommandSeries, Launcher, RunUsage, StopRule, look_up};
 use rundata::reading::Reading;
 use stats::{median, median_interval};
 
@@ -216,7 +216,7 @@ struct ToRun {
     by_values: bool,
     shell: Shell,
     /// The time for all rounds, and the fewest of them; where none is set all are done.
-    enough: Option<Enough>,
+    enough: Option<StopRule>,
 }
 
 /// What commands are called, lines as `line` gives them; none where all are called by their words.
@@ -355,7 +355,7 @@ impl RunArgs {
     }
 
     /// When there are enough rounds, where their number was not said.
-    fn enough(&self) -> Result<Option<Enough>> {
+    fn enough(&self) -> Result<Option<StopRule>> {
         let (least, most) = (self.min_runs, self.max_runs);
         if self.budget.is_none() && least.is_none() && most.is_none() {
             return Ok(None);
@@ -366,11 +366,11 @@ impl RunArgs {
             return Err(usage(format!("--min-runs {least}: more than --max-runs {most}")));
         }
         let time_ns = nanoseconds(self.budget.unwrap_or(BUDGET));
-        Ok(Some(Enough { runs: least.unwrap_or(fewest), time_ns }))
+        Ok(Some(StopRule { runs: least.unwrap_or(fewest), time_ns }))
     }
 
     /// All runs of what is to be run, and what runs around them.
-    fn series(&self, plan: &Plan, to_run: &ToRun) -> Result<Series> {
+    fn series(&self, plan: &Plan, to_run: &ToRun) -> Result<CommandSeries> {
         let ToRun { commands, shell, enough, .. } = to_run;
         let mut around: Vec<Vec<OsString>> = Vec::new();
         let mut number = |flag: &str, text: &str, command: &Command| {
@@ -391,10 +391,18 @@ impl RunArgs {
         let Plan { runs, warmup, seed, tree, .. } = *plan;
         let discard = self.discards_output(plan);
         let commands = commands.iter().map(|command| command.words.clone()).collect();
-        let whole = Series { announce: false, ..Series::watched(&[]) };
-        let order =
-            Series { warmup, runs, seed, enough: *enough, setup, prepare, cleanup, ..whole };
-        Ok(Series { commands, around, tree, discard, ..order })
+        let whole = CommandSeries { announce: false, ..CommandSeries::watched(&[]) };
+        let order = CommandSeries {
+            warmup,
+            runs,
+            seed,
+            stop_rule: *enough,
+            setup,
+            prepare,
+            cleanup,
+            ..whole
+        };
+        Ok(CommandSeries { commands, hooks: around, tree, discard, ..order })
     }
 
     /// The option whose figures go to standard output, if any does.
@@ -501,7 +509,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let all = plan.runs as usize * plan.commands.len();
     if to_run.enough.is_some() {
         // As many as there were time for.
-        plan.runs = runs.iter().map(|run: &Run| run.round + 1).max().unwrap_or(0);
+        plan.runs = runs.iter().map(|run: &CommandRun| run.round + 1).max().unwrap_or(0);
     }
     let has_failed = failed.is_some();
     // A signal that found no run any more.
@@ -558,7 +566,7 @@ impl SoFar {
         Self { bar: RunsProgress::new(all, is_hidden), shown: Instant::now() }
     }
 
-    fn show(&mut self, runs: &[Run], plan: &Plan) {
+    fn show(&mut self, runs: &[CommandRun], plan: &Plan) {
         let Some(last) = runs.last() else { return };
         if self.bar.is_hidden() || self.shown.elapsed() < REDRAW {
             return;
@@ -577,7 +585,7 @@ impl SoFar {
 /// `stored` are plan and verdict as they are stored. Whether all was written.
 fn write(
     plan: Plan,
-    runs: Vec<Run>,
+    runs: Vec<CommandRun>,
     started: String,
     interrupted: bool,
     args: &RunArgs,
@@ -640,9 +648,9 @@ fn write(
 }
 
 /// A row for each run.
-fn rows(runs: &[Run]) -> Result<Vec<u8>> {
-    let row = |run: &Run| {
-        let Used { ending, orphans, .. } = &run.used;
+fn rows(runs: &[CommandRun]) -> Result<Vec<u8>> {
+    let row = |run: &CommandRun| {
+        let RunUsage { ending, orphans, .. } = &run.used;
         let (command, round) = (run.command.to_string(), run.round.to_string());
         let (exit_code, signal) = (known(ending.code().ok()), known(ending.code().err()));
         let first =

@@ -1,7 +1,7 @@
 //! What happened to the runs of commands and what their figures do not cover: facts, which become
 //! words by what the commands are called where they are printed.
 
-use launcher::{Ending, Run};
+use launcher::{CommandRun, Ending};
 use rundata::words::bytes;
 
 use super::findings::Summary;
@@ -122,10 +122,14 @@ impl RunFact {
 }
 
 /// Returns what is to be said of the commands; `runs` are all, interrupted ones too.
-pub(super) fn find_notices(plan: &Plan, runs: &[Run], commands: &[Summary]) -> Vec<CommandNotice> {
+pub(super) fn find_notices(
+    plan: &Plan,
+    runs: &[CommandRun],
+    commands: &[Summary],
+) -> Vec<CommandNotice> {
     let mut notices = Vec::new();
     for summary in commands {
-        let of_command: Vec<&Run> =
+        let of_command: Vec<&CommandRun> =
             runs.iter().filter(|run| run.command == summary.number).collect();
         let mut facts = find_events(summary, &of_command, plan);
         facts.extend(find_limits(summary));
@@ -159,7 +163,7 @@ fn find_shell(plan: &Plan, commands: &[Summary]) -> Option<RunFact> {
 }
 
 /// Returns what happened in all `runs` of one command.
-fn find_events(summary: &Summary, runs: &[&Run], plan: &Plan) -> Vec<RunFact> {
+fn find_events(summary: &Summary, runs: &[&CommandRun], plan: &Plan) -> Vec<RunFact> {
     let mut facts = Vec::new();
     if summary.endings.len() > 1 {
         let bad = summary.endings.iter().filter(|(end, _)| *end != Ending::Exited { code: 0 });

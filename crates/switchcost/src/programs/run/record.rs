@@ -1,6 +1,6 @@
 //! All that `switchcost run` says, as it is written in JSON.
 
-use launcher::Run;
+use launcher::CommandRun;
 use rundata::machine::{CpuAccounting, Machine};
 use rundata::reading::Reading;
 use rundata::run::ProgramBuild;
@@ -40,7 +40,7 @@ pub(crate) struct Record {
     /// The machine.
     pub(crate) machine: Machine,
     /// Every run, in order.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<CommandRun>,
     /// What the runs of each command come to.
     pub(crate) commands: Vec<Summary>,
     /// With several commands: each of the others / first.
@@ -78,7 +78,7 @@ impl Record {
     /// The record of `runs`. A run that was interrupted counts only if its command has no other.
     pub(super) fn new(
         plan: Plan,
-        runs: Vec<Run>,
+        runs: Vec<CommandRun>,
         (machine, accounting): (Machine, Reading<CpuAccounting>),
         (started, host, invocation, build): (String, Option<String>, Vec<String>, ProgramBuild),
     ) -> Self {
@@ -86,11 +86,11 @@ impl Record {
             0 => Reading::unknown("the kernel says CONFIG_HZ=0"),
             hz => Reading::Known(1_000_000_000 / u64::from(hz)),
         });
-        let whole: Vec<&Run> = runs.iter().filter(|run| !run.interrupted).collect();
+        let whole: Vec<&CommandRun> = runs.iter().filter(|run| !run.interrupted).collect();
         let mut commands = Vec::new();
         for number in 0..plan.commands.len() {
-            let all: Vec<&Run> = runs.iter().filter(|run| run.command == number).collect();
-            let own: Vec<&Run> =
+            let all: Vec<&CommandRun> = runs.iter().filter(|run| run.command == number).collect();
+            let own: Vec<&CommandRun> =
                 whole.iter().copied().filter(|run| run.command == number).collect();
             let kept = if own.is_empty() { &all } else { &own };
             let of = (accounting.clone(), tick_ns.clone());
@@ -100,7 +100,7 @@ impl Record {
         let notices = find_notices(&plan, &runs, &commands);
         let mut ratios = Vec::new();
         for command in 1..plan.commands.len() {
-            let mut over = |name: &str, of: fn(&Run) -> u64| {
+            let mut over = |name: &str, of: fn(&CommandRun) -> u64| {
                 let estimate = ratio(&whole, [0, command], of, &plan);
                 let of = name.to_owned();
                 ratios.extend(estimate.map(|estimate| Ratio { of, command, estimate }));

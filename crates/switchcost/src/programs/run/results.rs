@@ -6,7 +6,7 @@ use analysis::estimate::{Estimate, SHARED_LAUNCH_SCATTER};
 use analysis::results::{
     CaseFigure, CaseResults, Labels, LaunchFigure, Origin, Quantity, Results, Side,
 };
-use launcher::{Run, Used};
+use launcher::{CommandRun, RunUsage};
 use stats::normal_quantile;
 
 use super::findings::Summary;
@@ -16,7 +16,7 @@ use super::record::Record;
 const NAME: &str = "run";
 
 /// Figures that are compared: the quantity, its name in a summary, and its source in a run.
-const QUANTITIES: [(Quantity, &str, fn(&Used) -> u64); 2] = [
+const QUANTITIES: [(Quantity, &str, fn(&RunUsage) -> u64); 2] = [
     (Quantity::RealNs, "real_ns", |used| used.real_ns),
     (Quantity::CpuNs, "cpu_ns", |used| used.total().cpu_ns()),
 ];
@@ -58,8 +58,8 @@ pub(crate) fn results(record: &Record, name: String) -> Results {
 
 fn case_results(record: &Record, summary: &Summary) -> CaseResults {
     let title = record.plan.label(summary.number);
-    let is_counted = |run: &&Run| run.command == summary.number && !run.interrupted;
-    let runs: Vec<&Run> = record.runs.iter().filter(is_counted).collect();
+    let is_counted = |run: &&CommandRun| run.command == summary.number && !run.interrupted;
+    let runs: Vec<&CommandRun> = record.runs.iter().filter(is_counted).collect();
     let mut figures = BTreeMap::new();
     for (quantity, name, source) in QUANTITIES {
         let Some(figure) = summary.figure(name) else { continue };

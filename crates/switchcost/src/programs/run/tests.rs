@@ -5,7 +5,10 @@ use proptest::prelude::*;
 use analysis::comparison::{Answer, Comparison, LIMIT, Reason, Terms, Wanted};
 use analysis::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
 use analysis::results::Quantity;
-use launcher::{AtExec, Delay, Ending, IoBytes, Orphans, Run, Sampled, Threads, Usage, Used};
+use launcher::{
+    CommandRun, Ending, ExecBaseline, IoBytes, OrphanCounts, ProcessUsage, RunDelay, RunUsage,
+    SampledTimes, ThreadPeak,
+};
 use rundata::machine::{CpuAccounting, Machine};
 use rundata::reading::Reading;
 
@@ -25,29 +28,32 @@ fn the_columns_of_runs_are_those_declared() {
     assert_eq!(columns, declarations::names(declarations::Table::Commands));
 }
 
-fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> Run {
-    let usage = Usage {
+fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> CommandRun {
+    let usage = ProcessUsage {
         user_ns: cpu_ns,
         max_resident_bytes: 2 << 20,
         voluntary: 900,
         involuntary: 100,
-        ..Usage::default()
+        ..ProcessUsage::default()
     };
-    let used = Used {
+    let used = RunUsage {
         real_ns,
         ending: Ending::Exited { code: 0 },
         usage,
         own_cpu_ns: Reading::Known(cpu_ns),
-        sampled: Reading::Known(Sampled { user_ns: cpu_ns / 4, both_ns: cpu_ns }),
-        delay: Reading::Known(Delay { run_delay_ns: 7, covered_cpu_ns: cpu_ns }),
+        sampled: Reading::Known(SampledTimes { user_ns: cpu_ns / 4, both_ns: cpu_ns }),
+        delay: Reading::Known(RunDelay { run_delay_ns: 7, covered_cpu_ns: cpu_ns }),
         migrations: Reading::unknown("/proc/PID/sched: absent"),
         io: Reading::Known(IoBytes::default()),
-        threads: Reading::Known(Threads { peak_seen: 1, looks: 1 }),
-        orphans: Orphans { left_behind: Reading::Known(Vec::new()), ..Orphans::default() },
-        at_exec: AtExec::default(),
+        threads: Reading::Known(ThreadPeak { peak_seen: 1, looks: 1 }),
+        orphans: OrphanCounts {
+            left_behind: Reading::Known(Vec::new()),
+            ..OrphanCounts::default()
+        },
+        at_exec: ExecBaseline::default(),
         asked_to_be_traced: false,
     };
-    Run { command, round, interrupted: false, signal: None, used }
+    CommandRun { command, round, interrupted: false, signal: None, used }
 }
 
 fn plan(commands: usize, runs: u32) -> Plan {
@@ -67,7 +73,7 @@ fn plan(commands: usize, runs: u32) -> Plan {
     }
 }
 
-fn record_with(plan: Plan, runs: Vec<Run>, accounting: CpuAccounting) -> Record {
+fn record_with(plan: Plan, runs: Vec<CommandRun>, accounting: CpuAccounting) -> Record {
     let mut machine = Machine::default();
     machine.kernel.hz = Reading::Known(250);
     let build = serde_json::from_value(serde_json::json!({
@@ -77,7 +83,7 @@ fn record_with(plan: Plan, runs: Vec<Run>, accounting: CpuAccounting) -> Record 
     Record::new(plan, runs, (machine, Reading::Known(accounting)), about)
 }
 
-fn record(plan: Plan, runs: Vec<Run>) -> Record {
+fn record(plan: Plan, runs: Vec<CommandRun>) -> Record {
     record_with(plan, runs, CpuAccounting::Tick)
 }
 
@@ -168,7 +174,7 @@ fn the_split_rests_on_ticks() {
     let mut with_children = runs();
     for run in &mut with_children {
         run.used.own_cpu_ns = Reading::Known(10 * MS);
-        run.used.sampled = Reading::Known(Sampled { user_ns: 2 * MS, both_ns: 10 * MS });
+        run.used.sampled = Reading::Known(SampledTimes { user_ns: 2 * MS, both_ns: 10 * MS });
     }
     let split = &record(plan(1, 4), with_children).commands[0].split;
     let user = split.user.unwrap();
@@ -186,16 +192,16 @@ fn the_split_rests_on_ticks() {
 
 #[test]
 fn an_interrupted_run_is_left_out_where_there_are_others() {
-    let mut runs: Vec<Run> = (0..3).map(|round| run(0, round, MS, MS)).collect();
+    let mut runs: Vec<CommandRun> = (0..3).map(|round| run(0, round, MS, MS)).collect();
     runs[2].interrupted = true;
     let several = record(plan(1, 9), runs);
     assert_eq!((several.commands[0].runs, several.runs.len()), (2, 3));
     assert_eq!(several.notices, ["interrupted in round 3 of 9, which is left out"]);
-    let alone = record(plan(1, 1), vec![Run { interrupted: true, ..run(0, 0, MS, MS) }]);
+    let alone = record(plan(1, 1), vec![CommandRun { interrupted: true, ..run(0, 0, MS, MS) }]);
     assert_eq!(alone.commands[0].runs, 1);
     assert_eq!(alone.notices, ["interrupted: the figures cover the time until then"]);
     // One that is not ended by it has its whole figures.
-    let whole = Run { interrupted: true, signal: Some(2), ..run(0, 0, MS, MS) };
+    let whole = CommandRun { interrupted: true, signal: Some(2), ..run(0, 0, MS, MS) };
     let notices = record(plan(1, 1), vec![whole]).notices;
     assert_eq!(notices, ["signal 2 arrived during the run, which continued to its end"]);
 }
@@ -271,7 +277,7 @@ fn what_was_not_counted_is_told() {
     let mut odd = run(0, 0, MS, 100 * MS);
     odd.used.orphans.ended = 2;
     odd.used.orphans.left_behind = Reading::Known(vec![7, 8]);
-    odd.used.delay = Reading::Known(Delay { run_delay_ns: 1, covered_cpu_ns: 43 * MS });
+    odd.used.delay = Reading::Known(RunDelay { run_delay_ns: 1, covered_cpu_ns: 43 * MS });
     odd.used.at_exec.resident_bytes = 2 << 20;
     let told = record(plan(1, 1), vec![odd]).notices;
     let starts = [
@@ -289,7 +295,7 @@ fn what_was_not_counted_is_told() {
 fn stored_notices_call_commands_what_the_stored_plan_calls_them() {
     let mut odd = run(1, 0, MS, 100 * MS);
     odd.used.orphans.left_behind = Reading::Known(vec![7]);
-    odd.used.delay = Reading::Known(Delay { run_delay_ns: 1, covered_cpu_ns: 43 * MS });
+    odd.used.delay = Reading::Known(RunDelay { run_delay_ns: 1, covered_cpu_ns: 43 * MS });
     // One label begins with the other.
     let plan = named(&[&["a:"], &["a:", "b"]], 1);
     let mut record = record(plan.clone(), vec![run(0, 0, MS, MS), odd]);
@@ -389,7 +395,7 @@ fn few_switches_more_are_no_multiple() {
                 one
             })
         };
-        let runs: Vec<Run> = (0..8).flat_map(of_round).collect();
+        let runs: Vec<CommandRun> = (0..8).flat_map(of_round).collect();
         Gate::of(&plan(2, 8), &runs, &[Gated::Voluntary, Gated::Switches], 0.1)
     };
     assert_eq!(of([0, 1]).exit_code(false), 0);
@@ -499,7 +505,7 @@ fn the_headline_of_several_runs_has_the_interval() {
 }
 
 /// Real times in each round of commands that take `ms`, all a little longer in odd rounds.
-fn series(ms: &[u64], rounds: u32) -> Vec<Run> {
+fn series(ms: &[u64], rounds: u32) -> Vec<CommandRun> {
     let of_round = |round: u32| {
         ms.iter().enumerate().map(move |(command, ms)| {
             run(command, round, (ms * 100 + u64::from(round % 2)) * MS / 100, MS)
@@ -579,7 +585,7 @@ fn what_is_not_resolved_is_the_ratio_of_the_table() {
 #[test]
 fn an_order_is_told_where_all_of_it_holds() {
     let sleeps: [&[&str]; 4] = [&["a"], &["b"], &["c"], &["d"]];
-    let of = |runs: Vec<Run>| headline(&record(named(&sleeps, 8), runs));
+    let of = |runs: Vec<CommandRun>| headline(&record(named(&sleeps, 8), runs));
     assert_eq!(
         of(series(&[10, 20, 40, 80], 8)),
         "a is 2.00x (2.00 to 2.00) faster than b, 4.00x than c and 8.00x than d, in this order"
@@ -672,7 +678,7 @@ proptest! {
         let runs = figures.into_iter().zip(0..).map(|((real, cpu, own, interrupted), round)| {
             let mut run = run((own % 2) as usize, round / 2, real, cpu);
             run.used.own_cpu_ns = Reading::Known(own);
-            Run { interrupted, ..run }
+            CommandRun { interrupted, ..run }
         });
         let mut record = record(plan(2, 3), runs.collect());
         for summary in &mut record.commands {

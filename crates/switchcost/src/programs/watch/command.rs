@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use analysis::program::WorkingSet;
 use anyhow::{Error, Result, anyhow};
-use launcher::{Launcher, LauncherError, Run, Series, Used};
+use launcher::{CommandRun, CommandSeries, Launcher, LauncherError, RunUsage};
 use probe::executable;
 use probe::program::WatchedProcess;
 use rundata::reading::Reading;
@@ -54,7 +54,7 @@ pub(crate) struct Ended {
     pub(crate) words: Vec<String>,
     pub(crate) pid: u32,
     watcher: Option<Watcher>,
-    used: Used,
+    used: RunUsage,
     /// Its time, where that was over before its end.
     over: Option<Duration>,
     /// A signal that reached the launcher alone.
@@ -69,7 +69,7 @@ impl Command {
         anonymous: bool,
         session: Option<&mut Session>,
     ) -> Result<Self> {
-        let mut launcher = Launcher::start(Series::watched(words))?;
+        let mut launcher = Launcher::start(CommandSeries::watched(words))?;
         let pid = match launcher.started() {
             Ok(Some(pid)) => pid,
             started => return Err(not_measured(started.err(), launcher.signal())),
@@ -141,9 +141,9 @@ pub(crate) struct Over {
 }
 
 /// Takes all runs of a series. Once it is over a signal ends this program again.
-pub(crate) fn finish(mut launcher: Launcher, mut take: impl FnMut(Run)) -> Over {
+pub(crate) fn finish(mut launcher: Launcher, mut take: impl FnMut(CommandRun)) -> Over {
     let failed = loop {
-        match launcher.run() {
+        match launcher.next_run() {
             Ok(Some(run)) => take(run),
             Ok(None) => break None,
             Err(error) => break Some(error),
@@ -293,7 +293,7 @@ impl Ended {
 
 /// The working set that goes with the switches of a command and its children: only the command's
 /// own pages were looked at, and at moments only.
-fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
+fn of_all((own, not_read): SeenSet, used: &RunUsage) -> SeenSet {
     let most = used.usage.max_resident_bytes;
     let share = used.own_cpu_ns.known().map(|own_ns| *own_ns as f64 / used.usage.cpu_ns() as f64);
     if share.is_some_and(|share| share >= MOSTLY_OWN) {
@@ -315,28 +315,32 @@ fn of_all((own, not_read): SeenSet, used: &Used) -> SeenSet {
 
 #[cfg(test)]
 mod tests {
-    use launcher::{AtExec, Ending, Orphans, Usage};
+    use launcher::{Ending, ExecBaseline, OrphanCounts, ProcessUsage};
 
     use super::*;
 
-    fn used(own_cpu_ns: Option<u64>) -> Used {
-        Used {
+    fn used(own_cpu_ns: Option<u64>) -> RunUsage {
+        RunUsage {
             real_ns: 1,
-            ending: Ending::of_status(0),
-            usage: Usage { user_ns: 1000, max_resident_bytes: 5000, ..Usage::default() },
+            ending: Ending::from_status(0),
+            usage: ProcessUsage {
+                user_ns: 1000,
+                max_resident_bytes: 5000,
+                ..ProcessUsage::default()
+            },
             delay: Reading::default(),
             threads: Reading::default(),
             own_cpu_ns: own_cpu_ns.ok_or("refused").into(),
             sampled: Reading::default(),
             migrations: Reading::default(),
             io: Reading::default(),
-            orphans: Orphans {
+            orphans: OrphanCounts {
                 ended: 0,
                 usage: None,
                 left_behind: Reading::default(),
                 of_unknown_origin: 0,
             },
-            at_exec: AtExec { resident_bytes: 0, minor_faults: 0, cpu_ns: 0 },
+            at_exec: ExecBaseline { resident_bytes: 0, minor_faults: 0, cpu_ns: 0 },
             asked_to_be_traced: false,
         }
     }

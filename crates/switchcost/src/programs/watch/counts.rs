@@ -2,7 +2,7 @@
 //! these.
 
 use analysis::program::Program;
-use launcher::Used;
+use launcher::RunUsage;
 use rundata::reading::Reading;
 
 use super::seen::{LeftOut, Seen, Source};
@@ -63,7 +63,7 @@ fn left_out(session: &Session) -> Option<LeftOut> {
 }
 
 /// What wait4(2) told of a command; `why` it was not traced.
-pub(super) fn told(used: &Used, why: &str) -> Seen {
+pub(super) fn told(used: &RunUsage, why: &str) -> Seen {
     let untraced = untraced(why);
     Seen {
         counted_by: Source::Wait4,

@@ -1,6 +1,7 @@
 //! A run of several experiments (`measure`) as one run of each.
 
 use rundata::case::Sample;
+use rundata::notice::Notice;
 use rundata::plan::Plan;
 use rundata::run::{Failure, Header, Run};
 
@@ -32,9 +33,9 @@ pub fn part_runs(run: &Run) -> Vec<Run> {
 }
 
 /// Returns the notices of a part, and those that are of no part.
-fn notices_of_part(run: &Run, part: usize) -> Vec<String> {
+fn notices_of_part(run: &Run, part: usize) -> Vec<Notice> {
     let parts = &run.header.plan.parts;
-    let is_here = |notice: &&String| {
+    let is_here = |notice: &&Notice| {
         let is_of_a_part = parts.iter().any(|part| part.notices.contains(notice));
         !is_of_a_part || parts[part].notices.contains(notice)
     };

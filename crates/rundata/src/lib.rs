@@ -15,6 +15,7 @@ pub mod competing;
 pub mod experiment;
 pub mod grid;
 pub mod machine;
+pub mod notice;
 pub mod placement;
 pub mod plan;
 pub mod reading;

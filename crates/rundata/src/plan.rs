@@ -23,6 +23,7 @@ use stats::Elasticity;
 use crate::bounds::{check_known_within, check_within};
 use crate::case::Case;
 use crate::experiment::Experiment;
+use crate::notice::Notice;
 use crate::ring::{self, RegisterState};
 use crate::stored::{StoredBatching, StoredCase};
 use crate::trial;
@@ -223,7 +224,7 @@ pub struct PlanPart {
     pub batching: Batching,
     /// Notices of what was not available for this experiment; the header's notices have them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
 }
 
 /// The cases of a run, its seed and its stopping rule.
@@ -266,7 +267,7 @@ impl Plan {
 
     /// Builds the plan that measures the cases of all these plans in the same rounds. `notices` of
     /// each are what was not available for it.
-    pub fn from_parts(plans: Vec<(Plan, Vec<String>)>, seed: u64, stopping: Stopping) -> Self {
+    pub fn from_parts(plans: Vec<(Plan, Vec<Notice>)>, seed: u64, stopping: Stopping) -> Self {
         let mut whole = Self { seed, stopping, ..Self::of::<Case>(Experiment::Measure, []) };
         for (plan, notices) in plans {
             let Plan { experiment, cases, batching, .. } = plan;

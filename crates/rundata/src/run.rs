@@ -12,6 +12,7 @@ use crate::case::Sample;
 use crate::competing::CompetingTasks;
 use crate::experiment::{CaseKinds, Experiment, named};
 use crate::machine::Machine;
+use crate::notice::Notice;
 use crate::plan::{Plan, Reference, Stopping};
 use crate::stored::{self, StoredSample};
 use crate::upgrade::upgrade_header;
@@ -58,7 +59,7 @@ pub struct Header {
     pub machine: Machine,
     /// Notices of what was asked for and not granted, and how to get it.
     #[schemars(default)]
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// `true` for a quick measurement that `switchcost run` made for itself.
     #[serde(default, skip_serializing_if = "is_false")]
     pub is_quick: bool,

@@ -19,6 +19,13 @@ use serde_json::{Map, Value, json};
 /// The notice by which older files say that they are a quick measurement.
 const QUICK_NOTICE: &str = "a quick measurement of `switchcost run`";
 
+/// How notices of older files begin that the budget was too short for all sizes.
+const TOO_SHORT: [&str; 2] = ["Measured ", "budget:"];
+
+/// How notices of older files begin on a part of a switch that was not measured: its name and the
+/// reason follow, with a colon between them.
+const NOT_MEASURED: &str = "not measured: ";
+
 /// Adds to the line of a header what older programs did not write.
 pub(crate) fn upgrade_header(line: &mut Value) {
     let Some(header) = line.get_mut("header").and_then(Value::as_object_mut) else { return };
@@ -26,13 +33,33 @@ pub(crate) fn upgrade_header(line: &mut Value) {
     if header["notices"].as_array().is_some_and(|notices| notices.contains(&QUICK_NOTICE.into())) {
         header.insert("is_quick".to_string(), true.into());
     }
+    upgrade_notices(header);
     if let Some(plan) = header.get_mut("plan").and_then(Value::as_object_mut) {
         upgrade_plan(plan);
     }
 }
 
+/// Adds the kind to notices that only their words tell from others.
+fn upgrade_notices(owner: &mut Map<String, Value>) {
+    for notice in owner.get_mut("notices").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(text) = notice.as_str() else { continue };
+        let part = text.strip_prefix(NOT_MEASURED).and_then(|rest| rest.split_once(':'));
+        let kind = if TOO_SHORT.iter().any(|beginning| text.starts_with(beginning)) {
+            json!("too_short")
+        } else if let Some((part, _)) = part {
+            json!({"part_not_measured": part})
+        } else {
+            continue;
+        };
+        *notice = json!({"kind": kind, "text": text});
+    }
+}
+
 fn upgrade_plan(plan: &mut Map<String, Value>) {
     add_missing(plan, "reference", json!({}));
+    for part in plan.get_mut("parts").and_then(Value::as_array_mut).into_iter().flatten() {
+        part.as_object_mut().into_iter().for_each(upgrade_notices);
+    }
     for case in plan.get_mut("cases").and_then(Value::as_array_mut).into_iter().flatten() {
         upgrade_case(case);
     }
@@ -88,6 +115,30 @@ mod tests {
     fn every_field_that_was_added_is_there() {
         let old = json!({"header": {"plan": {}}});
         assert_eq!(upgraded(old), json!({"header": {"notices": [], "plan": {"reference": {}}}}));
+    }
+
+    #[test]
+    fn notices_that_only_words_told_apart_have_a_kind() {
+        let old = json!([
+            "Measured 6 of 52 sizes; --budget 34s measures all",
+            "budget: too short",
+            "not measured: filter: no seccomp(2)",
+            "CPU 1 was busy"
+        ]);
+        let part = json!({"notices": ["not measured: system calls: no counter"]});
+        let line = upgraded(json!({"header": {"notices": old, "plan": {"parts": [part]}}}));
+        let kinds: Vec<&Value> = line["header"]["notices"]
+            .as_array()
+            .expect("notices")
+            .iter()
+            .map(|notice| &notice["kind"])
+            .collect();
+        let filter = json!({"part_not_measured": "filter"});
+        let too_short = json!("too_short");
+        assert_eq!(kinds, [&too_short, &too_short, &filter, &Value::Null]);
+        let of_part = &line["header"]["plan"]["parts"][0]["notices"][0];
+        assert_eq!(of_part["kind"], json!({"part_not_measured": "system calls"}));
+        assert_eq!(of_part["text"], "not measured: system calls: no counter");
     }
 
     #[test]

@@ -28,8 +28,8 @@ fn whole_run() -> Run {
     let (seed, stopping) = (header.plan.seed, header.plan.stopping.clone());
     let plans = [&rings, &trials].map(|run| (run.header.plan.clone(), Vec::new()));
     header.plan = Plan::from_parts(plans.into(), seed, stopping);
-    header.plan.parts[1].notices.push("no clock".to_string());
-    header.notices = vec!["moved".to_string(), "no clock".to_string()];
+    header.plan.parts[1].notices.push("no clock".into());
+    header.notices = vec!["moved".into(), "no clock".into()];
     let mut whole = Run::new(header);
     whole.samples = rings.samples.clone();
     for sample in &trials.samples {
@@ -69,8 +69,8 @@ fn each_part_says_what_a_run_of_its_experiment_says() {
     // Failures have the numbers of the part, notices are where they belong.
     assert!(of_rings.failures.is_empty());
     assert_eq!(of_trials.failures[0].case, 0);
-    assert_eq!(of_rings.header.notices, ["moved"]);
-    assert_eq!(of_trials.header.notices, ["moved", "no clock"]);
+    assert_eq!(of_rings.header.notices, ["moved".into()]);
+    assert_eq!(of_trials.header.notices, ["moved".into(), "no clock".into()]);
     assert_eq!(
         analysis::parts::part_runs(&rings),
         std::slice::from_ref(&rings),

@@ -62,7 +62,8 @@ fn the_docs_name_every_measure() {
         r#"{"of": "gaps", "duration_ns": 1}"#,
         r#"{"of": "execution", "setting": "plain", "environment": "quiet", "noise": "cpu",
             "noise_cpu": 0, "laps": 1, "seed": 1,
-            "work": {"bytes": 8, "stride_bytes": 8, "op": "read"}}"#,
+            "work": {"bytes": 8, "stride_bytes": 8, "op": "read", "walk": "whole", "huge_pages": false},
+            "wire": "loopback"}"#,
         r#"{"of": "wakeup", "load": "idle", "wakes": 1, "period_ns": 1, "timer_slack_ns": 1, "seed": 1}"#,
     ];
     for text in trials {

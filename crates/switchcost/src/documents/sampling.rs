@@ -12,6 +12,7 @@ use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use clap::Args;
 use probe::policy;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::ring::Policy;
 use rundata::trial::Trial;
 use rundata::trial::sampling::{ACCOUNTS, PROCESSES, SleepPhase};
@@ -55,7 +56,7 @@ pub(crate) fn plan(args: &SamplingArgs, here: &Here) -> Result<Planned> {
     });
     let phases = [SleepPhase::AcrossTicks, SleepPhase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
-    let (notices, at) = (notice.into_iter().collect(), (&args.common, here));
+    let (notices, at) = (notice.into_iter().map(Notice::from).collect(), (&args.common, here));
     planned(Experiment::ClockSampling, trials, (policy, 1), notices, at)
 }
 

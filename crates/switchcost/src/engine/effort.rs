@@ -5,10 +5,10 @@ use std::time::Duration;
 use clap::Args;
 use rundata::case::Case;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::plan::{Batching, MIN_CLEAN_ROUNDS, Plan, Stopping};
 
 use crate::base::values::{Budget, above_zero, budget, nanoseconds, share, whole};
-use crate::report::terminal::TOO_SHORT;
 
 /// Confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -56,7 +56,7 @@ impl<const BUDGET: u64> Effort<BUDGET> {
         asked: &[T],
         (each, others): (usize, usize),
         added: impl Fn(T) -> Duration,
-    ) -> (Vec<T>, Option<String>) {
+    ) -> (Vec<T>, Option<Notice>) {
         if self.rounds.is_some() || asked.len() < 3 {
             return (asked.to_vec(), None);
         }
@@ -80,9 +80,9 @@ impl<const BUDGET: u64> Effort<BUDGET> {
             return (chosen, None);
         }
         let (kept, needed) = (chosen.len(), needed(asked).as_secs_f64().ceil());
-        let note =
-            format!("{TOO_SHORT} {kept} of {} sizes; --budget {needed}s measures all", asked.len());
-        (chosen, Some(note))
+        let text =
+            format!("Measured {kept} of {} sizes; --budget {needed}s measures all", asked.len());
+        (chosen, Some(Notice::too_short(text)))
     }
 
     /// A plan of these cases, in this order, with the seed and the stopping rule as typed.
@@ -130,9 +130,10 @@ mod tests {
         };
         let sizes: Vec<u32> = (2..=53).collect();
         let none = |_| Duration::ZERO;
-        let (kept, note) = effort(5, None).fitting(&sizes, (1, 1), none);
+        let (kept, notice) = effort(5, None).fitting(&sizes, (1, 1), none);
         assert_eq!(kept, [2, 12, 22, 33, 43, 53]);
-        assert_eq!(note.as_deref(), Some("Measured 6 of 52 sizes; --budget 34s measures all"));
+        let expected = Notice::too_short("Measured 6 of 52 sizes; --budget 34s measures all");
+        assert_eq!(notice, Some(expected));
         assert_eq!(effort(1, None).fitting(&sizes, (1, 1), none).0, [2, 3], "two at least");
         for whole in [effort(60, None), effort(1, Some(2))] {
             assert_eq!(whole.fitting(&sizes, (1, 1), none), (sizes.clone(), None));
@@ -176,7 +177,7 @@ mod tests {
                     assert!(kept.len() >= before.max(2), "{sizes:?} {others:?} {ms} ms");
                     before = kept.len();
                     let Some(note) = note else { continue };
-                    let (_, advised) = note.split_once("--budget ").unwrap();
+                    let (_, advised) = note.text.split_once("--budget ").unwrap();
                     let advised: u64 = advised.split_once('s').unwrap().0.parse().unwrap();
                     let (all, note) = effort(advised * 1000).fitting(sizes, others, added);
                     assert_eq!((all.len(), note), (sizes.len(), None), "{sizes:?} {ms} ms");

@@ -13,6 +13,7 @@ use probe::placement;
 use rundata::case::{Case, Sample};
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
+use rundata::notice::Notice;
 use rundata::plan::{Plan, Stopping};
 use rundata::reading::Reading;
 use rundata::run::{
@@ -52,7 +53,8 @@ fn check_cases((plan, notices): &Planned) -> Result<()> {
     }
     // Those of single cases follow those of the machine.
     let more = notices.len().saturating_sub(MOST_REASONS);
-    let mut reasons = notices[more..].join("; ");
+    let texts: Vec<&str> = notices[more..].iter().map(|notice| notice.text.as_str()).collect();
+    let mut reasons = texts.join("; ");
     if more > 0 {
         reasons += &format!("; {more} more");
     }
@@ -87,7 +89,7 @@ impl About {
         started: SystemTime,
         plan: Plan,
         machine: &Machine,
-        notices: Vec<String>,
+        notices: Vec<Notice>,
     ) -> Header {
         let (host, machine, invocation) = match self.anonymous {
             true => (None, anonymous(machine.clone()), Vec::new()),
@@ -362,7 +364,7 @@ pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
 
 /// Moves this process with all its threads off the CPUs that are measured. Gives what was not
 /// possible.
-pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
+pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<Notice> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
     if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
@@ -370,13 +372,14 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<String> {
             "the measured tasks may use every CPU of this program, which therefore wakes up on a \
                 measured CPU for each sample. To keep one apart, measure on fewer (--placement, \
                 --cpu) or allow one more (taskset, cpuset)"
-                .to_string(),
+                .into(),
         );
     }
     let away = placement::choose_for_controller(&here.allowed, &measured, &here.machine);
     if let Err(errno) = placement::pin_process(&away) {
-        notices
-            .push(format!("this program could not move off the CPUs that are measured: {errno}"));
+        notices.push(
+            format!("this program could not move off the CPUs that are measured: {errno}").into(),
+        );
     }
     notices
 }
@@ -548,7 +551,8 @@ mod tests {
         let mut plan = Run::parse(text).expect("a run file").header.plan;
         assert!(check_cases(&(plan.clone(), Vec::new())).is_ok());
         plan.cases.clear();
-        let notices = ["a", "b", "c", "d", "e"].map(|name| format!("left out: {name}"));
+        let notices =
+            ["a", "b", "c", "d", "e"].map(|name| Notice::from(format!("left out: {name}")));
         let refused = check_cases(&(plan, notices.to_vec())).expect_err("no case");
         let told = "nothing of what was asked for can be measured here: left out: c; left out: d; \
                     left out: e; 2 more";

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use probe::policy;
+use rundata::notice::Notice;
 use rundata::ring::Policy;
 
 use super::setting::{CurrentLoad, Here};
@@ -66,7 +67,7 @@ pub(crate) fn take_policy(
     asked: Option<Policy>,
     (cpu, what): (u32, &str),
     (load, here): (&CurrentLoad, &Here),
-    notices: &mut Vec<String>,
+    notices: &mut Vec<Notice>,
 ) -> Result<Policy> {
     if let Some(asked) = asked {
         check_policy(asked, cpu, here)?;
@@ -75,15 +76,18 @@ pub(crate) fn take_policy(
     match Contention::on_cpu(cpu, load, here) {
         Contention::Free => Ok(Policy::Other),
         Contention::FifoGranted(busy) => {
-            notices.push(format!(
-                "{}: {what} are measured under SCHED_FIFO (--policy other: under the normal \
+            notices.push(
+                format!(
+                    "{}: {what} are measured under SCHED_FIFO (--policy other: under the normal \
                  policy)",
-                busy.in_words()
-            ));
+                    busy.in_words()
+                )
+                .into(),
+            );
             Ok(Policy::Fifo)
         }
         Contention::FifoRefused(_, why) => {
-            notices.push(why);
+            notices.push(why.into());
             Ok(Policy::Other)
         }
     }
@@ -157,7 +161,10 @@ pub(crate) mod tests {
         assert_eq!(taken(Some(Policy::Other), &busy), (Ok(Policy::Other), Vec::new()));
         let (policy, notices) = taken(None, &busy);
         assert_eq!(policy, Ok(Policy::Fifo));
-        assert!(notices[0].contains("(50 %): rings are measured under SCHED_FIFO"), "{notices:?}");
+        assert!(
+            notices[0].text.contains("(50 %): rings are measured under SCHED_FIFO"),
+            "{notices:?}"
+        );
         let (policy, notices) = taken(None, &here(0.5, Err(Errno::PERM)));
         assert_eq!((policy, notices.len()), (Ok(Policy::Other), 1));
         let alone = Here { allowed: vec![1], ..busy };

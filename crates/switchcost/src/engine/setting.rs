@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use probe::placement::{self, CpuShares};
 use probe::policy;
 use rundata::machine::Machine;
+use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan::Plan;
 use rundata::ring::{Policy, RingCase};
@@ -43,7 +44,7 @@ impl FromStr for PlacementArg {
 }
 
 /// A plan, and what was not available for it.
-pub(crate) type Planned = (Plan, Vec<String>);
+pub(crate) type Planned = (Plan, Vec<Notice>);
 
 /// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from
 /// it.

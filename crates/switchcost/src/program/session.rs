@@ -10,6 +10,7 @@ use probe::policy::{self, SchedulingState};
 use probe::{THREAD_BYTES, room_for_thread};
 use rundata::case::Case;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::plan::Plan;
 use rundata::ring::Policy;
 use rundata::run::{Arm, Header, Run, SessionHalf};
@@ -81,7 +82,7 @@ struct Half {
     arm: Arm,
     words: Vec<String>,
     plan: Plan,
-    notices: Vec<String>,
+    notices: Vec<Notice>,
 }
 
 /// Both, of the same rings.
@@ -197,7 +198,7 @@ impl Half {
         name: &str,
         started: SystemTime,
         here: &Here,
-        notices: &[String],
+        notices: &[Notice],
         about: &About,
     ) -> Header {
         let named = |arm: Arm| named_as(name, arm);

@@ -13,6 +13,7 @@ use charts::{Figure, Look};
 use clap::Args;
 use rundata::competing::CompetingTasks;
 use rundata::machine::Machine;
+use rundata::notice::NoticeKind;
 use rundata::plan::Stopping;
 use rundata::run::{Header, Run, StopReason};
 pub(crate) use rundata::words::list as cpu_list;
@@ -125,17 +126,15 @@ pub(crate) fn estimate_words(estimate: Option<Estimate>) -> MarkedText {
 /// Before a command that would tell what is not known.
 pub(crate) const TO_FIND_OUT: &str = "to find out: ";
 
-/// How the note begins that a budget is too short, which is printed by default.
-pub(crate) const TOO_SHORT: &str = "Measured";
-
-/// How the note began in runs of before.
-const TOO_SHORT_BEFORE: &str = "budget:";
-
-/// Returns the notes on a budget that was too short.
-fn too_short(header: &Header) -> impl Iterator<Item = MarkedText> + '_ {
-    let is_short =
-        |note: &&String| [TOO_SHORT, TOO_SHORT_BEFORE].iter().any(|begin| note.starts_with(begin));
-    header.notices.iter().filter(is_short).map(MarkedText::from)
+/// Returns the notices that a budget was too short, which are printed by default.
+fn too_short(header: &Header) -> Vec<MarkedText> {
+    let mut lines = Vec::new();
+    for notice in &header.notices {
+        if notice.kind == NoticeKind::TooShort {
+            lines.push(notice.text.clone().into());
+        }
+    }
+    lines
 }
 
 /// Heading of what `at_clock` gives, behind what the cycles are of.

@@ -6,6 +6,7 @@ use probe::{placement, policy, trial};
 use rundata::case::rings;
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
+use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan::{Batching, Plan, Stopping};
 use rundata::ring::{self, AccessKind, ELEMENT_BYTES, Policy, RingCase, RingSample, Work};
@@ -37,7 +38,7 @@ pub(crate) fn plan(
     let cpu = placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
-    let mut notices = vec![setting::chosen_cpu(cpu, &here.machine)];
+    let mut notices = vec![Notice::from(setting::chosen_cpu(cpu, &here.machine))];
     let sizes = match &args.sizes {
         Some(sizes) => sizes.clone(),
         None => default_sizes(here, cpu, &mut notices),
@@ -58,7 +59,7 @@ pub(crate) fn plan(
     )?;
     let away = placement::choose_for_controller(&here.allowed, &[cpu], &here.machine);
     let away = away.first().copied().unwrap_or(cpu);
-    notices.extend(shared_core(cpu, away, &here.machine));
+    notices.extend(shared_core(cpu, away, &here.machine).map(Notice::from));
     let (policy, priority) = policy_here(away != cpu, &mut notices);
     let wire = wire(args.noise, &mut notices);
     let laps = match laps {
@@ -137,17 +138,18 @@ fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
 }
 
 /// What packets go through, and a note where that is not what it should be.
-fn wire(noise: Noise, notices: &mut Vec<String>) -> PacketWire {
+fn wire(noise: Noise, notices: &mut Vec<Notice>) -> PacketWire {
     if noise != Noise::Net {
         return PacketWire::default();
     }
     let (wire, why) = trial::wire();
-    notices.extend(why.map(|why| {
-        format!(
+    if let Some(why) = why {
+        let text = format!(
             "packets go through the loopback, without the work of a device: {why} (a device \
                 needs CAP_NET_ADMIN or user namespaces, and CONFIG_VETH)"
-        )
-    }));
+        );
+        notices.push(text.into());
+    }
     wire
 }
 
@@ -165,10 +167,10 @@ fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
 }
 
 /// The augmented setting's policy and priority, and a note on what was granted.
-fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Option<u32>) {
+fn policy_here(has_other_cpu: bool, notices: &mut Vec<Notice>) -> (Policy, Option<u32>) {
     let notice = match has_other_cpu.then(|| policy::highest_priority(Policy::Fifo)) {
         Some(Ok(priority)) => {
-            notices.push(setting::granted(Policy::Fifo, priority));
+            notices.push(setting::granted(Policy::Fifo, priority).into());
             return (Policy::Fifo, Some(priority));
         }
         Some(Err(errno)) => {
@@ -180,12 +182,12 @@ fn policy_here(has_other_cpu: bool, notices: &mut Vec<String>) -> (Policy, Optio
             second CPU (taskset, cpuset)"
             .to_string(),
     };
-    notices.push(notice);
+    notices.push(notice.into());
     (Policy::Other, None)
 }
 
 /// Half, three quarters and the whole of the last private cache.
-fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
+fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<Notice>) -> Vec<u64> {
     let cache = here.machine.last_private_cache(cpu).and_then(|cache| cache.size_bytes.ok());
     if let Some(bytes) = cache.as_ref().ok().filter(|bytes| ***bytes >= 4 * ELEMENT_BYTES) {
         let part = |quarters: u64| **bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES;
@@ -195,7 +197,7 @@ fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<String>) -> Vec<u64> {
     notices.push(format!(
         "the last private cache of CPU {cpu} is unknown ({why}): the sizes of the paper are used \
             (--sizes sets others)"
-    ));
+    ).into());
     PAPER_BYTES.to_vec()
 }
 
@@ -277,6 +279,6 @@ mod tests {
     fn one_cpu_has_no_real_time_policy_and_says_so() {
         let mut notices = Vec::new();
         assert_eq!(policy_here(false, &mut notices), (Policy::Other, None));
-        assert!(notices[0].contains("one CPU"), "{notices:?}");
+        assert!(notices[0].text.contains("one CPU"), "{notices:?}");
     }
 }

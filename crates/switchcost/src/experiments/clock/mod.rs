@@ -11,6 +11,7 @@ use charts::{Role, Series};
 use clap::Args;
 use probe::trial::calls::{self, RegisteredCall};
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::plan::Batching;
 use rundata::ring::Policy;
 use rundata::trial::{Trial, TrialBatching, TrialCase};
@@ -46,7 +47,7 @@ pub(crate) fn planned(
     experiment: Experiment,
     trials: Vec<Trial>,
     (policy, repeats): (Policy, u32),
-    notices: Vec<String>,
+    notices: Vec<Notice>,
     (common, here): (&Common, &Here),
 ) -> Result<Planned> {
     let cpu = here.cpu(common.cpu, &here.current_load())?;
@@ -66,7 +67,7 @@ pub(crate) fn available(
     for (call, why_not) in all.into_iter().filter(|(call, _)| is_asked(call.name)) {
         match why_not {
             None => names.push(call.name.to_string()),
-            Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
+            Some(why) => notices.push(format!("{} is not available here: {why}", call.name).into()),
         }
     }
     Ok((names, notices))

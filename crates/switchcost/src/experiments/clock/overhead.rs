@@ -11,6 +11,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use probe::trial::calls::CALLS;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::ring::Policy;
 use rundata::trial::Trial;
 
@@ -54,6 +55,7 @@ pub(crate) fn plan(args: &OverheadArgs, here: &Here) -> Result<Planned> {
     }
     let trials = calls.into_iter().map(|call| Trial::Call { call }).collect();
     let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
+    let notices = notices.into_iter().map(Notice::from).collect();
     planned(Experiment::ClockOverhead, trials, how, notices, at)
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use probe::{placement, policy, ring};
 use rundata::experiment::Experiment;
 use rundata::machine::{CpuCache, Machine};
+use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan;
 use rundata::ring::{
@@ -44,14 +45,14 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     // Why this CPU, where it was chosen here.
     let chosen = quiet.filter(|_| args.placement == PlacementArg::Same);
     let chosen = chosen.map(|cpu| setting::chosen_cpu(cpu, machine));
-    let mut notices: Vec<String> = chosen.into_iter().collect();
+    let mut notices: Vec<Notice> = chosen.into_iter().map(Notice::from).collect();
     let own_cpu = allowed.iter().any(|cpu| !placement.cpus().contains(cpu));
     let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
     let (works, skipped) = works(args, quiet, machine)?;
-    notices.extend(skipped);
+    notices.extend(skipped.map(Notice::from));
     let (works, too_short) = fitting(works, args);
     notices.extend(too_short);
-    notices.extend(without_huge_pages(args, machine));
+    notices.extend(without_huge_pages(args, machine).map(Notice::from));
     let members: Vec<u32> = args.members.iter().copied().filter(|size| *size > 1).collect();
     let Some(largest) = members.iter().max() else {
         return Err(usage(
@@ -73,7 +74,7 @@ pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
     let grid =
         grid.chain(placement.is_one_cpu().then(|| by_yield(&placement)).into_iter().flatten());
     let (events, not_counted) = events::choose(&args.events, Some(&placement))?;
-    notices.extend(not_counted);
+    notices.extend(not_counted.into_iter().map(Notice::from));
     // One sample a worker, for the counts, and then the ring between solos on the same memory.
     let batching = plan::Batching::of_rings(RingBatching {
         laps: args.laps,
@@ -109,7 +110,7 @@ fn by_yield(placement: &Placement) -> impl Iterator<Item = RingCase> {
 }
 
 /// The working sets of the arrays for which the budget suffices, and a note if some were left out.
-fn fitting(works: Vec<Work>, args: &CostArgs) -> (Vec<Work>, Option<String>) {
+fn fitting(works: Vec<Work>, args: &CostArgs) -> (Vec<Work>, Option<Notice>) {
     let arrays: Vec<u64> =
         works.iter().map(|work| work.bytes).collect::<BTreeSet<_>>().into_iter().collect();
     let each = (works.len() * args.members.len()).div_ceil(arrays.len().max(1));
@@ -181,7 +182,7 @@ fn works(
 fn take_policy(
     args: &CostArgs,
     own_cpu: bool,
-    notices: &mut Vec<String>,
+    notices: &mut Vec<Notice>,
 ) -> Result<(Policy, Option<u32>)> {
     let asked = args.policy.unwrap_or(if own_cpu { Policy::Fifo } else { Policy::Other });
     // Where this program has no CPU of its own a real-time ring could keep it from being stopped.
@@ -195,16 +196,17 @@ fn take_policy(
     if !own_cpu && args.policy.is_none() {
         notices.push(
             "SCHED_FIFO is not used, as no CPU is left to watch the ring from; SCHED_OTHER instead"
-                .to_string(),
+                .to_string()
+                .into(),
         );
     }
     match asked.is_realtime().then(|| policy::highest_priority(asked)) {
         Some(Ok(priority)) => {
-            notices.push(setting::granted(asked, priority));
+            notices.push(setting::granted(asked, priority).into());
             Ok((asked, Some(priority)))
         }
         Some(Err(errno)) if args.policy.is_none() => {
-            notices.push(setting::not_granted(asked, errno));
+            notices.push(setting::not_granted(asked, errno).into());
             Ok((Policy::Other, None))
         }
         _ => {

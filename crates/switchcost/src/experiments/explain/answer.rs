@@ -6,9 +6,9 @@ use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::cost;
 use analysis::record::ExplainRecord;
+use rundata::notice::NoticeKind;
 use rundata::ring::{MemberKind, Policy};
 
-use super::plan::NOT_MEASURED;
 use crate::experiments::ring::settings::under_policy;
 use crate::report::terminal::cpu_list;
 
@@ -76,17 +76,21 @@ pub(super) fn why(ns: Option<Estimate>) -> String {
     ns.map_or("not measured".to_string(), |of| cost(&of))
 }
 
-/// What matters beside the headline, most first.
+/// Returns what matters beside the headline, most first.
 pub(super) fn findings(record: &ExplainRecord) -> Vec<String> {
     let Some(found) = found(record) else { return Vec::new() };
-    let missing = || record.header.notices.iter().filter(|note| note.starts_with(NOT_MEASURED));
-    let names = missing().filter_map(|note| note[NOT_MEASURED.len()..].split_once(':'));
-    let names: Vec<&str> = names.map(|(name, _)| name).collect();
-    let missing = (!names.is_empty()).then(|| {
-        let names = names.join(", ");
-        format!("{NOT_MEASURED}{names} (--verbose says what each needs)")
-    });
-    [above_solo(found), missing].into_iter().flatten().collect()
+    let mut lines: Vec<String> = above_solo(found).into_iter().collect();
+    let mut missing: Vec<&str> = Vec::new();
+    for notice in &record.header.notices {
+        if let NoticeKind::PartNotMeasured(part) = &notice.kind {
+            missing.push(part);
+        }
+    }
+    if !missing.is_empty() {
+        let parts = missing.join(", ");
+        lines.push(format!("not measured: {parts} (--verbose says what each needs)"));
+    }
+    lines
 }
 
 /// What of the whole other commands print.

@@ -5,6 +5,7 @@ use anyhow::Result;
 use probe::{placement, ring};
 use rundata::case::Case;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan::Batching;
 use rundata::ring as rings;
@@ -34,10 +35,8 @@ const HERE: [Burden; 6] = [
 ];
 const ELSEWHERE: [Burden; 2] = [Burden::Awake, Burden::Busy];
 
-/// How the note begins on what is not measured here.
-pub(super) const NOT_MEASURED: &str = "not measured: ";
-
-/// The plan, and a note on each part that is not there or not granted, and how to get it.
+/// Plans the rings and trials, with a notice on each part that is not there or not granted, and how
+/// to get it.
 pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
     ring::sweep_groups();
     let load = here.current_load();
@@ -51,16 +50,16 @@ pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
         let call = Trial::Loop { call: GETUID.to_string() };
         cases.push(trial(call, cpu, policy));
     } else {
-        notices.push(format!(
-            "{NOT_MEASURED}system calls: this CPU has no time-stamp counter that a program may \
-             read"
+        notices.push(Notice::part_not_measured(
+            "system calls",
+            "system calls: this CPU has no time-stamp counter that a program may read",
         ));
     }
     if !args.parts_only {
         let is_busy = Contention::on_cpu(cpu, &load, here) != Contention::Free;
-        let (added, why_not) = added(&whole, here, is_busy, args.common.effort.seed);
+        let (added, not_measured) = added(&whole, here, is_busy, args.common.effort.seed);
         cases.extend(added);
-        notices.extend(why_not.into_iter().map(|why| format!("{NOT_MEASURED}{why}")));
+        notices.extend(not_measured);
     }
     let batching = Batching {
         // One sample a worker: such costs scatter from worker to worker.
@@ -89,15 +88,16 @@ fn chain(whole: &RingCase) -> Vec<Case> {
     all.into_iter().map(Case::Ring).collect()
 }
 
-/// What would add to a switch, as far as it is there and granted; and what is not, and why.
-fn added(whole: &RingCase, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<String>) {
+/// Returns the cases of what would add to a switch, as far as it is there and granted; and a notice
+/// on each part that is not.
+fn added(whole: &RingCase, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<Notice>) {
     let (mut all, mut missing) = (vec![many(whole)], Vec::new());
     all.extend(states(whole));
     let mut burdened = |of: RingCase, burdens: &[Burden], all: &mut Vec<RingCase>| {
         for burden in burdens {
             match check_burden(*burden, &of) {
                 Ok(()) => all.push(RingCase { burden: Some(*burden), ..of.clone() }),
-                Err(why) => missing.push(why),
+                Err(why) => missing.push(Notice::part_not_measured(burden.name(), why)),
             }
         }
     };
@@ -107,13 +107,16 @@ fn added(whole: &RingCase, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>,
             all.push(elsewhere.clone());
             burdened(elsewhere, &ELSEWHERE, &mut all);
         }
-        Err(why) => missing.push(format!("waking on another CPU: {why}")),
+        Err(why) => {
+            let part = "waking on another CPU";
+            missing.push(Notice::part_not_measured(part, format!("{part}: {why}")));
+        }
     }
     let cpu = whole.placement.cpus()[0];
-    let (sleepers, why_not) = sleepers(whole, is_busy.then_some(cpu), seed);
-    for why in why_not {
-        if !missing.contains(&why) {
-            missing.push(why);
+    let (sleepers, not_measured) = sleepers(whole, is_busy.then_some(cpu), seed);
+    for notice in not_measured {
+        if !missing.contains(&notice) {
+            missing.push(notice);
         }
     }
     let sleepers = sleepers.into_iter().map(|of| trial(Trial::Wakeup(of), cpu, whole.policy));
@@ -163,24 +166,29 @@ fn other_cpu(whole: &RingCase, here: &Here) -> Result<RingCase, String> {
     Ok(RingCase { placement, ..whole.clone() })
 }
 
-/// A sleeper with the least slack, one with that of applications, and one without idle states; and
-/// why some are left out. A real-time sleeper has no slack, and a CPU that others use (`busy`) is
-/// never idle.
-fn sleepers(whole: &RingCase, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec<String>) {
+/// Returns a sleeper with the least slack, one with that of applications, and one without idle
+/// states; and a notice on each that is left out. A real-time sleeper has no slack, and a CPU that
+/// others use (`busy`) is never idle.
+fn sleepers(whole: &RingCase, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec<Notice>) {
     let plain = Wakeup::plain(WAKES, WAKE_PERIOD_NS, seed);
     let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
     let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
     let is_realtime = whole.policy.is_realtime();
     let mut missing = Vec::new();
     if is_realtime {
-        missing.push(format!(
-            "timer slack: under {} a sleeper has none (--policy other)",
-            whole.policy
-        ));
+        let why =
+            format!("timer slack: under {} a sleeper has none (--policy other)", whole.policy);
+        missing.push(Notice::part_not_measured("timer slack", why));
     }
     let no_idle = match busy.filter(|_| is_realtime) {
-        Some(cpu) => Some(format!("leaving idle: other tasks use CPU {cpu}, which is never idle")),
-        None => check_burden(Burden::Awake, whole).err(),
+        Some(cpu) => {
+            let why = format!("leaving idle: other tasks use CPU {cpu}, which is never idle");
+            Some(Notice::part_not_measured("leaving idle", why))
+        }
+        None => match check_burden(Burden::Awake, whole) {
+            Ok(()) => None,
+            Err(why) => Some(Notice::part_not_measured(Burden::Awake.name(), why)),
+        },
     };
     let has_idle = no_idle.is_none();
     missing.extend(no_idle);
@@ -195,6 +203,8 @@ fn sleepers(whole: &RingCase, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec
 
 #[cfg(test)]
 mod tests {
+    use rundata::notice::NoticeKind;
+
     use super::*;
     use crate::engine::policies::tests::here;
 
@@ -221,9 +231,9 @@ mod tests {
     fn what_a_real_time_sleeper_cannot_show_is_left_out_with_the_reason() {
         let (kept, missing) = sleepers(&under(Policy::Fifo), Some(1), 7);
         assert_eq!(kept, []);
-        let names = missing.iter().filter_map(|why| why.split_once(':'));
-        let names: Vec<&str> = names.map(|(name, _)| name).collect();
-        assert_eq!(names, ["timer slack", "leaving idle"], "{missing:?}");
+        let kinds: Vec<NoticeKind> = missing.iter().map(|notice| notice.kind.clone()).collect();
+        let parts = ["timer slack", "leaving idle"];
+        assert_eq!(kinds, parts.map(|part| NoticeKind::PartNotMeasured(part.to_string())));
     }
 
     #[test]

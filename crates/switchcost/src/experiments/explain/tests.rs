@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use analysis::record::ExplainRecord;
 use charts::Role;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::ring::{Burden, MemberKind, Policy, RingCase};
 use rundata::run::Run;
 use rundata::trial::loops::{EMPTY_BATCH_TICKS, GETUID};
@@ -111,7 +112,7 @@ fn a_run_that_did_not_end_adds_nothing_up() {
 fn what_is_not_granted_is_named_with_what_it_needs() {
     let mut run = made();
     run.header.notices =
-        vec!["not measured: ibpb: prctl: ENXIO: spectre_v2_user=prctl".to_string()];
+        vec![Notice::part_not_measured("ibpb", "ibpb: prctl: ENXIO: spectre_v2_user=prctl")];
     let text = |view| Record::of(&run).text(&run, None, view);
     assert!(
         text(View::default())

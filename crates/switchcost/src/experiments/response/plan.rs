@@ -7,6 +7,7 @@ use probe::trial::calls::{SIGNAL_LOOPS, SYSTEM_CALLS};
 use probe::{policy, ring};
 use rundata::case::Case;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan::Batching;
 use rundata::ring as rings;
@@ -33,7 +34,7 @@ const WAKES: u32 = 400;
 const WAKE_PERIOD_NS: u64 = 500_000;
 
 /// The cases of a part, and a note on everything of it that was left out.
-type Planning = (Vec<Case>, Vec<String>);
+type Planning = (Vec<Case>, Vec<Notice>);
 
 /// The plan, and a note on everything that was left out.
 pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
@@ -50,11 +51,15 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
     let has_counter = threadclock::time_stamp_ordered().is_some();
     for part in args.parts() {
         if !has_counter && matches!(part, Part::SystemCalls | Part::Signals | Part::Interrupts) {
-            notices.push(format!(
-                "{} cannot be measured here: this CPU has no time-stamp counter that a program \
+            notices.push(
+                format!(
+                    "{} cannot be measured here: this CPU has no time-stamp counter that a program \
                  may read",
-                part.to_possible_value().map_or(String::new(), |part| part.get_name().to_string())
-            ));
+                    part.to_possible_value()
+                        .map_or(String::new(), |part| part.get_name().to_string())
+                )
+                .into(),
+            );
             continue;
         }
         let (of_part, left_out) = match part {
@@ -70,7 +75,8 @@ pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
     // Parts may need the same.
     let cases = each_once(cases);
     if cases.is_empty() {
-        let why = notices.join("; ");
+        let reasons: Vec<&str> = notices.iter().map(|notice| notice.text.as_str()).collect();
+        let why = reasons.join("; ");
         return Err(usage(format!("--only: nothing of it is available here: {why}")));
     }
     let batching = Batching {
@@ -91,7 +97,7 @@ fn take_policy(
     args: &ResponseArgs,
     cpu: u32,
     (load, here): (&CurrentLoad, &Here),
-    notices: &mut Vec<String>,
+    notices: &mut Vec<Notice>,
 ) -> Result<Policy> {
     let parts = args.parts().into_iter().filter(|part| part.takes_policy());
     let names: Vec<&str> = parts.map(Part::in_words).collect();
@@ -114,6 +120,7 @@ fn of_loop(call: &str, cpu: u32, policy: Policy) -> Case {
 
 fn system_calls(cpu: u32, policy: Policy) -> Result<Planning> {
     let (calls, notices) = available(SYSTEM_CALLS, |_| true)?;
+    let notices = notices.into_iter().map(Notice::from).collect();
     Ok((calls.iter().map(|call| of_loop(call, cpu, policy)).collect(), notices))
 }
 
@@ -134,6 +141,7 @@ fn links_of(cpu: u32, policy: Policy) -> Result<Planning> {
     };
     let (links, notices) = links::choose(&[links::ALL.to_string()], &ring(2, ""))?;
     let both = |link: &str| [1, 2].map(|members| Case::Ring(ring(members, link)));
+    let notices = notices.into_iter().map(Notice::from).collect();
     Ok((links.iter().flat_map(|link| both(link.name)).collect(), notices))
 }
 
@@ -185,5 +193,6 @@ fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
         let cases = sleepers.map(|of| trial(Trial::Wakeup(of), cpu, *policy));
         cases.collect::<Vec<Case>>()
     };
-    (policies.iter().flat_map(of).collect(), [refused, no_device].into_iter().flatten().collect())
+    let notices = [refused, no_device].into_iter().flatten().map(Notice::from).collect();
+    (policies.iter().flat_map(of).collect(), notices)
 }

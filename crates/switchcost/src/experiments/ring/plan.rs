@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use probe::ring;
 use rundata::experiment::Experiment;
+use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan;
 use rundata::ring::{Policy, RegisterState, RingBatching, RingCase, Work};
@@ -25,7 +26,8 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
     let load = here.current_load();
     let placements = here.placements(&args.placement, load.choose_one(here))?;
-    let (states, mut notices) = choose_states(&args.state)?;
+    let (states, left_out_states) = choose_states(&args.state)?;
+    let mut notices: Vec<Notice> = left_out_states.into_iter().map(Notice::from).collect();
     let one_cpu = placements.iter().find(|of| of.is_one_cpu());
     let also_fifo = match (args.policy, one_cpu) {
         (None, Some(placement)) => is_also_fifo(placement.cpus()[0], (&load, here), &mut notices),
@@ -49,12 +51,13 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
         ..pair(placement.clone())
     };
     let (rings, left_out) = rings(&args.link, &placements.iter().map(case).collect::<Vec<_>>())?;
-    notices.extend(left_out);
+    notices.extend(left_out.into_iter().map(Notice::from));
     if args.placement == PlacementArg::Sweep && placements.len() < 2 {
         notices.push(
             "--placement sweep: this program may use one CPU only (see taskset -p $$ and the \
              control group's cpuset)"
-                .to_string(),
+                .to_string()
+                .into(),
         );
     }
     let under_fifo =
@@ -65,7 +68,7 @@ pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
     notices.extend(too_short);
     let cases = cases(&rings, &states, &sizes, also_fifo);
     let (events, not_counted) = events::choose(&args.events, one_cpu)?;
-    notices.extend(not_counted);
+    notices.extend(not_counted.into_iter().map(Notice::from));
     let batching = RingBatching { laps: args.laps, events, ..RingBatching::default() };
     let plan = args.effort.plan(Experiment::Ring, cases, plan::Batching::of_rings(batching));
     Ok((plan.with_solos(), notices))
@@ -103,16 +106,16 @@ fn cases(
 
 /// Whether rings are measured under SCHED_FIFO beside those of the normal policy, as other tasks use
 /// their CPU. Adds a note of it, or of why not.
-fn is_also_fifo(cpu: u32, (load, here): (&CurrentLoad, &Here), notices: &mut Vec<String>) -> bool {
+fn is_also_fifo(cpu: u32, (load, here): (&CurrentLoad, &Here), notices: &mut Vec<Notice>) -> bool {
     match Contention::on_cpu(cpu, load, here) {
         Contention::Free => false,
         Contention::FifoGranted(busy) => {
             let busy = busy.in_words();
-            notices.push(format!("{busy}: rings are measured under SCHED_FIFO, too"));
+            notices.push(format!("{busy}: rings are measured under SCHED_FIFO, too").into());
             true
         }
         Contention::FifoRefused(_, why) => {
-            notices.push(why);
+            notices.push(why.into());
             false
         }
     }
@@ -134,7 +137,9 @@ fn rings(asked: &[String], placed: &[RingCase]) -> Result<(Vec<RingCase>, Vec<St
         for other in others {
             match link.suits(other) {
                 Ok(()) => rings.push(by_it(other)),
-                Err(why) => notices.push(format!("left out: placement {}: {why}", other.placement)),
+                Err(why) => {
+                    notices.push(format!("left out: placement {}: {why}", other.placement).into())
+                }
             }
         }
     }
@@ -160,7 +165,7 @@ fn choose_states(asked: &[String]) -> Result<(Vec<Option<RegisterState>>, Vec<St
     for state in asked {
         match ring::check_state(state) {
             Ok(()) => states.push(state),
-            Err(why) if is_all => notices.push(format!("left out: {why}")),
+            Err(why) if is_all => notices.push(format!("left out: {why}").into()),
             Err(why) => return Err(usage(why)),
         }
     }
@@ -225,7 +230,7 @@ mod tests {
         let noted = |share, fifo| {
             let (here, mut notices) = (here(share, fifo), Vec::new());
             let also = is_also_fifo(1, (&here.current_load(), &here), &mut notices);
-            (also, notices.concat())
+            (also, notices.iter().map(Notice::to_string).collect::<String>())
         };
         let busy = "CPU 1 was busy when measuring began (38 %)";
         let too = format!("{busy}: rings are measured under SCHED_FIFO, too");

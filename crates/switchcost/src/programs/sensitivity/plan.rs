@@ -8,6 +8,7 @@ use anyhow::{Context, Result, anyhow};
 use probe::{executable, placement, policy, trial};
 use rundata::experiment::Experiment;
 use rundata::machine::Machine;
+use rundata::notice::Notice;
 use rundata::plan::Batching;
 use rundata::ring::Policy;
 use rundata::trial::command::{
@@ -70,7 +71,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
             notices.push(format!(
                 "{refused}: the neighbour runs under SCHED_OTHER at the nice value that is granted, \
                  and may preempt less often than it wakes"
-            ));
+            ).into());
             Policy::Other
         }
     };
@@ -79,13 +80,16 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
         notices.push(format!(
             "the cost of a timer's interrupt is not taken off: perf_event_open: {errno} (it needs \
              CAP_PERFMON, or kernel.perf_event_paranoid of -1)"
-        ));
+        ).into());
     }
     if let (None, Err(errno)) = (processes, trial::check_fixed_addresses()) {
-        notices.push(format!(
-            "the command's addresses differ from run to run, so its times scatter more: \
+        notices.push(
+            format!(
+                "the command's addresses differ from run to run, so its times scatter more: \
              personality(2): {errno} (containers may refuse it: seccomp)"
-        ));
+            )
+            .into(),
+        );
     }
     let away = placement::choose_for_controller(&here.allowed, &cpus, &here.machine);
     let (subject, executable) = subject(args, processes)?;
@@ -162,7 +166,7 @@ fn cpus(
     args: &SensitivityArgs,
     processes: Option<&ProcessSet>,
     here: &Here,
-    notices: &mut Vec<String>,
+    notices: &mut Vec<Notice>,
 ) -> Result<Vec<u32>> {
     args.cpus.iter().try_for_each(|cpu| here.check_cpu("--cpus", *cpu))?;
     if let Some(processes) = processes {
@@ -170,17 +174,20 @@ fn cpus(
         let cpus = if args.cpus.is_empty() { own.clone() } else { args.cpus.clone() };
         let missing: Vec<u32> = own.into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
         if !missing.is_empty() {
-            notices.push(format!(
-                "the program may run on CPU {}, too, where nobody preempts it",
-                rundata::words::list(&missing)
-            ));
+            notices.push(
+                format!(
+                    "the program may run on CPU {}, too, where nobody preempts it",
+                    rundata::words::list(&missing)
+                )
+                .into(),
+            );
         }
         return Ok(cpus);
     }
     if args.cpus.is_empty() {
         let cpu =
             placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
-        notices.push(setting::chosen_cpu(cpu, &here.machine));
+        notices.push(setting::chosen_cpu(cpu, &here.machine).into());
         return Ok(vec![cpu]);
     }
     Ok(args.cpus.clone())

@@ -48,7 +48,7 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
     let plan = plan.with_solos();
-    let notices = vec![NOTICE.to_string()];
+    let notices = vec![NOTICE.into()];
     let quiet =
         Output { files: Files { quiet: true, anonymous, ..Files::default() }, ..Output::default() };
     let taken = {

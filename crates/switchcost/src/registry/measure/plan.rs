@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
+use rundata::notice::NoticeKind;
 use rundata::plan::{Plan, Stopping};
 
 use crate::base::values::{Budget, each_once, nanoseconds};
@@ -10,7 +11,6 @@ use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::{self, CostArgs};
 use crate::experiments::response::{self, ResponseArgs};
 use crate::experiments::ring::{self, RingArgs};
-use crate::report::terminal::TOO_SHORT;
 
 /// Of the budget, for intervals and the report at the end.
 const FOR_THE_END: f64 = 0.05;
@@ -70,8 +70,8 @@ fn part<A: Args + FromArgMatches>(
     let time = budget.time.mul_f64(f64::from(share.percent) / 100.0);
     let (plan, mut notices) = plan(&defaults(share.name, Budget { time, ..budget }, seed)?, here)?;
     // The budget that such a note asks for is that of the experiment alone.
-    for notice in notices.iter_mut().filter(|notice| notice.starts_with(TOO_SHORT)) {
-        *notice = format!("{TOO_SHORT} fewer sizes of {}; a longer --budget has all", share.name);
+    for notice in notices.iter_mut().filter(|notice| notice.kind == NoticeKind::TooShort) {
+        notice.text = format!("Measured fewer sizes of {}; a longer --budget has all", share.name);
     }
     Ok((plan, notices))
 }

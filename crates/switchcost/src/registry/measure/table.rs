@@ -173,7 +173,8 @@ fn lines(record: &MeasureRecord) -> Vec<(&'static str, MarkedText)> {
         let reason = terminal::reason_words(end.reason);
         lines.push(("stopped", format!("{reason} ({spent:.1} s)").into()));
     }
-    let notes = record.header.notices.iter().chain(&record.warnings);
+    let notices = record.header.notices.iter().map(|notice| &notice.text);
+    let notes = notices.chain(&record.warnings);
     lines.extend(each_once(notes.map(|note| ("note", note.clone().into()))));
     lines
 }

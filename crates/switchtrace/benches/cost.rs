@@ -1,4 +1,4 @@
-//! What tracing and reading cost, as differences and ratios of one run, alternating. `cargo
+//! The cost of tracing and reading, as differences and ratios of one run, alternating. `cargo
 //! bench -p switchtrace --bench cost -- ring|reader|flood [ROUNDS]`; needs root. See
 //! bench/switchtrace.sh. `around WAY CMD...` traces while a command runs, `once LAPS` is a ring
 //! of two: for bench/tracers.py.
@@ -15,7 +15,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use switchtrace::{Options, RecordingOptions, Tracer};
 
-/// Of a slice: some 10 ms, shorter than most states of a shared core.
+/// Number of hops of a slice: some 10 ms, shorter than most states of a shared core.
 const HOPS: u32 = 2_000;
 
 fn pin(cpu: usize) {
@@ -24,7 +24,7 @@ fn pin(cpu: usize) {
     unsafe { libc::syscall(libc::SYS_sched_setaffinity, 0, 8, set.as_ptr()) };
 }
 
-/// Switches of the calling thread.
+/// Returns the number of switches of the calling thread.
 fn own_switches() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: the kernel fills `usage`; zeroes are one too.
@@ -42,7 +42,7 @@ fn clock_ns(clock: i32) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Where it is read and where it is written. That of the standard library needs Rust 1.87.
+/// Returns the reading and the writing end of a pipe. `std::io::pipe` needs Rust 1.87.
 fn pipe() -> (File, File) {
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two descriptors, which nobody else has.
@@ -52,7 +52,7 @@ fn pipe() -> (File, File) {
     }
 }
 
-/// A ring of two threads on one CPU: nanoseconds a counted switch.
+/// Runs a ring of two threads on one CPU. Returns nanoseconds per counted switch.
 fn ring(cpu: usize, hops: u32) -> f64 {
     let ((mut from_a, mut to_b), (mut from_b, mut to_a)) = (pipe(), pipe());
     let other = thread::spawn(move || {
@@ -77,7 +77,7 @@ fn ring(cpu: usize, hops: u32) -> f64 {
     });
     let (elapsed_ns, switches) = mine.join().unwrap();
     other.join().unwrap();
-    // The other one has as many; it counts the first laps too.
+    // The other thread has as many switches; it also counts those of the first laps.
     elapsed_ns / (2 * switches) as f64
 }
 
@@ -91,8 +91,8 @@ fn recording(wakeups: bool) -> Options {
     Options { recording: Some(RecordingOptions { bytes: 1 << 26, wakeups }), ..Options::default() }
 }
 
-/// Untraced and each way of tracing in turn, in slices; each against the untraced ones around it,
-/// and the fast tenths of all, which are those of a core that nobody else used.
+/// Measures untraced slices and each way of tracing in turn. Prints each less the untraced slices
+/// around it, and the fast tenths of all, which are those of a core without competing tasks.
 fn rings(rounds: usize) {
     const NAMES: [&str; 6] = [
         "untraced",

@@ -1,4 +1,4 @@
-//! What a reading costs beside the readings that it replaces, in one run: `cargo bench -p
+//! The cost of a reading beside the readings that it replaces, in one run: `cargo bench -p
 //! threadclock`.
 #![allow(unsafe_code, missing_docs)]
 

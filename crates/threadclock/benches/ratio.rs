@@ -1,5 +1,5 @@
-//! The two promises as ratios: the three readings alternate within one run, so that what disturbs
-//! one disturbs all. Says whether they are kept, and fails (exit 1) if asked to by `--check`.
+//! Measures the two promised ratios: the three readings alternate within one run, so that a
+//! disturbance affects all. Prints whether the promises are kept; with `--check` fails (exit 1) if not.
 #![allow(unsafe_code, missing_docs)]
 
 use std::hint::black_box;
@@ -9,8 +9,8 @@ use threadclock::{ThreadClock, Tier};
 
 const ROUNDS: usize = 301;
 const READS: u32 = 20_000;
-const MOST_ABOVE_STAMP: f64 = 1.15;
-const LEAST_BELOW_KERNEL: f64 = 30.0;
+const MAX_RATIO_TO_STAMP: f64 = 1.15;
+const MIN_RATIO_OF_KERNEL: f64 = 30.0;
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -93,9 +93,9 @@ fn main() {
     show("CLOCK_THREAD_CPUTIME_ID, ns", kernels);
     let above = show("now() / time stamp", above);
     let below = show("CLOCK_THREAD_CPUTIME_ID / now()", below);
-    let kept = above <= MOST_ABOVE_STAMP && below >= LEAST_BELOW_KERNEL;
+    let kept = above <= MAX_RATIO_TO_STAMP && below >= MIN_RATIO_OF_KERNEL;
     println!(
-        "{}: at most {MOST_ABOVE_STAMP} and at least {LEAST_BELOW_KERNEL}",
+        "{}: at most {MAX_RATIO_TO_STAMP} and at least {MIN_RATIO_OF_KERNEL}",
         if kept { "kept" } else { "NOT KEPT" }
     );
     if !kept && std::env::args().any(|argument| argument == "--check") {

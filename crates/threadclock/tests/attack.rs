@@ -234,7 +234,7 @@ fn migrated() {
     });
 }
 
-/// How a child is made: fork(), and the bare system call, which runs no pthread_atfork handler.
+/// Makes a child by fork(), or by the bare system call, which runs no pthread_atfork handler.
 fn fork(bare: bool) -> libc::pid_t {
     // SAFETY: the child only reads clocks, formats nothing on success, and leaves by _exit.
     unsafe {
@@ -246,7 +246,7 @@ fn fork(bare: bool) -> libc::pid_t {
     }
 }
 
-/// In the child: its clock starts near zero, whatever its parent had used.
+/// Runs in the child: its clock starts near zero, whatever its parent had used.
 fn child(clock: &ThreadClock, generation: u32) -> ! {
     let mut checker = Checker::new(clock);
     let good = (0..repeats(500, 2_000)).all(|_| checker.try_reads(20).is_ok())

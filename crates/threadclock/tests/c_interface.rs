@@ -23,7 +23,7 @@ fn run(command: &mut Command) -> String {
     text(&output.stdout)
 }
 
-/// Where cargo puts this test, and the libraries of its crate.
+/// Returns the folder where cargo puts this test, and the libraries of its crate.
 fn libraries() -> PathBuf {
     let this = std::env::current_exe().unwrap();
     this.parent().unwrap().to_path_buf()

@@ -10,7 +10,8 @@ use threadclock::{ThreadClock, Tier, TierRefusal};
 const TUNABLE: &str = "GLIBC_TUNABLES";
 const NO_RSEQ: &str = "glibc.pthread.rseq=0";
 
-/// Whether this is the process without. If not, runs the test of this name in one.
+/// Returns whether the C library of this process registers no rseq area. If it does, runs the test of
+/// this name in a process whose C library does not.
 fn without_the_c_librarys(test: &str) -> bool {
     if std::env::var(TUNABLE).is_ok_and(|value| value == NO_RSEQ) {
         return true;
@@ -38,7 +39,7 @@ fn our_own_serves_as_well() {
     });
 }
 
-/// Whether the counter serves here: where it does not, no tier gets as far as a reason of its own.
+/// Returns whether the counter is good here: if not, every tier is refused for that reason.
 fn counter_serves() -> bool {
     // In a thread of its own, so that this one has not tried anything yet.
     let tried = std::thread::spawn(|| ThreadClock::with_tier(Tier::PerfPage).err()).join().unwrap();

@@ -12,8 +12,8 @@ use threadclock::{ThreadClock, Tier, TimeReadError, pinfo};
 /// Bytes of the struct's first version.
 const SIZE: usize = size_of::<pinfo::Pinfo>();
 
-/// Whether the kernel has the call. Must have it, where the guest says so.
-fn here() -> bool {
+/// Returns whether the kernel has the call, which it must if `GETPINFO_MUST_BE_THERE` is set.
+fn has_call() -> bool {
     let found = pinfo::available();
     if let Err(why) = found {
         assert!(std::env::var_os("GETPINFO_MUST_BE_THERE").is_none(), "{why}");
@@ -69,14 +69,15 @@ fn ticks_per_ns() -> f64 {
     (to - from) as f64 / (to_ns - from_ns) as f64
 }
 
-/// What a hypervisor has taken from all CPUs so far, in ticks of the clock: the eighth figure.
+/// Returns the time that a hypervisor has taken from all CPUs, in ticks of the clock: the eighth figure
+/// of /proc/stat.
 fn stolen() -> u64 {
     let text = std::fs::read_to_string("/proc/stat").unwrap();
     text.split_whitespace().nth(8).and_then(|figure| figure.parse().ok()).unwrap_or(0)
 }
 
-/// Counter time and scheduler time are two truths, which interrupts and stale clocks set apart, and
-/// time that a hypervisor took, which only one of them has: they are measured again then.
+/// Asserts that counter time and scheduler time agree. Interrupts, stale clocks and stolen time, which
+/// only one of them has, set them apart: then both are measured again.
 fn agree(mut ticks_and_ns: impl FnMut() -> (u64, u64)) {
     let before = stolen();
     let mut seen = Vec::new();
@@ -127,15 +128,15 @@ impl Child {
         }
     }
 
-    /// What its work has told. It is about to sleep, or does so already.
-    fn told(&self) -> u64 {
-        let mut told = 0_u64;
+    /// Returns the result of its work, once it sleeps.
+    fn result(&self) -> u64 {
+        let mut result = 0_u64;
         // SAFETY: eight bytes go where there is room for them.
-        assert_eq!(unsafe { libc::read(self.done, (&raw mut told).cast(), 8) }, 8);
+        assert_eq!(unsafe { libc::read(self.done, (&raw mut result).cast(), 8) }, 8);
         while pinfo::process(self.pid).unwrap().on_cpu > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        told
+        result
     }
 
     fn process(&self) -> pinfo::Pinfo {
@@ -157,7 +158,7 @@ impl Drop for Child {
 
 #[test]
 fn a_clock_goes_by_it() {
-    if !here() {
+    if !has_call() {
         return;
     }
     match ThreadClock::with_tier(Tier::SystemCall) {
@@ -181,7 +182,7 @@ fn a_clock_goes_by_it() {
 
 #[test]
 fn of_oneself_it_agrees_with_the_cpu_clock() {
-    if !here() {
+    if !has_call() {
         return;
     }
     agree(|| {
@@ -194,7 +195,7 @@ fn of_oneself_it_agrees_with_the_cpu_clock() {
 
 #[test]
 fn it_never_goes_back_and_never_runs_faster_than_the_counter() {
-    if !here() {
+    if !has_call() {
         return;
     }
     let stamp = || threadclock::time_stamp_ordered().unwrap();
@@ -218,7 +219,7 @@ fn it_never_goes_back_and_never_runs_faster_than_the_counter() {
 
 #[test]
 fn a_sleep_is_a_switch_and_no_cycles() {
-    if !here() {
+    if !has_call() {
         return;
     }
     for _ in 0..5 {
@@ -234,7 +235,7 @@ fn a_sleep_is_a_switch_and_no_cycles() {
 
 #[test]
 fn a_busy_child_agrees_with_its_cpu_clock() {
-    if !here() {
+    if !has_call() {
         return;
     }
     agree(|| {
@@ -242,18 +243,18 @@ fn a_busy_child_agrees_with_its_cpu_clock() {
             spin_ns(100_000_000);
             kernel_ns()
         });
-        let ns = child.told();
+        let ns = child.result();
         (child.process().cycles, ns)
     });
 }
 
 #[test]
 fn a_busy_child_grows_and_a_sleeping_one_does_not() {
-    if !here() {
+    if !has_call() {
         return;
     }
     let child = Child::that_does(|| 0);
-    child.told();
+    child.result();
     let asleep = child.process();
     assert_eq!(asleep.on_cpu, 0);
     for _ in 0..10 {
@@ -280,13 +281,13 @@ fn a_busy_child_grows_and_a_sleeping_one_does_not() {
 /// A child has its own count: much of its parent's would show.
 #[test]
 fn a_child_does_not_inherit() {
-    if !here() {
+    if !has_call() {
         return;
     }
     spin_ns(200_000_000);
     let own = pinfo::thread(0).unwrap();
     let child = Child::that_does(|| pinfo::thread(0).map_or(u64::MAX, |info| info.cycles));
-    let first_reading = child.told();
+    let first_reading = child.result();
     assert!(first_reading < own.cycles / 2, "{first_reading} at once, of {} before", own.cycles);
     assert!(child.process().cycles < own.cycles / 2);
     let thread = std::thread::spawn(|| pinfo::thread(0).unwrap()).join().unwrap();
@@ -295,13 +296,13 @@ fn a_child_does_not_inherit() {
 
 #[test]
 fn dead_threads_count_for_their_process() {
-    if !here() {
+    if !has_call() {
         return;
     }
     agree(|| {
         let spin = || std::thread::spawn(|| spin_ns(200_000_000)).join().map_or(0, |()| 1);
         let child = Child::that_does(spin);
-        assert_eq!(child.told(), 1);
+        assert_eq!(child.result(), 1);
         let whole = child.process();
         assert_eq!(whole.on_cpu, 0);
         assert!(whole.swapins >= 2);
@@ -322,7 +323,7 @@ fn process_ns(pid: i32) -> u64 {
 
 #[test]
 fn siblings_tell_and_sum_up() {
-    if !here() {
+    if !has_call() {
         return;
     }
     let (tell, told) = mpsc::channel();
@@ -350,7 +351,7 @@ fn siblings_tell_and_sum_up() {
 /// The rule of CPU clocks: anybody's process, one's own threads. The superuser's rule too.
 #[test]
 fn another_processs_thread_is_not_told() {
-    if !here() {
+    if !has_call() {
         return;
     }
     let child = Child::that_does(|| {
@@ -359,14 +360,14 @@ fn another_processs_thread_is_not_told() {
         let refused = pinfo::thread(parent) == Err(TimeReadError::NotPermitted(parent));
         u64::from(refused && pinfo::process(parent).is_ok())
     });
-    assert_eq!(child.told(), 1, "the child was told of its parent's thread");
+    assert_eq!(child.result(), 1, "the child was told of its parent's thread");
     assert_eq!(pinfo::thread(child.pid), Err(TimeReadError::NotPermitted(child.pid)));
     assert!(pinfo::process(child.pid).unwrap().cycles > 0);
 }
 
 #[test]
 fn ids_flags_and_sizes_are_refused() {
-    if !here() {
+    if !has_call() {
         return;
     }
     let mut room = vec![0xaa_u8; 2 * 4096];
@@ -391,7 +392,7 @@ fn ids_flags_and_sizes_are_refused() {
 /// A caller of a later version: what the kernel does not know comes back as zeroes.
 #[test]
 fn a_longer_struct_is_filled_up() {
-    if !here() {
+    if !has_call() {
         return;
     }
     for size in [SIZE, SIZE + 1, SIZE + 8, 4096] {
@@ -406,7 +407,7 @@ fn a_longer_struct_is_filled_up() {
 /// Readers on one CPU while what they read comes and goes on the other.
 #[test]
 fn a_process_that_switches_all_the_time_is_told_consistently() {
-    if !here() {
+    if !has_call() {
         return;
     }
     let stop = std::sync::atomic::AtomicBool::new(false);

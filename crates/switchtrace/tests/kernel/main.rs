@@ -41,7 +41,7 @@ fn tracer(options: &Options) -> Option<Tracer> {
     }
 }
 
-/// Where it is read and where it is written. That of the standard library needs Rust 1.87.
+/// Returns the reading and the writing end of a pipe. `std::io::pipe` needs Rust 1.87.
 fn pipe() -> (File, File) {
     let mut ends = [0; 2];
     // SAFETY: the kernel writes two descriptors, which nobody else has.
@@ -73,9 +73,9 @@ fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// What the kernel says of a thread that sleeps.
+/// The kernel's own figures of a thread that sleeps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Kernels {
+struct KernelFigures {
     runnable: bool,
     voluntary: u64,
     involuntary: u64,
@@ -84,7 +84,7 @@ struct Kernels {
     waited_ns: u64,
 }
 
-fn kernels(tid: u32) -> Kernels {
+fn kernel_figures(tid: u32) -> KernelFigures {
     let read = |name: &str| fs::read_to_string(format!("/proc/{tid}/{name}")).unwrap_or_default();
     let field = |text: &str, name: &str| -> Option<u64> {
         let line = text.lines().find(|line| line.starts_with(name))?;
@@ -92,7 +92,7 @@ fn kernels(tid: u32) -> Kernels {
     };
     let (status, sched, schedstat) = (read("status"), read("sched"), read("schedstat"));
     let mut times = schedstat.split_whitespace().map(|number| number.parse().unwrap());
-    Kernels {
+    KernelFigures {
         runnable: status.contains("State:\tR"),
         voluntary: field(&status, "voluntary_ctxt_switches").unwrap(),
         involuntary: field(&status, "nonvoluntary_ctxt_switches").unwrap(),
@@ -102,12 +102,12 @@ fn kernels(tid: u32) -> Kernels {
     }
 }
 
-/// Waits until all of them sleep and nothing is counted any more.
-fn at_rest(tids: &[u32]) -> Vec<Kernels> {
+/// Waits until all threads sleep and their figures no longer change.
+fn at_rest(tids: &[u32]) -> Vec<KernelFigures> {
     let mut before = Vec::new();
     loop {
-        let now: Vec<Kernels> = tids.iter().map(|tid| kernels(*tid)).collect();
-        // One that waits for a CPU changes in nothing, but for its wait when it is moved.
+        let now: Vec<KernelFigures> = tids.iter().map(|tid| kernel_figures(*tid)).collect();
+        // The figures of a thread that waits for a CPU do not change, except its wait if it is moved.
         if now == before && now.iter().all(|kernels| !kernels.runnable) {
             return now;
         }
@@ -119,7 +119,7 @@ fn at_rest(tids: &[u32]) -> Vec<Kernels> {
 /// Threads that wait, do their work when told to, and wait again until they are let go.
 struct Crowd {
     tids: Vec<u32>,
-    /// How many have done their work.
+    /// Number of threads that have done their work.
     done: Arc<AtomicUsize>,
     start: Arc<Barrier>,
     end: Arc<Barrier>,
@@ -202,8 +202,8 @@ fn by_tid(tracer: &Tracer) -> HashMap<u32, ThreadSnapshot> {
     tracer.threads().into_iter().map(|thread| (thread.key.tid, thread)).collect()
 }
 
-/// Of a thread that sleeps.
-fn assert_agrees(time: &ThreadTime, is: &Kernels) {
+/// Asserts that a reading of a thread that sleeps agrees with the kernel's figures.
+fn assert_agrees(time: &ThreadTime, is: &KernelFigures) {
     assert_eq!((time.voluntary, time.involuntary), (is.voluntary, is.involuntary));
     assert_eq!(time.migrations as u64, is.migrations.unwrap_or(time.migrations as u64));
     assert_eq!((time.waited_ns, time.kernel_ns), (is.waited_ns, is.cpu_ns));
@@ -517,7 +517,7 @@ fn anybody_may_read_a_pinned_table_and_nobody_may_write() {
     let name = "anybody_may_read_a_pinned_table_and_nobody_may_write";
     let said = as_nobody(&mut again(name, PINNED, pinned.to_str().unwrap()));
     assert!(said.contains("was read"), "{said}");
-    refuses_writes(&pinned);
+    assert_refuses_writes(&pinned);
 
     // And when the tracer has ended, readers are told.
     let path = CString::new(pinned.to_str().unwrap()).unwrap();
@@ -530,7 +530,7 @@ fn anybody_may_read_a_pinned_table_and_nobody_may_write() {
     assert!(matches!(ThreadTimeReader::open(&path), Err(ThreadTimeError::NotTraced)));
 }
 
-/// As nobody.
+/// Reads the pinned table; runs as the user nobody.
 fn read_pinned(path: &Path) {
     let path = CString::new(path.to_str().unwrap()).unwrap();
     let times = ThreadTimeReader::open(&path).unwrap();
@@ -540,8 +540,8 @@ fn read_pinned(path: &Path) {
     println!("{parent} was read");
 }
 
-/// Even for root: the map is frozen.
-fn refuses_writes(pinned: &Path) {
+/// Asserts that the map cannot be written even by root, as it is frozen.
+fn assert_refuses_writes(pinned: &Path) {
     let path = CString::new(pinned.to_str().unwrap()).unwrap();
     let get = [path.as_ptr() as u64, 0];
     // SAFETY: BPF_OBJ_GET with a path that ends in NUL.
@@ -574,8 +574,8 @@ fn what_is_missing_is_said() {
     assert!(said.contains("CAP_BPF and CAP_PERFMON missing: run as root"), "{said}");
 }
 
-/// Numbers behind `field` in the descriptors of a process.
-fn described(child: &Child, field: &str) -> Vec<u32> {
+/// Returns the numbers behind `field` in the descriptors of a process.
+fn fdinfo_numbers(child: &Child, field: &str) -> Vec<u32> {
     let folder = format!("/proc/{}/fdinfo", child.id());
     let text = |entry: std::io::Result<fs::DirEntry>| fs::read_to_string(entry.unwrap().path());
     let texts: Vec<String> =
@@ -584,8 +584,8 @@ fn described(child: &Child, field: &str) -> Vec<u32> {
     lines.filter_map(|line| line.strip_prefix(field)?.trim().parse().ok()).collect()
 }
 
-/// Whether a program (command 13) or a map (14) of this id is still there.
-fn is_there(command: i32, id: u32) -> bool {
+/// Returns whether a program (command 13) or a map (14) of this id still exists.
+fn exists(command: i32, id: u32) -> bool {
     let attributes = [id, 0, 0];
     // SAFETY: BPF_*_GET_FD_BY_ID: no addresses.
     let descriptor = unsafe { libc::syscall(libc::SYS_bpf, command, attributes.as_ptr(), 12) };
@@ -617,19 +617,20 @@ fn nothing_is_left_after_a_kill() {
         assert!(length > 0, "{}", String::from_utf8_lossy(&said));
         said.extend_from_slice(&buffer[..length]);
     }
-    let (mut programs, maps) = (described(&child, "prog_id:"), described(&child, "map_id:"));
+    let (mut programs, maps) =
+        (fdinfo_numbers(&child, "prog_id:"), fdinfo_numbers(&child, "map_id:"));
     // That of the switch is held besides its link, for what it takes.
     programs.sort_unstable();
     programs.dedup();
     // sched_switch, sched_migrate_task, sched_process_exec, sched_process_fork: not more than was
     // asked for.
     assert_eq!(programs.len(), 4, "{programs:?}");
-    assert!(!maps.is_empty() && programs.iter().all(|id| is_there(13, *id)));
+    assert!(!maps.is_empty() && programs.iter().all(|id| exists(13, *id)));
     child.kill().unwrap();
     child.wait().unwrap();
     // The kernel frees them a little later.
     let gone =
-        || programs.iter().all(|id| !is_there(13, *id)) && maps.iter().all(|id| !is_there(14, *id));
+        || programs.iter().all(|id| !exists(13, *id)) && maps.iter().all(|id| !exists(14, *id));
     wait_for("end of all programs and maps", || gone().then_some(()));
 }
 

@@ -6,6 +6,7 @@ use super::*;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
+use switchtrace::{SwitchPair, ThreadKey};
 
 const SECONDS: &str = "SWITCHTRACE_TEST_SECONDS";
 /// Runs the load, in this folder.
@@ -141,17 +142,28 @@ fn seconds() -> Option<u64> {
 }
 
 /// Waits until each thread but those who run make was switched, and all of them so often.
-fn until_switched(tids: &[u32], since: &[Kernels]) {
+fn until_switched(tids: &[u32], since: &[KernelFigures]) {
     const MANY: u64 = 30_000;
     wait_for("switches of the load", || {
         let switches = tids.iter().zip(since).map(|(tid, was)| {
-            let is = kernels(*tid);
+            let is = kernel_figures(*tid);
             is.voluntary + is.involuntary - was.voluntary - was.involuntary
         });
         let switches: Vec<u64> = switches.collect();
         let moved = switches.iter().filter(|count| **count > 0).count();
         (moved >= THREADS - 1 && switches.iter().sum::<u64>() > MANY).then_some(())
     });
+}
+
+/// Returns the voluntary and involuntary switches of a thread to any other.
+fn sum_of_pairs(pairs: &[SwitchPair], key: ThreadKey) -> [u64; 2] {
+    let mut sums = [0, 0];
+    for pair in pairs {
+        if pair.prev == key {
+            sums = [sums[0] + pair.voluntary, sums[1] + pair.involuntary];
+        }
+    }
+    sums
 }
 
 #[test]
@@ -199,11 +211,8 @@ fn counts_are_the_kernels() {
             (time.migrations - began[at].migrations).into(),
         ];
         // Counted one by one, by cause: they are not the kernel's figures.
-        let of_pairs = |pairs: &[switchtrace::SwitchPair]| {
-            let own = pairs.iter().filter(|pair| pair.prev == known[tid].key);
-            own.fold([0, 0], |sum, pair| [sum[0] + pair.voluntary, sum[1] + pair.involuntary])
-        };
-        let (pairs, before) = (of_pairs(&pairs_after), of_pairs(&pairs_before));
+        let key = known[tid].key;
+        let (pairs, before) = (sum_of_pairs(&pairs_after, key), sum_of_pairs(&pairs_before, key));
         let pairs = [pairs[0] - before[0], pairs[1] - before[1]];
         if traced != counts || pairs != counts[..2] {
             wrong.push(format!("{name} {tid}: {counts:?}, traced {traced:?}, pairs {pairs:?}"));

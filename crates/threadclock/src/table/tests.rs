@@ -1,4 +1,4 @@
-//! The reader on a table that the tests write, as the programs do.
+//! Tests of the reader on a table that the tests write, as the programs do.
 
 use super::layout::{BUSY, ENDED, MAGIC, ON, TIME, TableHeader, ThreadRecord, VERSION};
 use super::mapping::ThreadTable;
@@ -9,19 +9,19 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 use std::vec::Vec;
 
 const ELEMENT: usize = 64;
-/// As many as Linux can have: the caller's is among them.
+/// The most thread ids that Linux can have: the caller's is among them.
 const TIDS: u32 = 1 << 22;
 const RECORDS_AT: u32 = 1 + TIDS * 4 / ELEMENT as u32;
 const RECORDS: u32 = 4;
 const BYTES: usize = (RECORDS_AT + RECORDS) as usize * ELEMENT;
 
-/// A file of which a table is made, and where it is written. Left to the end of the tests.
-struct Page(*mut u8, i32);
+/// A file with a table, mapped to write to it. It stays until the end of the tests.
+struct TableFile(*mut u8, i32);
 
 // SAFETY: what is written after the start is atomic.
-unsafe impl Sync for Page {}
+unsafe impl Sync for TableFile {}
 
-impl Page {
+impl TableFile {
     fn new() -> Self {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a name that ends in NUL; a new file, of so many bytes, in a new mapping.
@@ -92,7 +92,7 @@ fn now_ns() -> u64 {
 
 #[test]
 fn on_off_ended_and_unknown() {
-    let page = Page::new();
+    let page = TableFile::new();
     let reader = page.reader();
     page.thread(0, 7, 123);
     let before = now_ns();
@@ -113,10 +113,10 @@ fn on_off_ended_and_unknown() {
     assert_eq!(reader.cpu_ns(7), Err(ThreadTimeError::NoSuchThread(7)));
 }
 
-/// What happens between the two looks at the word is seen by the second.
+/// A switch between the two reads of the word is seen by the second.
 #[test]
 fn a_switch_during_a_reading_is_seen() {
-    let page = Page::new();
+    let page = TableFile::new();
     let reader = page.reader();
     let on = ON | (1_000u64.wrapping_sub(now_ns()) & TIME);
     let record = page.thread(0, 7, on);
@@ -138,7 +138,7 @@ fn a_switch_during_a_reading_is_seen() {
 /// A record that stays busy, as none of the kernel's does, is given up.
 #[test]
 fn a_damaged_table_neither_hangs_nor_leads_out_of_the_page() {
-    let page = Page::new();
+    let page = TableFile::new();
     let reader = page.reader();
     page.thread(0, 7, BUSY | 5);
     assert_eq!(reader.cpu_ns(7), Err(ThreadTimeError::NotTraced));
@@ -150,7 +150,7 @@ fn a_damaged_table_neither_hangs_nor_leads_out_of_the_page() {
 
 #[test]
 fn a_header_that_does_not_fit_is_refused() {
-    let page = Page::new();
+    let page = TableFile::new();
     assert!(page.table().is_ok());
     let damages: [fn(&mut TableHeader); 9] = [
         |header| header.magic = 0,
@@ -179,7 +179,7 @@ fn a_header_that_does_not_fit_is_refused() {
 /// The kernel counts a switch of the reader that the table has not: nobody writes there any longer.
 #[test]
 fn a_table_that_nobody_writes_is_noticed() {
-    let page = Page::new();
+    let page = TableFile::new();
     let reader = page.reader();
     page.thread(0, 7, 123);
     assert_eq!(reader.cpu_ns(7), Ok(123));
@@ -196,9 +196,9 @@ fn a_table_that_nobody_writes_is_noticed() {
 /// and back: what is read is always this thread's, and between its last time and its next.
 #[test]
 fn readings_are_whole_while_a_writer_switches() {
-    let page = Page::new();
+    let page = TableFile::new();
     let stop = AtomicBool::new(false);
-    // What the writer has published: total at its last end, and an upper bound of the running one.
+    // The writer publishes the total at its last end, and an upper bound of the running one.
     let (least, most) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
     page.thread(0, 7, 0);
     let reader = page.reader();

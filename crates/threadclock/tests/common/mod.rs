@@ -1,4 +1,4 @@
-//! What the attacks share: the kernel's clock around readings, and the available tiers.
+//! Helpers of the attacks: the kernel's clock around readings, and the available tiers.
 #![allow(dead_code, unreachable_pub)]
 
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ pub fn kernel_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Runs `attack` on every available tier, each in a thread of its own, and says what is not.
+/// Runs `attack` on every available tier, each in a new thread, and reports the others as skipped.
 pub fn on_every_tier(attack: impl Fn(&ThreadClock) + Sync) {
     for tier in Tier::ALL {
         let attacked = || {
@@ -35,7 +35,7 @@ pub fn on_every_tier(attack: impl Fn(&ThreadClock) + Sync) {
     }
 }
 
-/// What a tier lacks where it is not.
+/// Returns the need that a refused tier lacks.
 pub fn need_of(tier: Tier, why: TierRefusal) -> Need<'static> {
     match (why, tier) {
         (TierRefusal::KernelClockTooSlow, _) => Need::Quiet,

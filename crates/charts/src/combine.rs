@@ -1,13 +1,15 @@
 //! Several runs in one figure: laid over each other, or one divided by another.
 
-use crate::figure::{Axis, Body, Figure, Known, Point, Role, Scale, Series, Unit, extremes};
+use crate::figure::{
+    Axis, Figure, FigureBody, Point, PointCertainty, Role, Scale, Series, Unit, extremes,
+};
 use crate::shapes::leader;
 
 /// Lays the figures of several runs over each other: those with the same id become one, with the
 /// series of all. Maps and single samples cannot lie over each other; they stay apart, with the
 /// run's name in the title, single samples at the end. `runs` are names with figures, in the order
 /// of the indices in their series.
-pub fn together(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
+pub fn overlay_runs(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
     // Each with the name of its run, if it is of one only.
     let mut all: Vec<(Figure, Option<String>)> = Vec::new();
     for (name, figures) in runs {
@@ -40,7 +42,7 @@ fn has_raw(figure: &Figure) -> bool {
 
 fn can_share(one: &Figure, other: &Figure) -> bool {
     let same = |one: &Axis, other: &Axis| one.unit == other.unit && one.label == other.label;
-    let fits = |figure: &Figure| matches!(figure.body, Body::Series(_)) && !has_raw(figure);
+    let fits = |figure: &Figure| matches!(figure.body, FigureBody::Series(_)) && !has_raw(figure);
     one.id == other.id
         && fits(one)
         && fits(other)
@@ -76,7 +78,7 @@ fn add(under: &mut Figure, only: Option<String>, mut over: Figure, name: &str) {
             region.label = format!("{} ({name})", region.label);
         }
     }
-    if let (Body::Series(under), Body::Series(over)) = (&mut under.body, over.body) {
+    if let (FigureBody::Series(under), FigureBody::Series(over)) = (&mut under.body, over.body) {
         under.extend(over);
     }
 }
@@ -95,7 +97,7 @@ fn share_names(under: &mut Axis, over: &mut Figure) {
             under.names.push(name.clone());
         }
     }
-    if let Body::Series(series) = &mut over.body {
+    if let FigureBody::Series(series) = &mut over.body {
         for Series { points, .. } in series {
             for point in &mut *points {
                 point.x = places.get(point.x as usize).copied().unwrap_or(point.x);
@@ -107,7 +109,7 @@ fn share_names(under: &mut Axis, over: &mut Figure) {
 
 /// What a series is divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Base {
+pub enum RatioBase {
     /// Its own first point that holds, from the figure's base on: how it grows from there.
     Own,
     /// The series of the same name and role of that run, point by point.
@@ -116,39 +118,39 @@ pub enum Base {
 
 impl Figure {
     /// The series divided by their base. Points without a base, with one that does not hold, or with
-    /// one not above zero, are left out. None for maps, for axes other than time, by [`Base::Own`] for figures without a
-    /// base, and by [`Base::Run`] if only that run has points.
+    /// one not above zero, are left out. None for maps, for axes other than time, by [`RatioBase::Own`] for figures without a
+    /// base, and by [`RatioBase::Run`] if only that run has points.
     ///
     /// The interval reaches from the lower end over the base's upper end to the upper over the
     /// base's lower: it covers the ratio wherever both cover theirs, and is wider than that of
     /// `compare`, which pairs rounds. What is divided by itself is 1.
-    pub fn relative_to(&self, base: Base) -> Option<Vec<Series>> {
-        let Body::Series(all) = &self.body else { return None };
-        let own = self.base.filter(|_| base == Base::Own);
-        if self.y.unit != Unit::Nanoseconds || (base == Base::Own && own.is_none()) {
+    pub fn relative_to(&self, base: RatioBase) -> Option<Vec<Series>> {
+        let FigureBody::Series(all) = &self.body else { return None };
+        let own = self.base.filter(|_| base == RatioBase::Own);
+        if self.y.unit != Unit::Nanoseconds || (base == RatioBase::Own && own.is_none()) {
             return None;
         }
         let divided: Vec<Series> =
             all.iter().map(|series| relative(series, all, base, own)).collect();
-        let is_other = |series: &Series| series.run.map(Base::Run) != Some(base);
+        let is_other = |series: &Series| series.run.map(RatioBase::Run) != Some(base);
         let any = divided.iter().any(|series| is_other(series) && !series.points.is_empty());
         any.then_some(divided)
     }
 }
 
-fn relative(series: &Series, all: &[Series], base: Base, from: Option<f64>) -> Series {
+fn relative(series: &Series, all: &[Series], base: RatioBase, from: Option<f64>) -> Series {
     let own = from.and_then(|from| own_base(series, all, from));
     let of_run = match base {
-        Base::Own => None,
-        Base::Run(run) => of_run(series, all, run),
+        RatioBase::Own => None,
+        RatioBase::Run(run) => of_run(series, all, run),
     };
     let mut points = Vec::new();
     for point in &series.points {
         let by = match base {
-            Base::Own => own,
-            Base::Run(_) => of_run.and_then(|run| value_at(run, point.x)).filter(holds),
+            RatioBase::Own => own,
+            RatioBase::Run(_) => of_run.and_then(|run| value_at(run, point.x)).filter(holds),
         };
-        let is_base = base == Base::Own || of_run.is_some_and(|run| std::ptr::eq(run, series));
+        let is_base = base == RatioBase::Own || of_run.is_some_and(|run| std::ptr::eq(run, series));
         points.extend(by.map(|by| match is_base && by.x == point.x {
             true => Point::bare(point.x, 1.0),
             false => over(point, &by),
@@ -159,7 +161,7 @@ fn relative(series: &Series, all: &[Series], base: Base, from: Option<f64>) -> S
 
 /// Whether others may be divided by it.
 fn holds(point: &Point) -> bool {
-    point.known == Known::Well && point.y > 0.0
+    point.certainty == PointCertainty::Sure && point.y > 0.0
 }
 
 /// The first point from that place on that holds. A line has the place of the series that it goes
@@ -211,13 +213,13 @@ fn over(point: &Point, base: &Point) -> Point {
         (base_low > 0.0 && low.is_finite() && high.is_finite()).then_some((low, high))
     };
     let (low, high) = ends().unzip();
-    Point { x: point.x, y: point.y / base.y, low, high, known: point.known }
+    Point { x: point.x, y: point.y / base.y, low, high, certainty: point.certainty }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Map, Mark};
+    use crate::{AxisMark, HeatMap};
 
     fn line(id: &str, run: usize, y: f64) -> Figure {
         Figure {
@@ -226,13 +228,13 @@ mod tests {
             in_words: format!("{y}."),
             x: Axis::new("members", Unit::Count, Scale::Linear),
             y: Axis::new("cost", Unit::Nanoseconds, Scale::Linear),
-            body: Body::Series(vec![Series::new(
+            body: FigureBody::Series(vec![Series::new(
                 "pipe",
                 run,
                 Role::Measured,
                 vec![Point::bare(2.0, y)],
             )]),
-            marks: vec![Mark { x: 5.0, between: None, label: "L2".into() }],
+            marks: vec![AxisMark { x: 5.0, between: None, label: "L2".into() }],
             regions: Vec::new(),
             base: None,
         }
@@ -241,15 +243,15 @@ mod tests {
     fn bars(run: usize, names: &[&str]) -> Figure {
         let points = (0..names.len()).map(|place| Point::bare(place as f64, run as f64)).collect();
         Figure {
-            x: Axis::of_names("", names.iter().map(ToString::to_string).collect()),
-            body: Body::Series(vec![Series::new("measured", run, Role::Bars, points)]),
+            x: Axis::with_names("", names.iter().map(ToString::to_string).collect()),
+            body: FigureBody::Series(vec![Series::new("measured", run, Role::Bars, points)]),
             ..line("bars", run, 0.0)
         }
     }
 
     fn named(runs: Vec<Vec<Figure>>) -> Vec<Figure> {
         let names = ["one", "two", "three"].map(String::from);
-        together(names.into_iter().zip(runs).collect())
+        overlay_runs(names.into_iter().zip(runs).collect())
     }
 
     #[test]
@@ -262,7 +264,7 @@ mod tests {
     fn figures_alike_become_one_with_the_series_of_all() {
         let mut other = line("a", 1, 7.0);
         other.y.scale = Scale::Log;
-        other.marks.push(Mark { x: 9.0, between: None, label: "L3".into() });
+        other.marks.push(AxisMark { x: 9.0, between: None, label: "L3".into() });
         let all = named(vec![vec![line("a", 0, 1.0)], vec![other, line("b", 1, 2.0)]]);
         assert_eq!(all.iter().map(|figure| &*figure.id).collect::<Vec<_>>(), ["a", "b"]);
         let runs: Vec<Option<usize>> = all[0].series().iter().map(|series| series.run).collect();
@@ -291,7 +293,7 @@ mod tests {
     #[test]
     fn maps_and_other_axes_stay_apart_under_ids_of_their_own() {
         let map = |run: usize| Figure {
-            body: Body::Map(Map {
+            body: FigureBody::Map(HeatMap {
                 unit: Unit::Nanoseconds,
                 xs: vec![1.0],
                 ys: vec![1.0],
@@ -314,7 +316,7 @@ mod tests {
             in_words: String::new(),
             x: Axis::new("members of the ring", Unit::Count, Scale::Linear),
             y: Axis::new("cost", Unit::Nanoseconds, Scale::Linear),
-            body: Body::Series(series),
+            body: FigureBody::Series(series),
             marks: Vec::new(),
             regions: Vec::new(),
             base: Some(2.0),
@@ -329,7 +331,9 @@ mod tests {
     #[test]
     fn growth_is_over_the_value_at_two_with_the_widest_interval() {
         let figure = drawn(vec![measured(0, &[(2.0, 4.0, 3.0, 5.0), (8.0, 12.0, 10.0, 15.0)])]);
-        let [two, eight] = figure.relative_to(Base::Own).unwrap()[0].points[..] else { panic!() };
+        let [two, eight] = figure.relative_to(RatioBase::Own).unwrap()[0].points[..] else {
+            panic!()
+        };
         assert_eq!(two, Point::bare(2.0, 1.0));
         assert_eq!(eight, Point::with_ends(8.0, 3.0, [2.0, 5.0]));
     }
@@ -339,7 +343,7 @@ mod tests {
         let base = measured(0, &[(2.0, 4.0, 4.0, 4.0), (8.0, 10.0, 10.0, 10.0)]);
         let other =
             measured(1, &[(2.0, 2.0, 1.0, 3.0), (4.0, 7.0, 7.0, 7.0), (8.0, 20.0, 20.0, 20.0)]);
-        let divided = drawn(vec![base, other]).relative_to(Base::Run(0)).unwrap();
+        let divided = drawn(vec![base, other]).relative_to(RatioBase::Run(0)).unwrap();
         assert!(divided[0].points.iter().all(|point| point.y == 1.0 && point.low.is_none()));
         let [two, eight] = divided[1].points[..] else { panic!("4 has no base: {divided:?}") };
         assert_eq!((two.y, two.low, two.high, eight.y), (0.5, Some(0.25), Some(0.75), 2.0));
@@ -348,16 +352,16 @@ mod tests {
     #[test]
     fn a_base_that_is_not_above_zero_gives_no_ratio_and_one_whose_interval_is_not_no_interval() {
         let figure = |base| drawn(vec![measured(0, &[base, (4.0, 6.0, 5.0, 7.0)])]);
-        let below = drawn(vec![measured(0, &[(2.0, -1.0, -2.0, 0.5)])]).relative_to(Base::Own);
+        let below = drawn(vec![measured(0, &[(2.0, -1.0, -2.0, 0.5)])]).relative_to(RatioBase::Own);
         assert!(below.is_none(), "{below:?}");
-        let next = figure((2.0, -1.0, -2.0, 0.5)).relative_to(Base::Own).unwrap();
+        let next = figure((2.0, -1.0, -2.0, 0.5)).relative_to(RatioBase::Own).unwrap();
         assert_eq!(next[0].points[1], Point::bare(4.0, 1.0), "the next one holds");
-        let open = figure((2.0, 1.0, -1.0, 3.0)).relative_to(Base::Own).unwrap();
+        let open = figure((2.0, 1.0, -1.0, 3.0)).relative_to(RatioBase::Own).unwrap();
         assert_eq!(open[0].points[1], Point::bare(4.0, 6.0));
     }
 
     fn rough(point: Point) -> Point {
-        Point { known: Known::Roughly, ..point }
+        Point { certainty: PointCertainty::Rough, ..point }
     }
 
     #[test]
@@ -369,26 +373,30 @@ mod tests {
             Series::new("pipe", 0, Role::Measured, points),
             Series::new("pipe, law", 0, Role::Law, law),
         ];
-        let divided = drawn(all).relative_to(Base::Own).unwrap();
+        let divided = drawn(all).relative_to(RatioBase::Own).unwrap();
         let values = |series: &Series| series.points.iter().map(|p| p.y).collect::<Vec<f64>>();
         assert_eq!(values(&divided[0]), [8.0, 1.0, 2.0]);
         // 5 at 4, between 3 at 2 and 9 at 8.
         assert_eq!(values(&divided[1]), [0.6, 1.8]);
-        assert_eq!(divided[0].points[0].known, Known::Roughly, "it does not hold by division");
+        assert_eq!(
+            divided[0].points[0].certainty,
+            PointCertainty::Rough,
+            "it does not hold by division"
+        );
     }
 
     #[test]
     fn nothing_is_divided_by_what_does_not_hold() {
         let points = vec![rough(Point::bare(2.0, 4.0)), rough(Point::bare(4.0, 5.0))];
         let alone = drawn(vec![Series::new("pipe", 0, Role::Measured, points.clone())]);
-        assert_eq!(alone.relative_to(Base::Own), None);
+        assert_eq!(alone.relative_to(RatioBase::Own), None);
         let other = vec![Point::bare(2.0, 4.0), Point::bare(4.0, 5.0)];
         let both = drawn(vec![
             Series::new("pipe", 0, Role::Measured, points),
             Series::new("pipe", 1, Role::Measured, other),
         ]);
-        assert_eq!(both.relative_to(Base::Run(0)), None);
-        let divided = both.relative_to(Base::Run(1)).unwrap();
+        assert_eq!(both.relative_to(RatioBase::Run(0)), None);
+        let divided = both.relative_to(RatioBase::Run(1)).unwrap();
         assert_eq!(divided[0].points, [rough(Point::bare(2.0, 1.0)), rough(Point::bare(4.0, 1.0))]);
     }
 
@@ -397,14 +405,14 @@ mod tests {
         let points = [(2.0, 4.0, 3.0, 5.0)];
         let mut counts = drawn(vec![measured(0, &points)]);
         counts.y.unit = Unit::Count;
-        assert!(counts.relative_to(Base::Own).is_none());
+        assert!(counts.relative_to(RatioBase::Own).is_none());
         let mut arrays = drawn(vec![measured(0, &points), measured(1, &points)]);
         arrays.x = Axis::new("array", Unit::Bytes, Scale::Log);
         arrays.base = None;
-        assert!(arrays.relative_to(Base::Own).is_none());
-        assert!(arrays.relative_to(Base::Run(0)).is_some());
-        assert!(arrays.relative_to(Base::Run(2)).is_none(), "no such run is in it");
+        assert!(arrays.relative_to(RatioBase::Own).is_none());
+        assert!(arrays.relative_to(RatioBase::Run(0)).is_some());
+        assert!(arrays.relative_to(RatioBase::Run(2)).is_none(), "no such run is in it");
         let alone = drawn(vec![measured(0, &points)]);
-        assert!(alone.relative_to(Base::Run(0)).is_none(), "a run beside itself");
+        assert!(alone.relative_to(RatioBase::Run(0)).is_none(), "a run beside itself");
     }
 }

@@ -68,7 +68,7 @@ impl Axis {
     }
 
     /// An axis of names.
-    pub fn of_names(label: &str, names: Vec<String>) -> Self {
+    pub fn with_names(label: &str, names: Vec<String>) -> Self {
         Self { names, ..Self::new(label, Unit::Names, Scale::Linear) }
     }
 }
@@ -85,24 +85,24 @@ pub struct Point {
     /// Upper end of the interval of `y` in the same unit.
     pub high: Option<f64>,
     /// How well it is known, and so how it is drawn.
-    pub known: Known,
+    pub certainty: PointCertainty,
 }
 
 /// How well the value of a point is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Known {
+pub enum PointCertainty {
     /// A symbol at the value.
-    Well,
+    Sure,
     /// The symbol is hollow, and a `~` stands before the value.
-    Roughly,
+    Rough,
     /// Only the ends of a range are known: no symbol, and both ends in place of the value.
-    AsRange,
+    RangeOnly,
 }
 
 impl Point {
     /// A point without an interval.
     pub fn bare(x: f64, y: f64) -> Self {
-        Self { x, y, low: None, high: None, known: Known::Well }
+        Self { x, y, low: None, high: None, certainty: PointCertainty::Sure }
     }
 
     /// A point whose interval has these ends.
@@ -112,7 +112,10 @@ impl Point {
 
     /// A point of which only the ends of its range are known; both are above zero.
     pub fn range(x: f64, [low, high]: [f64; 2]) -> Self {
-        Self { known: Known::AsRange, ..Self::with_ends(x, (low * high).sqrt(), [low, high]) }
+        Self {
+            certainty: PointCertainty::RangeOnly,
+            ..Self::with_ends(x, (low * high).sqrt(), [low, high])
+        }
     }
 
     /// The interval, if it is one that can be drawn.
@@ -181,7 +184,7 @@ impl Series {
 
 /// A named place on the x axis: a cache size, a knee.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Mark {
+pub struct AxisMark {
     /// Its most likely place, in the unit of the x axis.
     pub x: f64,
     /// The interval of that place, if it is not exact.
@@ -192,7 +195,7 @@ pub struct Mark {
 
 /// A named stretch of the x axis.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Region {
+pub struct AxisRegion {
     /// Lower end, in the unit of the x axis.
     pub from: f64,
     /// Upper end, in the same unit.
@@ -203,7 +206,7 @@ pub struct Region {
 
 /// A value for every place of a grid.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Map {
+pub struct HeatMap {
     /// Unit of the values.
     pub unit: Unit,
     /// Positions on the x axis, in its unit, rising.
@@ -216,11 +219,11 @@ pub struct Map {
 
 /// What is drawn between the axes.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum FigureBody {
     /// Series over the same axes.
     Series(Vec<Series>),
     /// A heat map.
-    Map(Map),
+    Map(HeatMap),
 }
 
 /// A chart.
@@ -237,13 +240,13 @@ pub struct Figure {
     /// The vertical axis.
     pub y: Axis,
     /// What is drawn.
-    pub body: Body,
+    pub body: FigureBody,
     /// Places on the x axis.
-    pub marks: Vec<Mark>,
+    pub marks: Vec<AxisMark>,
     /// Stretches of the x axis.
-    pub regions: Vec<Region>,
+    pub regions: Vec<AxisRegion>,
     /// The x from which on the first point that holds is what its series may be divided by
-    /// ([`crate::Base::Own`]).
+    /// ([`crate::RatioBase::Own`]).
     pub base: Option<f64>,
 }
 
@@ -262,7 +265,7 @@ impl Figure {
             in_words: String::new(),
             x,
             y,
-            body: Body::Series(Vec::new()),
+            body: FigureBody::Series(Vec::new()),
             marks: Vec::new(),
             regions: Vec::new(),
             base: None,
@@ -272,15 +275,15 @@ impl Figure {
     /// The series; none of a map.
     pub fn series(&self) -> &[Series] {
         match &self.body {
-            Body::Series(series) => series,
-            Body::Map(_) => &[],
+            FigureBody::Series(series) => series,
+            FigureBody::Map(_) => &[],
         }
     }
 
     /// The same figure of those of the series that have points; none where there are none.
-    pub fn of(mut self, series: impl IntoIterator<Item = Series>) -> Option<Self> {
+    pub fn with_series(mut self, series: impl IntoIterator<Item = Series>) -> Option<Self> {
         let series = series.into_iter().filter(|series| !series.points.is_empty());
-        self.body = Body::Series(series.collect());
+        self.body = FigureBody::Series(series.collect());
         (!self.series().is_empty()).then_some(self)
     }
 

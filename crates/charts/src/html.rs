@@ -1,20 +1,24 @@
 //! Charts in one HTML file that needs nothing else.
 //!
 //! Each chart is SVG that a browser shows without any script. What `charts.js` needs to draw it
-//! again between other ends or on other axes stands beside it (`told`).
+//! again between other ends or on other axes stands beside it (`script_data`).
 
-mod told;
+mod script_data;
 
-use crate::combine::Base;
-use crate::figure::{Axis, Body, Figure, Role, Scale, Series, Unit};
+use crate::combine::RatioBase;
+use crate::figure::{Axis, Figure, FigureBody, Role, Scale, Series, Unit};
 use crate::layout::{MOST, layout};
-use crate::page::{Anchor, Chart, Item, Kind, Medium, Sample, Text};
+use crate::page::{
+    LegendItem, LegendSample, PageMedium, PlacedChart, PlacedText, TextAnchor, TextKind,
+};
 use crate::paper::{attributes, hex, number};
-use crate::picture::{Element, Ink, PAPER, Source, elements, ink_of, letters, micro, sample};
-use crate::shapes::Entry;
+use crate::picture::{
+    ElementSource, Ink, PAPER, PictureElement, elements, ink_of, letters, sample, with_micro_sign,
+};
+use crate::shapes::SeriesEntry;
 use crate::text::escape;
 use crate::ticks::written;
-use told::{Rulers, joined, lower};
+use script_data::{RulerList, joined, lower};
 
 const STYLE: &str = include_str!("html/charts.css");
 const SCRIPT: &str = include_str!("html/charts.js");
@@ -27,7 +31,7 @@ const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 
 
 /// The page of a chart: title, legend and notes are HTML around it. The script takes letters to be
 /// as wide.
-const BARE: Medium = Medium {
+const BARE: PageMedium = PageMedium {
     margin: 6.0,
     plot: 250.0,
     name: (20.0, 12.0),
@@ -38,13 +42,13 @@ const BARE: Medium = Medium {
 };
 
 /// The same of the first: it is seen with the answer above it.
-const FIRST: Medium = Medium { plot: 205.0, longest: 330.0, ..BARE };
+const FIRST: PageMedium = PageMedium { plot: 205.0, longest: 330.0, ..BARE };
 
 /// The same of one of two that stand side by side.
-const PANEL: Medium = Medium { width: 480.0, plot: 205.0, longest: 140.0, rows: 2, ..BARE };
+const PANEL: PageMedium = PageMedium { width: 480.0, plot: 205.0, longest: 140.0, rows: 2, ..BARE };
 
 /// A page with charts. What is HTML is marked so; all else is text.
-pub struct Page<'a> {
+pub struct HtmlPage<'a> {
     /// The title of the window.
     pub title: &'a str,
     /// The program that made it.
@@ -79,7 +83,7 @@ pub struct Page<'a> {
     pub unlisted: &'a str,
 }
 
-impl Page<'_> {
+impl HtmlPage<'_> {
     /// The whole file.
     pub fn html(&self) -> String {
         let (first, others) = self.figures.split_at(self.first.min(self.figures.len()));
@@ -90,7 +94,7 @@ impl Page<'_> {
         let sections = |figures: &[Figure], medium| {
             figures.iter().map(|figure| self.section(figure, medium)).collect::<String>()
         };
-        let letter = (BARE.measure)("0", Kind::Tick);
+        let letter = (BARE.measure)("0", TextKind::Tick);
         let sizes = [BARE.margin, BARE.gap, letter, BARE.ticks as f64, MOST as f64];
         format!(
             "<!doctype html>\n<html lang=\"en\"{published}>\n<head>\n<meta charset=\"utf-8\">\n\
@@ -120,17 +124,17 @@ impl Page<'_> {
     }
 
     /// What a reader may divide values by: its name for the script, what it is, what it is called.
-    fn bases(&self) -> Vec<(String, Base, String)> {
+    fn bases(&self) -> Vec<(String, RatioBase, String)> {
         let runs = self.runs.iter().enumerate().filter(|_| self.runs.len() > 1);
         let of_run = |(run, name): (usize, &String)| {
-            (format!("run-{run}"), Base::Run(run), format!("relative to run {name}"))
+            (format!("run-{run}"), RatioBase::Run(run), format!("relative to run {name}"))
         };
-        let own = ("own".to_string(), Base::Own, self.own.to_string());
+        let own = ("own".to_string(), RatioBase::Own, self.own.to_string());
         std::iter::once(own).chain(runs.map(of_run)).collect()
     }
 
     fn controls(&self) -> String {
-        let option = |(name, base, what): (String, Base, String)| {
+        let option = |(name, base, what): (String, RatioBase, String)| {
             let applies = self.figures.iter().any(|figure| relative(figure, base).is_some());
             applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&what)))
         };
@@ -152,7 +156,7 @@ impl Page<'_> {
         format!(
             "<form id=\"controls\" aria-label=\"How the charts are drawn\">\n\
              {values}\
-             <label>Axes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
+             <label>PlotAxes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
              <option value=\"linear\">linear</option><option value=\"log\">logarithmic</option></select></label>\n\
              {published}\
              <noscript>These need JavaScript: without it charts are pictures.</noscript>\n\
@@ -185,9 +189,12 @@ impl Page<'_> {
         format!("<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n")
     }
 
-    fn section(&self, figure: &Figure, medium: &Medium) -> String {
+    fn section(&self, figure: &Figure, medium: &PageMedium) -> String {
         let (id, heading) = (escape(&figure.id), escape(&(self.heading)(figure)));
-        let words = figure.in_words.lines().map(|line| format!("<p>{}</p>", escape(&micro(line))));
+        let words = figure
+            .in_words
+            .lines()
+            .map(|line| format!("<p>{}</p>", escape(&with_micro_sign(line))));
         // Runs are named only where there are several.
         let mut runs = figure.series().iter().filter_map(|series| series.run);
         let first = runs.next();
@@ -200,8 +207,8 @@ impl Page<'_> {
         let whole = layout(figure, names, "", medium);
         let chart = layout(&shown, names, "", medium);
         // Published lines have their names at their ends.
-        let is_listed = |item: &&Item| {
-            !matches!(item.sample, Sample::Series(Role::Published, _)) || chart.axes.turned
+        let is_listed = |item: &&LegendItem| {
+            !matches!(item.sample, LegendSample::Series(Role::Published, _)) || chart.axes.turned
         };
         let items = chart.items.iter().filter(is_listed);
         let items: String = items.map(|of| item(of, &chart)).collect();
@@ -234,8 +241,8 @@ impl Page<'_> {
         &self,
         figure: &Figure,
         names: &[String],
-        (chart, whole): (&Chart, &Chart),
-        medium: &Medium,
+        (chart, whole): (&PlacedChart, &PlacedChart),
+        medium: &PageMedium,
     ) -> String {
         let axes = &chart.axes;
         let [left, top, right, bottom] = [axes.left, axes.top, axes.right, axes.bottom].map(number);
@@ -251,29 +258,34 @@ impl Page<'_> {
             true => "curves",
             false => "map",
         };
-        let mut rulers = Rulers::default();
-        let is_frame = |element: &Element| matches!(element.source, Source::Frame(_));
+        let mut rulers = RulerList::default();
+        let is_frame = |element: &PictureElement| matches!(element.source, ElementSource::Frame(_));
         // What is not drawn at first has no path.
-        let of = |chart: &Chart, is_told: &dyn Fn(&Element) -> bool, is_drawn: bool| {
+        let of = |chart: &PlacedChart,
+                  is_told: &dyn Fn(&PictureElement) -> bool,
+                  is_drawn: bool| {
             let told = elements(chart).into_iter().filter(|of| !is_frame(of) && is_told(of));
-            let told = told.map(|of| Element { path: of.path.filter(|_| is_drawn), ..of });
+            let told = told.map(|of| PictureElement { path: of.path.filter(|_| is_drawn), ..of });
             told.map(|element| path(&element, chart)).collect::<String>()
         };
-        let is_drawn = |element: &Element| match element.source {
-            Source::Shape(shape, _) => shape.series.is_none_or(|at| at < chart.entries.len()),
+        let is_drawn = |element: &PictureElement| match element.source {
+            ElementSource::Shape(shape, _) => {
+                shape.series.is_none_or(|at| at < chart.entries.len())
+            }
             _ => true,
         };
-        let group = |name: &str, rulers: &mut Rulers, figure: &Figure, whole: &Chart, paths| {
-            let views = views(rulers, figure, whole);
-            format!("<g data-base=\"{name}\" {views}>\n{paths}</g>\n")
-        };
+        let group =
+            |name: &str, rulers: &mut RulerList, figure: &Figure, whole: &PlacedChart, paths| {
+                let views = views(rulers, figure, whole);
+                format!("<g data-base=\"{name}\" {views}>\n{paths}</g>\n")
+            };
         let paths = of(whole, &|element| !is_drawn(element), false) + &of(chart, &|_| true, true);
         let as_measured = group("absolute", &mut rulers, figure, whole, paths);
-        let divided = |(name, base, what): (String, Base, String)| {
+        let divided = |(name, base, what): (String, RatioBase, String)| {
             let divided = relative(figure, base)?;
             let label = format!("{}, {what}{}", figure.y.label, without_base(figure, &divided));
             let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
-            let body = Body::Series(divided);
+            let body = FigureBody::Series(divided);
             let figure = Figure { body, y, ..figure.clone() }.with_fitting_scale();
             let whole = layout(&figure, names, "", medium);
             let paths = of(&whole, &|_| true, false);
@@ -282,7 +294,7 @@ impl Page<'_> {
         let frame = elements(chart).into_iter().filter(is_frame);
         let frame: String = frame.map(|element| path(&element, chart)).collect();
         let relative: String = self.bases().into_iter().filter_map(divided).collect();
-        let columns = |axis: &Axis| escape(&micro(&with_unit(axis)));
+        let columns = |axis: &Axis| escape(&with_micro_sign(&with_unit(axis)));
         format!(
             "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" role=\"img\" aria-label=\"{title}\" \
              aria-describedby=\"{id}-words\" data-plot=\"{left} {top} {right} {bottom}\" \
@@ -308,9 +320,9 @@ impl Page<'_> {
 
 /// The series divided by a base. A run is one only beside another run: what was published stands in
 /// the chart itself.
-fn relative(figure: &Figure, base: Base) -> Option<Vec<Series>> {
-    let runs = || figure.series().iter().filter_map(|series| series.run.map(Base::Run));
-    let is_one = matches!(base, Base::Run(_)) && runs().all(|run| run == base);
+fn relative(figure: &Figure, base: RatioBase) -> Option<Vec<Series>> {
+    let runs = || figure.series().iter().filter_map(|series| series.run.map(RatioBase::Run));
+    let is_one = matches!(base, RatioBase::Run(_)) && runs().all(|run| run == base);
     if is_one { None } else { figure.relative_to(base) }
 }
 
@@ -357,7 +369,7 @@ fn own(figure: &Figure) -> Figure {
     let mut x = figure.x.clone();
     x.names.truncate(places.max().map_or(0, |last| last.saturating_add(1)));
     let y = Axis { scale: Scale::Linear, ..figure.y.clone() };
-    Figure { body: Body::Series(own), x, y, ..figure.clone() }.with_fitting_scale()
+    Figure { body: FigureBody::Series(own), x, y, ..figure.clone() }.with_fitting_scale()
 }
 
 /// Whether the control for published series switches it; those of a run were asked for.
@@ -366,7 +378,7 @@ fn is_published(series: &Series) -> bool {
 }
 
 /// What is seen of a chart with published series and without them, where it has any.
-fn views(rulers: &mut Rulers, figure: &Figure, chart: &Chart) -> String {
+fn views(rulers: &mut RulerList, figure: &Figure, chart: &PlacedChart) -> String {
     let on = format!("data-on=\"{}\"", rulers.views(figure, chart, |_| true));
     if !figure.series().iter().any(is_published) {
         return on;
@@ -376,11 +388,11 @@ fn views(rulers: &mut Rulers, figure: &Figure, chart: &Chart) -> String {
 }
 
 /// An item of the legend: a button that switches its series.
-fn item(item: &Item, chart: &Chart) -> String {
-    let placed = Item { at: (0.0, 6.0), ..item.clone() };
+fn item(item: &LegendItem, chart: &PlacedChart) -> String {
+    let placed = LegendItem { at: (0.0, 6.0), ..item.clone() };
     let sample: String = sample(&placed).iter().map(|element| path(element, chart)).collect();
     let svg = format!("<svg width=\"22\" height=\"12\" aria-hidden=\"true\">{sample}</svg>");
-    let name = svg + &escape(&micro(&item.name));
+    let name = svg + &escape(&with_micro_sign(&item.name));
     let series = joined(item.series.iter(), " ");
     match series.as_str() {
         "" => format!("<span>{name}</span>"),
@@ -391,34 +403,36 @@ fn item(item: &Item, chart: &Chart) -> String {
 }
 
 /// An element of a chart, with what the script is told of it.
-fn path(element: &Element, chart: &Chart) -> String {
+fn path(element: &PictureElement, chart: &PlacedChart) -> String {
     let (ink, class) = match element.ink {
         Ink::Cell(_) => (hex(element.ink), String::new()),
         Ink::Series(number) => ("currentColor".to_string(), format!("s{}", number % 7)),
         ink => ("currentColor".to_string(), lower(ink)),
     };
     let (frame, told) = match element.source {
-        Source::Frame(name) => (name, String::new()),
-        Source::Shape(shape, corners) => ("", told::shape(chart, shape, corners)),
-        Source::Cell(cell) => ("", format!("data-said=\"{}\"", escape(&micro(&cell.said)))),
-        Source::Other => ("", String::new()),
+        ElementSource::Frame(name) => (name, String::new()),
+        ElementSource::Shape(shape, corners) => ("", script_data::shape(chart, shape, corners)),
+        ElementSource::Cell(cell) => {
+            ("", format!("data-said=\"{}\"", escape(&with_micro_sign(&cell.said))))
+        }
+        ElementSource::Other => ("", String::new()),
     };
     let class = format!("{frame} {class}");
     format!("<path class=\"{}\" {told} {}/>\n", class.trim(), attributes(element, &ink))
 }
 
 /// A text of the page. Labels are centred, as the browser's letters may have another width.
-fn text(text: &Text) -> String {
+fn text(text: &PlacedText) -> String {
     let half = (BARE.measure)(&text.words, text.kind) / 2.0;
     let (x, anchor) = match text.anchor {
-        Anchor::Left if text.of.is_some() => (text.at.0 + half, "middle"),
-        Anchor::Left => (text.at.0, "start"),
-        Anchor::Middle => (text.at.0, "middle"),
-        Anchor::Right => (text.at.0, "end"),
+        TextAnchor::Left if text.of.is_some() => (text.at.0 + half, "middle"),
+        TextAnchor::Left => (text.at.0, "start"),
+        TextAnchor::Middle => (text.at.0, "middle"),
+        TextAnchor::Right => (text.at.0, "end"),
     };
-    let of = text.of.map(|of| format!("data-x=\"{}\"", told::stretch(of)));
+    let of = text.of.map(|of| format!("data-x=\"{}\"", script_data::stretch(of)));
     let (class, fill) = match text.kind {
-        Kind::Cell(_) => ("cell".to_string(), format!("fill=\"{}\"", hex(ink_of(text.kind)))),
+        TextKind::Cell(_) => ("cell".to_string(), format!("fill=\"{}\"", hex(ink_of(text.kind)))),
         kind => (lower(kind), String::new()),
     };
     format!(
@@ -426,25 +440,26 @@ fn text(text: &Text) -> String {
         number(x),
         number(text.at.1 + 0.36 * letters(text.kind)),
         of.unwrap_or_default(),
-        escape(&micro(&text.words))
+        escape(&with_micro_sign(&text.words))
     )
 }
 
 /// All points, a row each, published ones at the end; laws, distributions and single samples are
 /// left to the chart and to exports, as `unlisted` says.
-fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
+fn table(figure: &Figure, chart: &PlacedChart, unlisted: &str) -> String {
     let (x, y) = (&chart.axes.x, &chart.axes.y);
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut published = 0;
     match &figure.body {
-        Body::Series(_) => {
+        FigureBody::Series(_) => {
             let place = if figure.x.label.is_empty() { "of" } else { &figure.x.label };
             rows.push(["series", place, &figure.y.label, "interval"].map(String::from).to_vec());
             let is_listed = |role| !matches!(role, Role::Raw | Role::Law | Role::Distribution);
             let mut listed: Vec<_> =
                 chart.entries.iter().filter(|entry| is_listed(entry.series.role)).collect();
             listed.sort_by_key(|entry| is_published(entry.series));
-            let points = |of: &&Entry| is_published(of.series).then_some(of.series.points.len());
+            let points =
+                |of: &&SeriesEntry| is_published(of.series).then_some(of.series.points.len());
             published = listed.iter().filter_map(points).sum();
             for entry in listed {
                 rows.extend(entry.series.points.iter().map(|point| {
@@ -453,7 +468,7 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
                 }));
             }
         }
-        Body::Map(map) => {
+        FigureBody::Map(map) => {
             // The axes of a map have a number for each column and row.
             let columns = (0..map.xs.len()).map(|column| x.say(column as f64));
             rows.push([figure.y.label.clone()].into_iter().chain(columns).collect());
@@ -471,7 +486,7 @@ fn table(figure: &Figure, chart: &Chart, unlisted: &str) -> String {
     let row = |(place, cells): (usize, &Vec<String>)| {
         let class = if place < last_own { "" } else { PUBLISHED };
         let cell = |(column, text): (usize, &String)| {
-            let text = escape(&micro(text));
+            let text = escape(&with_micro_sign(text));
             match (place, column) {
                 (0, _) => format!("<th scope=\"col\">{text}</th>"),
                 (_, 0) => format!("<th scope=\"row\">{text}</th>"),

@@ -1,9 +1,12 @@
 //! The one layout: where title, legend, labels, plot, ticks and notes of a chart are on a page.
 
-use crate::figure::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
-use crate::page::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
-use crate::ruler::{Grid, Ruler, Tick};
-use crate::shapes::{Entry, Part, Shape, entries, shapes, side_by_side};
+use crate::figure::{Axis, Figure, FigureBody, Point, Role, Scale, Series, Unit};
+use crate::page::{
+    At, LegendItem, LegendSample, MapCell, PageMedium, PlacedChart, PlacedText, PlotAxes,
+    TextAnchor, TextKind,
+};
+use crate::ruler::{AxisRuler, AxisTick, MapGrid};
+use crate::shapes::{PlotShape, SeriesEntry, ShapePart, entries, shapes, side_by_side};
 use crate::text::clean;
 
 /// Ticks of an axis that is seen whole, at the most.
@@ -14,11 +17,11 @@ pub(crate) fn layout<'a>(
     figure: &'a Figure,
     runs: &[String],
     note: &str,
-    medium: &Medium,
-) -> Chart<'a> {
+    medium: &PageMedium,
+) -> PlacedChart<'a> {
     let grid = match &figure.body {
-        Body::Map(map) => Grid::of(figure, map),
-        Body::Series(_) => None,
+        FigureBody::Map(map) => MapGrid::of(figure, map),
+        FigureBody::Series(_) => None,
     };
     let turned = figure.x.unit == Unit::Names && grid.is_none();
     let mut entries = entries(figure.series(), runs);
@@ -31,16 +34,16 @@ pub(crate) fn layout<'a>(
         Some(grid) => (grid.x.clone(), grid.y.clone()),
         None => rulers(&figure.x, &figure.y, &shapes.iter().collect::<Vec<_>>()),
     };
-    let mut axes = Axes { left: 0.0, right: 1.0, top: 0.0, bottom: 1.0, x, y, turned };
+    let mut axes = PlotAxes { left: 0.0, right: 1.0, top: 0.0, bottom: 1.0, x, y, turned };
     let (upright, across) = if turned { (&axes.x, &axes.y) } else { (&axes.y, &axes.x) };
 
-    let mut page = Page { medium, y: medium.margin, texts: Vec::new() };
+    let mut page = PageWriter { medium, y: medium.margin, texts: Vec::new() };
     let mut items = grid.as_ref().map_or_else(|| legend(&entries, turned), |of| shades(&of.values));
     if !medium.bare {
-        page.lines(&clean(&figure.title), Kind::Title, 3);
+        page.lines(&clean(&figure.title), TextKind::Title, 3);
         page.flow(&mut items);
     }
-    page.lines(&upright.title, Kind::Upright, 1);
+    page.lines(&upright.title, TextKind::Upright, 1);
     // All names and all rows of a map have a label.
     let up = match turned || grid.is_some() {
         true => upright.ticks(usize::MAX),
@@ -50,15 +53,15 @@ pub(crate) fn layout<'a>(
     let widest = |texts: &mut dyn Iterator<Item = &String>, kind, most: f64| {
         texts.map(|text| medium.width_of(text, kind)).fold(0.0, f64::max).min(most)
     };
-    let names = widest(&mut up.iter().map(|tick| &tick.label), Kind::Tick, medium.longest);
+    let names = widest(&mut up.iter().map(|tick| &tick.label), TextKind::Tick, medium.longest);
     let most = 0.4 * medium.width;
-    let beside = widest(&mut values.iter().map(|(_, words)| words), Kind::Value, most);
+    let beside = widest(&mut values.iter().map(|(_, words)| words), TextKind::Value, most);
     // A page has no legend of lines that are published: their names are at their ends.
-    let is_named = |entry: &&Entry| {
+    let is_named = |entry: &&SeriesEntry| {
         medium.bare && !turned && entry.series.role == Role::Published && entry.points.len() > 1
     };
-    let named: Vec<&Entry> = entries.iter().filter(is_named).collect();
-    let beside = beside.max(widest(&mut named.iter().map(|of| &of.name), Kind::Tick, most));
+    let named: Vec<&SeriesEntry> = entries.iter().filter(is_named).collect();
+    let beside = beside.max(widest(&mut named.iter().map(|of| &of.name), TextKind::Tick, most));
     let left = medium.margin + names + medium.gap;
     let right = (medium.width - medium.margin - medium.gap - beside).max(left + 1.0);
     let ticks = that_do_not_touch(across, right - left, medium);
@@ -78,19 +81,24 @@ pub(crate) fn layout<'a>(
     (axes.top, axes.bottom) = (page.y, page.y + height.min(10.0 * medium.plot));
     page.y = axes.bottom + medium.below;
     for tick in &up {
-        let label = medium.fit(&tick.label, Kind::Tick, names);
-        page.put(label, (left - medium.gap, axes.up(tick.at)), Anchor::Right, Kind::Tick);
+        let label = medium.fit(&tick.label, TextKind::Tick, names);
+        page.put(label, (left - medium.gap, axes.up(tick.at)), TextAnchor::Right, TextKind::Tick);
     }
     for tick in &ticks {
         // The first and the last stay on the page.
-        let half = medium.width_of(&tick.label, Kind::Tick) / 2.0;
+        let half = medium.width_of(&tick.label, TextKind::Tick) / 2.0;
         let x = axes.across(tick.at).min(medium.width - half).max(half);
-        page.put(tick.label.clone(), (x, page.y), Anchor::Middle, Kind::Tick);
+        page.put(tick.label.clone(), (x, page.y), TextAnchor::Middle, TextKind::Tick);
     }
     page.across_title(&across_title, f64::midpoint(left, right));
     for ((x, y), words) in &values {
-        let words = medium.fit(words, Kind::Value, beside);
-        page.put(words, (right + medium.gap, axes.at((*x, *y)).1), Anchor::Left, Kind::Value);
+        let words = medium.fit(words, TextKind::Value, beside);
+        page.put(
+            words,
+            (right + medium.gap, axes.at((*x, *y)).1),
+            TextAnchor::Left,
+            TextKind::Value,
+        );
     }
     page.names(&named, &axes);
     let cells = grid.iter().flat_map(|grid| page.cells(&axes, grid)).collect();
@@ -98,13 +106,13 @@ pub(crate) fn layout<'a>(
         left_out(&figure.series().iter().collect::<Vec<_>>(), &axes.x, &axes.y);
     if grid.is_none() && is_empty {
         let middle = ((left + right) / 2.0, (axes.top + axes.bottom) / 2.0);
-        page.put("nothing to draw".to_string(), middle, Anchor::Middle, Kind::Nothing);
+        page.put("nothing to draw".to_string(), middle, TextAnchor::Middle, TextKind::Nothing);
     }
     if !medium.bare {
         let notes = format!("{} {}", clean(note), left_out.as_deref().unwrap_or_default());
-        page.lines(&notes, Kind::Note, 5);
+        page.lines(&notes, TextKind::Note, 5);
     }
-    Chart {
+    PlacedChart {
         height: page.y + medium.margin,
         entries,
         items,
@@ -119,20 +127,20 @@ pub(crate) fn layout<'a>(
 }
 
 /// Both rulers, as long as what is drawn along them.
-pub(crate) fn rulers(x: &Axis, y: &Axis, shapes: &[&Shape]) -> (Ruler, Ruler) {
-    let points = |without: &[Part]| -> (Vec<f64>, Vec<f64>) {
+pub(crate) fn rulers(x: &Axis, y: &Axis, shapes: &[&PlotShape]) -> (AxisRuler, AxisRuler) {
+    let points = |without: &[ShapePart]| -> (Vec<f64>, Vec<f64>) {
         let shapes = shapes.iter().filter(|of| of.series.is_some() && !without.contains(&of.part));
         shapes.flat_map(|shape| shape.paths.iter().flatten()).map(|p| (p.x, p.y)).unzip()
     };
     let (xs, ys) = points(&[]);
     // A scale that draws an interval's end but no value would be of no use.
-    let (_, values) = points(&[Part::Band, Part::Whisker]);
-    let scale = Ruler::new(y, &values).scale;
-    (Ruler::new(x, &xs), Ruler::new(&Axis { scale, ..y.clone() }, &ys))
+    let (_, values) = points(&[ShapePart::Band, ShapePart::Whisker]);
+    let scale = AxisRuler::new(y, &values).scale;
+    (AxisRuler::new(x, &xs), AxisRuler::new(&Axis { scale, ..y.clone() }, &ys))
 }
 
 /// Whether no point can be drawn, and how many cannot and why.
-pub(crate) fn left_out(all: &[&Series], x: &Ruler, y: &Ruler) -> (bool, Option<String>) {
+pub(crate) fn left_out(all: &[&Series], x: &AxisRuler, y: &AxisRuler) -> (bool, Option<String>) {
     let points = all.iter().flat_map(|of| &of.points);
     let (count, lost) = points.fold((0, 0), |(count, lost), p| {
         let is_drawn = x.draws(p.x) && y.draws(p.y);
@@ -151,10 +159,10 @@ const QUANTILES: &str = "percentiles";
 
 /// One item for each series, and one for all laws. A single series needs none, nor a published
 /// value that has a name on the axis.
-fn legend(entries: &[Entry], turned: bool) -> Vec<Item> {
-    let item = |sample, name: &str, of: &dyn Fn(usize, &Entry) -> bool| {
+fn legend(entries: &[SeriesEntry], turned: bool) -> Vec<LegendItem> {
+    let item = |sample, name: &str, of: &dyn Fn(usize, &SeriesEntry) -> bool| {
         let series = (0..entries.len()).filter(|place| of(*place, &entries[*place])).collect();
-        Item { sample, name: name.to_string(), series, at: (0.0, 0.0) }
+        LegendItem { sample, name: name.to_string(), series, at: (0.0, 0.0) }
     };
     let mut items = Vec::new();
     for (index, entry) in entries.iter().enumerate().filter(|(_, entry)| !entry.follows) {
@@ -163,43 +171,43 @@ fn legend(entries: &[Entry], turned: bool) -> Vec<Item> {
         // A line that goes with nothing and is of no run is for comparison.
         let is_reference = role.is_line() && entry.series.run.is_none();
         if !(turned && (is_named || is_reference)) {
-            let sample = Sample::Series(role, Some(entry.colour));
-            let own = |at, e: &Entry| at == index || (e.follows && e.colour == entry.colour);
+            let sample = LegendSample::Series(role, Some(entry.colour));
+            let own = |at, e: &SeriesEntry| at == index || (e.follows && e.colour == entry.colour);
             items.push(item(sample, &entry.name, &own));
         }
     }
     let followers =
         [(Role::Law, "fitted law"), (Role::Projected, "projected"), (Role::Quantiles, QUANTILES)];
     for (role, name) in followers {
-        let own = |_, entry: &Entry| entry.follows && entry.series.role == role;
-        items.push(item(Sample::Series(role, None), name, &own));
+        let own = |_, entry: &SeriesEntry| entry.follows && entry.series.role == role;
+        items.push(item(LegendSample::Series(role, None), name, &own));
     }
     items.retain(|item| !item.series.is_empty());
     if items.len() < 2 { Vec::new() } else { items }
 }
 
 /// What the colours of a map mean.
-fn shades(values: &Ruler) -> Vec<Item> {
+fn shades(values: &AxisRuler) -> Vec<LegendItem> {
     let item = |share: Option<f64>| {
         let name = share.map(|at| values.say(values.value(at)));
         let name = name.unwrap_or("not measured or not resolved".to_string());
-        Item { sample: Sample::Shade(share), name, series: Vec::new(), at: (0.0, 0.0) }
+        LegendItem { sample: LegendSample::Shade(share), name, series: Vec::new(), at: (0.0, 0.0) }
     };
     [Some(0.0), Some(1.0 / 3.0), Some(2.0 / 3.0), Some(1.0), None].map(item).to_vec()
 }
 
 /// The values of bars in words, each with its place; none on an axis without names.
-fn values(entries: &[Entry], Axes { y, turned, .. }: &Axes) -> Vec<(At, String)> {
-    let is_told = |entry: &&Entry| *turned && !entry.series.role.is_line();
+fn values(entries: &[SeriesEntry], PlotAxes { y, turned, .. }: &PlotAxes) -> Vec<(At, String)> {
+    let is_told = |entry: &&SeriesEntry| *turned && !entry.series.role.is_line();
     let points = entries.iter().filter(is_told).flat_map(|entry| &entry.points);
     let label = |point: &Point| ((point.x, point.y), y.say_with_interval(point));
     points.filter(|point| y.draws(point.y)).map(label).collect()
 }
 
 /// As many ticks as have room side by side.
-fn that_do_not_touch(ruler: &Ruler, room: f64, medium: &Medium) -> Vec<Tick> {
-    let half = |tick: &Tick| medium.width_of(&tick.label, Kind::Tick) / 2.0;
-    let touch = |two: &[Tick]| {
+fn that_do_not_touch(ruler: &AxisRuler, room: f64, medium: &PageMedium) -> Vec<AxisTick> {
+    let half = |tick: &AxisTick| medium.width_of(&tick.label, TextKind::Tick) / 2.0;
+    let touch = |two: &[AxisTick]| {
         let apart = (ruler.position(two[1].at) - ruler.position(two[0].at)) * room;
         apart < half(&two[0]) + half(&two[1]) + medium.gap
     };
@@ -207,25 +215,25 @@ fn that_do_not_touch(ruler: &Ruler, room: f64, medium: &Medium) -> Vec<Tick> {
 }
 
 /// The finest rung of a ruler's ladder that fits.
-fn finest(ruler: &Ruler, fits: impl Fn(&[Tick]) -> bool) -> Vec<Tick> {
+fn finest(ruler: &AxisRuler, fits: impl Fn(&[AxisTick]) -> bool) -> Vec<AxisTick> {
     ruler.ladder(1..=MOST).into_iter().rev().find(|ticks| fits(ticks)).unwrap_or_default()
 }
 
 /// A page that is written from top to bottom.
-struct Page<'a> {
-    medium: &'a Medium,
+struct PageWriter<'a> {
+    medium: &'a PageMedium,
     /// Where the next row begins.
     y: f64,
-    texts: Vec<Text>,
+    texts: Vec<PlacedText>,
 }
 
-impl Page<'_> {
-    fn put(&mut self, words: String, at: At, anchor: Anchor, kind: Kind) {
-        self.texts.push(Text { words, at, anchor, kind, of: None });
+impl PageWriter<'_> {
+    fn put(&mut self, words: String, at: At, anchor: TextAnchor, kind: TextKind) {
+        self.texts.push(PlacedText { words, at, anchor, kind, of: None });
     }
 
     /// Words in as many lines as they need, up to `most`.
-    fn lines(&mut self, words: &str, kind: Kind, most: usize) {
+    fn lines(&mut self, words: &str, kind: TextKind, most: usize) {
         let medium = self.medium;
         let room = medium.width - 2.0 * medium.margin;
         let mut lines: Vec<String> = Vec::new();
@@ -240,24 +248,24 @@ impl Page<'_> {
         }
         let row = (medium.row)(kind);
         for line in lines.into_iter().take(most) {
-            self.put(line, (medium.margin, self.y + row / 2.0), Anchor::Left, kind);
+            self.put(line, (medium.margin, self.y + row / 2.0), TextAnchor::Left, kind);
             self.y += row;
         }
     }
 
     /// Puts the items of a legend side by side, in as many rows as they need.
-    fn flow(&mut self, items: &mut [Item]) {
+    fn flow(&mut self, items: &mut [LegendItem]) {
         let medium = self.medium;
-        let (row, end) = ((medium.row)(Kind::Key), medium.width - medium.margin);
+        let (row, end) = ((medium.row)(TextKind::Key), medium.width - medium.margin);
         let mut x = medium.margin;
         for item in &mut *items {
-            let name = medium.fit(&item.name, Kind::Key, end - medium.margin - medium.sample);
-            let wide = medium.sample + medium.width_of(&name, Kind::Key);
+            let name = medium.fit(&item.name, TextKind::Key, end - medium.margin - medium.sample);
+            let wide = medium.sample + medium.width_of(&name, TextKind::Key);
             if x > medium.margin && x + wide > end {
                 (x, self.y) = (medium.margin, self.y + row);
             }
             item.at = (x, self.y + row / 2.0);
-            self.put(name, (x + medium.sample, item.at.1), Anchor::Left, Kind::Key);
+            self.put(name, (x + medium.sample, item.at.1), TextAnchor::Left, TextKind::Key);
             x += wide + 2.0 * medium.gap;
         }
         if !items.is_empty() {
@@ -267,21 +275,30 @@ impl Page<'_> {
 
     /// The labels of marks, and below them those of regions, in rows in which they do not touch.
     /// What does not fit is left out here; the text beside the chart has it.
-    fn labels(&mut self, figure: &Figure, axes: &Axes) {
+    fn labels(&mut self, figure: &Figure, axes: &PlotAxes) {
         let (medium, x, room) = (self.medium, &axes.x, axes.right - axes.left);
-        let row = (medium.row)(Kind::Mark);
+        let row = (medium.row)(TextKind::Mark);
         let text = |kind, (from, to): (f64, f64), label: &str| {
             let is_seen = x.draws(from) && x.draws(to) && to >= x.low && from <= x.high;
             let words = medium.fit(&clean(label), kind, 0.4 * medium.width);
             let at = ((x.position(from) + x.position(to)) / 2.0 * room, 0.0);
-            is_seen.then_some(Text { words, at, anchor: Anchor::Left, kind, of: Some((from, to)) })
+            is_seen.then_some(PlacedText {
+                words,
+                at,
+                anchor: TextAnchor::Left,
+                kind,
+                of: Some((from, to)),
+            })
         };
-        let marks = figure.marks.iter().map(|mark| text(Kind::Mark, (mark.x, mark.x), &mark.label));
+        let marks =
+            figure.marks.iter().map(|mark| text(TextKind::Mark, (mark.x, mark.x), &mark.label));
         let regions = figure.regions.iter().filter(|region| region.from < region.to);
-        let regions = regions.map(|of| text(Kind::Region, (of.from, of.to), &of.label));
-        for mut labels in [marks.flatten().collect::<Vec<Text>>(), regions.flatten().collect()] {
+        let regions = regions.map(|of| text(TextKind::Region, (of.from, of.to), &of.label));
+        for mut labels in
+            [marks.flatten().collect::<Vec<PlacedText>>(), regions.flatten().collect()]
+        {
             labels.sort_by(|one, other| one.at.0.total_cmp(&other.at.0));
-            let span = |label: &Text| (label.at.0, medium.width_of(&label.words, label.kind));
+            let span = |label: &PlacedText| (label.at.0, medium.width_of(&label.words, label.kind));
             let spans: Vec<(f64, f64)> = labels.iter().map(span).collect();
             let placed = rows(&spans, room, medium.gap, medium.rows);
             let used = placed.iter().flatten().map(|(row, _)| row + 1).max().unwrap_or(0);
@@ -295,8 +312,8 @@ impl Page<'_> {
     }
 
     /// The names of these lines at their right ends, none on another.
-    fn names(&mut self, lines: &[&Entry], axes: &Axes) {
-        let end = |of: &&Entry| {
+    fn names(&mut self, lines: &[&SeriesEntry], axes: &PlotAxes) {
+        let end = |of: &&SeriesEntry| {
             let points = of.points.iter().rev();
             let last = points.copied().find(|p| axes.x.draws(p.x) && axes.y.draws(p.y))?;
             let (_, y) = axes.at((last.x, last.y));
@@ -305,7 +322,7 @@ impl Page<'_> {
         let mut ends: Vec<(f64, String)> = lines.iter().filter_map(end).collect();
         ends.sort_by(|one, other| one.0.total_cmp(&other.0));
         let height = axes.bottom - axes.top;
-        let step = (self.medium.row)(Kind::Tick).min(height / ends.len().max(1) as f64);
+        let step = (self.medium.row)(TextKind::Tick).min(height / ends.len().max(1) as f64);
         let mut least = f64::NEG_INFINITY;
         for (y, _) in &mut ends {
             *y = y.max(least);
@@ -317,22 +334,22 @@ impl Page<'_> {
             most = *y - step;
         }
         for (y, name) in ends {
-            self.put(name, (axes.right + self.medium.gap, y), Anchor::Left, Kind::Name);
+            self.put(name, (axes.right + self.medium.gap, y), TextAnchor::Left, TextKind::Name);
         }
     }
 
     /// The title of the horizontal axis, in the middle of the plot if it fits there.
     fn across_title(&mut self, title: &str, middle: f64) {
-        let (medium, row) = (self.medium, (self.medium.row)(Kind::Across));
-        let title = medium.fit(title, Kind::Across, medium.width - 2.0 * medium.margin);
-        let half = medium.width_of(&title, Kind::Across) / 2.0;
+        let (medium, row) = (self.medium, (self.medium.row)(TextKind::Across));
+        let title = medium.fit(title, TextKind::Across, medium.width - 2.0 * medium.margin);
+        let half = medium.width_of(&title, TextKind::Across) / 2.0;
         let x = middle.min(medium.width - medium.margin - half);
-        self.put(title, (x, self.y + row), Anchor::Middle, Kind::Across);
+        self.put(title, (x, self.y + row), TextAnchor::Middle, TextKind::Across);
         self.y += 1.5 * row;
     }
 
     /// The cells of a map; writes the values that fit into them.
-    fn cells(&mut self, axes: &Axes, grid: &Grid) -> Vec<Cell> {
+    fn cells(&mut self, axes: &PlotAxes, grid: &MapGrid) -> Vec<MapCell> {
         let mut all = Vec::new();
         let unresolved = "not resolved".to_string();
         for (row, values) in grid.map.values.iter().enumerate() {
@@ -344,14 +361,14 @@ impl Page<'_> {
                 let words = value.map(|value| grid.values.say(value));
                 let said = words.as_ref().unwrap_or(&unresolved);
                 let said = format!("{}, {}: {said}", axes.y.say(y), axes.x.say(x));
-                all.push(Cell { low, high, share, said });
+                all.push(MapCell { low, high, share, said });
                 let (Some(share), Some(words)) = (share, words) else { continue };
-                let kind = Kind::Cell(share);
+                let kind = TextKind::Cell(share);
                 let room = high.0 - low.0 - self.medium.gap / 2.0;
                 let fits = self.medium.width_of(&words, kind) <= room;
                 if fits && low.1 - high.1 >= (self.medium.row)(kind) {
                     let middle = (f64::midpoint(low.0, high.0), f64::midpoint(low.1, high.1));
-                    self.put(words, middle, Anchor::Middle, kind);
+                    self.put(words, middle, TextAnchor::Middle, kind);
                 }
             }
         }

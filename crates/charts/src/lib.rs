@@ -1,7 +1,7 @@
 //! Charts: a [`Figure`] says what is on which axis, one layout puts it on a page, and that page is
 //! written as SVG, PNG, HTML or text.
 //!
-//! Nothing here knows what was measured. [`together`] lays the figures of several runs over each
+//! Nothing here knows what was measured. [`overlay_runs`] lays the figures of several runs over each
 //! other, and [`Figure::relative_to`] makes multiples of their values.
 #![forbid(unsafe_code)]
 
@@ -20,12 +20,15 @@ mod tests;
 mod text;
 mod ticks;
 
-pub use combine::{Base, together};
-pub use figure::{Axis, Body, Figure, Known, Map, Mark, Point, Region, Role, Scale, Series, Unit};
-pub use html::Page;
-pub use paper::{png, svg};
-pub use picture::micro;
-pub use terminal::{Look, terminal};
+pub use combine::{RatioBase, overlay_runs};
+pub use figure::{
+    Axis, AxisMark, AxisRegion, Figure, FigureBody, HeatMap, Point, PointCertainty, Role, Scale,
+    Series, Unit,
+};
+pub use html::HtmlPage;
+pub use paper::{render_png, render_svg};
+pub use picture::with_micro_sign;
+pub use terminal::{PlotStyle, render_text};
 #[cfg(test)]
 use tests as samples;
 pub use text::{clean, escape, is_obeyed, printable};

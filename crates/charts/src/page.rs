@@ -1,18 +1,18 @@
 //! A chart on its page: what `layout` places and every format draws.
 //!
-//! A page is measured in pixels on paper and in columns and lines on a terminal; a [`Medium`] says
+//! A page is measured in pixels on paper and in columns and lines on a terminal; a [`PageMedium`] says
 //! which.
 
 use crate::figure::{Point, Role};
-use crate::ruler::Ruler;
-use crate::shapes::{Entry, Part, Shape};
+use crate::ruler::AxisRuler;
+use crate::shapes::{PlotShape, SeriesEntry, ShapePart};
 
 /// A place on the page, from its upper left corner.
 pub(crate) type At = (f64, f64);
 
 /// What a text is, and so how large it is written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum TextKind {
     Title,
     /// A name in the legend.
     Key,
@@ -36,7 +36,7 @@ pub(crate) enum Kind {
 
 /// Which point of a text lies at its place; vertically it is the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Anchor {
+pub(crate) enum TextAnchor {
     Left,
     Middle,
     Right,
@@ -44,22 +44,22 @@ pub(crate) enum Anchor {
 
 /// A line of text on the page.
 #[derive(Clone, Debug)]
-pub(crate) struct Text {
+pub(crate) struct PlacedText {
     pub(crate) words: String,
     pub(crate) at: At,
-    pub(crate) anchor: Anchor,
-    pub(crate) kind: Kind,
+    pub(crate) anchor: TextAnchor,
+    pub(crate) kind: TextKind,
     /// Of a label, the stretch of the x axis that it is for.
     pub(crate) of: Option<(f64, f64)>,
 }
 
 /// Sizes on a kind of page.
 #[derive(Clone, Copy)]
-pub(crate) struct Medium {
+pub(crate) struct PageMedium {
     pub(crate) width: f64,
     pub(crate) margin: f64,
     /// Height of a row of text.
-    pub(crate) row: fn(Kind) -> f64,
+    pub(crate) row: fn(TextKind) -> f64,
     /// Height of a plot over numbers.
     pub(crate) plot: f64,
     /// Height of a name with one value, and of each further value.
@@ -79,18 +79,18 @@ pub(crate) struct Medium {
     /// Whether title, legend and notes are elsewhere.
     pub(crate) bare: bool,
     /// The width of a text.
-    pub(crate) measure: fn(&str, Kind) -> f64,
+    pub(crate) measure: fn(&str, TextKind) -> f64,
     /// Stands for the end of a text that is cut.
     pub(crate) cut: &'static str,
 }
 
-impl Medium {
-    pub(crate) fn width_of(&self, text: &str, kind: Kind) -> f64 {
+impl PageMedium {
+    pub(crate) fn width_of(&self, text: &str, kind: TextKind) -> f64 {
         (self.measure)(text, kind)
     }
 
     /// The beginning of a text that fits, marked where it is cut.
-    pub(crate) fn fit(&self, text: &str, kind: Kind, room: f64) -> String {
+    pub(crate) fn fit(&self, text: &str, kind: TextKind, room: f64) -> String {
         if self.width_of(text, kind) <= room {
             return text.to_string();
         }
@@ -102,7 +102,7 @@ impl Medium {
 
 /// What a sample in the legend shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Sample {
+pub(crate) enum LegendSample {
     /// A series of this role, with the number of its colour; none for all of the role.
     Series(Role, Option<usize>),
     /// A position on the colour scale of a map; none for cells without a value.
@@ -111,8 +111,8 @@ pub(crate) enum Sample {
 
 /// An item of the legend.
 #[derive(Clone, Debug)]
-pub(crate) struct Item {
-    pub(crate) sample: Sample,
+pub(crate) struct LegendItem {
+    pub(crate) sample: LegendSample,
     pub(crate) name: String,
     /// The series that it switches.
     pub(crate) series: Vec<usize>,
@@ -122,7 +122,7 @@ pub(crate) struct Item {
 
 /// A cell of a map, from its lower left to its upper right corner.
 #[derive(Clone, Debug)]
-pub(crate) struct Cell {
+pub(crate) struct MapCell {
     pub(crate) low: At,
     pub(crate) high: At,
     /// Its position on the colour scale; none without a value.
@@ -133,18 +133,18 @@ pub(crate) struct Cell {
 
 /// Where the plot is, and what is on its axes.
 #[derive(Clone, Debug)]
-pub(crate) struct Axes {
+pub(crate) struct PlotAxes {
     pub(crate) left: f64,
     pub(crate) right: f64,
     pub(crate) top: f64,
     pub(crate) bottom: f64,
-    pub(crate) x: Ruler,
-    pub(crate) y: Ruler,
+    pub(crate) x: AxisRuler,
+    pub(crate) y: AxisRuler,
     /// Names of x are one below the other, so that they can be read.
     pub(crate) turned: bool,
 }
 
-impl Axes {
+impl PlotAxes {
     /// Where a place of the figure lies on the page.
     pub(crate) fn at(&self, (x, y): (f64, f64)) -> At {
         self.put((self.x.scale.on(x), self.y.scale.on(y)))
@@ -171,8 +171,8 @@ impl Axes {
     }
 
     /// The paths of a shape on the page.
-    pub(crate) fn paths(&self, Shape { part, paths, .. }: &Shape) -> Vec<Vec<At>> {
-        let is_seen = |p: &&Point| *part != Part::Mark || self.x.holds(p.x);
+    pub(crate) fn paths(&self, PlotShape { part, paths, .. }: &PlotShape) -> Vec<Vec<At>> {
+        let is_seen = |p: &&Point| *part != ShapePart::Mark || self.x.holds(p.x);
         let path = |points: &Vec<Point>| -> Vec<At> {
             let points: Vec<&Point> = points.iter().filter(is_seen).collect();
             let xs = part.places(self.x.scale, points.iter().map(|p| p.x));
@@ -184,18 +184,18 @@ impl Axes {
 }
 
 /// A figure on its page.
-pub(crate) struct Chart<'a> {
+pub(crate) struct PlacedChart<'a> {
     pub(crate) height: f64,
-    pub(crate) axes: Axes,
-    pub(crate) entries: Vec<Entry<'a>>,
-    pub(crate) items: Vec<Item>,
-    pub(crate) texts: Vec<Text>,
+    pub(crate) axes: PlotAxes,
+    pub(crate) entries: Vec<SeriesEntry<'a>>,
+    pub(crate) items: Vec<LegendItem>,
+    pub(crate) texts: Vec<PlacedText>,
     /// Places of the ticks of the horizontal axis.
     pub(crate) across: Vec<f64>,
     /// Places of the ticks of the vertical axis.
     pub(crate) up: Vec<f64>,
-    pub(crate) shapes: Vec<Shape>,
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) shapes: Vec<PlotShape>,
+    pub(crate) cells: Vec<MapCell>,
     /// How many points are not drawn, and why.
     pub(crate) left_out: Option<String>,
 }

@@ -9,7 +9,7 @@ use tiny_skia::{
 
 use crate::figure::Figure;
 use crate::layout::layout;
-use crate::picture::{Draw, Element, Ink, PAPER, picture};
+use crate::picture::{DrawMode, Ink, PAPER, PictureElement, picture};
 use crate::text::{clean, escape};
 
 /// Pixels of a PNG for each of the page: 300 to the inch.
@@ -17,7 +17,7 @@ const PIXELS: f32 = 3.0;
 
 /// A figure as SVG, 720 pixels wide, its texts as outlines. `runs` are the names of the runs that
 /// it is of; `note` is written below it.
-pub fn svg(figure: &Figure, runs: &[String], note: &str) -> String {
+pub fn render_svg(figure: &Figure, runs: &[String], note: &str) -> String {
     let chart = layout(figure, runs, note, &PAPER);
     let (width, height) = (PAPER.width, number(chart.height));
     let mut svg = format!(
@@ -33,9 +33,9 @@ pub fn svg(figure: &Figure, runs: &[String], note: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// A figure as the bytes of a PNG file: the drawing of [`svg`], three pixels for each of its. Fails
+/// A figure as the bytes of a PNG file: the drawing of [`render_svg`], three pixels for each of its. Fails
 /// for one that is higher than a picture can be.
-pub fn png(figure: &Figure, runs: &[String], note: &str) -> Result<Vec<u8>> {
+pub fn render_png(figure: &Figure, runs: &[String], note: &str) -> Result<Vec<u8>> {
     let chart = layout(figure, runs, note, &PAPER);
     let pixels = |length: f64| (length * f64::from(PIXELS)) as u32;
     let mut image = Pixmap::new(pixels(PAPER.width), pixels(chart.height))
@@ -47,16 +47,16 @@ pub fn png(figure: &Figure, runs: &[String], note: &str) -> Result<Vec<u8>> {
     image.encode_png().context("cannot encode the picture")
 }
 
-fn draw(image: &mut Pixmap, element: &Element) {
+fn draw(image: &mut Pixmap, element: &PictureElement) {
     let Some(path) = &element.path else { return };
     let scale = Transform::from_scale(PIXELS, PIXELS);
     let mut paint = Paint::default();
     let [_, red, green, blue] = element.ink.colour().to_be_bytes();
     paint.set_color_rgba8(red, green, blue, (element.alpha * 255.0).round() as u8);
     let (width, dash, line_cap) = match element.draw {
-        Draw::Fill => return image.fill_path(path, &paint, FillRule::Winding, scale, None),
-        Draw::Dots(wide) => (wide, None, LineCap::Round),
-        Draw::Line(wide, dash) => (wide, dash, LineCap::Butt),
+        DrawMode::Fill => return image.fill_path(path, &paint, FillRule::Winding, scale, None),
+        DrawMode::Dots(wide) => (wide, None, LineCap::Round),
+        DrawMode::Line(wide, dash) => (wide, dash, LineCap::Butt),
     };
     let dash = dash.and_then(|(on, off)| StrokeDash::new(vec![on as f32, off as f32], 0.0));
     let stroke = Stroke { width: width as f32, dash, line_cap, ..Stroke::default() };
@@ -74,13 +74,13 @@ pub(crate) fn number(pixels: f64) -> f64 {
 }
 
 /// The look of an element in that colour, and its path.
-pub(crate) fn attributes(element: &Element, ink: &str) -> String {
+pub(crate) fn attributes(element: &PictureElement, ink: &str) -> String {
     let line = |wide| format!("fill=\"none\" stroke=\"{ink}\" stroke-width=\"{wide}\"");
     let mut text = match element.draw {
-        Draw::Fill => format!("fill=\"{ink}\""),
-        Draw::Dots(wide) => line(wide) + " stroke-linecap=\"round\"",
-        Draw::Line(wide, None) => line(wide),
-        Draw::Line(wide, Some((on, off))) => {
+        DrawMode::Fill => format!("fill=\"{ink}\""),
+        DrawMode::Dots(wide) => line(wide) + " stroke-linecap=\"round\"",
+        DrawMode::Line(wide, None) => line(wide),
+        DrawMode::Line(wide, Some((on, off))) => {
             line(wide) + &format!(" stroke-dasharray=\"{on} {off}\"")
         }
     };

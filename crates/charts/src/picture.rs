@@ -10,11 +10,14 @@ use skrifa::{FontRef, GlyphId, MetadataProvider};
 use tiny_skia::{Path, PathBuilder};
 
 use crate::figure::Role;
-use crate::page::{Anchor, At, Axes, Cell, Chart, Item, Kind, Medium, Sample, Text};
-use crate::shapes::{Entry, Part, Shape};
+use crate::page::{
+    At, LegendItem, LegendSample, MapCell, PageMedium, PlacedChart, PlacedText, PlotAxes,
+    TextAnchor, TextKind,
+};
+use crate::shapes::{PlotShape, SeriesEntry, ShapePart};
 
 /// The sizes of a picture for a paper: 7.2 inches at 100 pixels to the inch.
-pub(crate) const PAPER: Medium = Medium {
+pub(crate) const PAPER: PageMedium = PageMedium {
     width: 720.0,
     margin: 14.0,
     row: |kind| size(kind).0,
@@ -27,31 +30,31 @@ pub(crate) const PAPER: Medium = Medium {
     longest: 210.0,
     rows: 8,
     bare: false,
-    measure: |text, kind| width(&micro(text), kind),
+    measure: |text, kind| width(&with_micro_sign(text), kind),
     cut: "…",
 };
 
 /// Pixels of a row of text and of its letters.
-fn size(kind: Kind) -> (f64, f64) {
+fn size(kind: TextKind) -> (f64, f64) {
     match kind {
-        Kind::Title | Kind::Nothing => (24.0, 14.0),
-        Kind::Upright => (18.0, 11.0),
-        Kind::Across => (17.0, 11.0),
-        Kind::Key => (17.0, 10.0),
-        Kind::Tick => (13.0, 10.0),
-        Kind::Mark | Kind::Region | Kind::Value | Kind::Name => (13.0, 9.5),
-        Kind::Note => (13.0, 9.0),
-        Kind::Cell(_) => (11.0, 8.5),
+        TextKind::Title | TextKind::Nothing => (24.0, 14.0),
+        TextKind::Upright => (18.0, 11.0),
+        TextKind::Across => (17.0, 11.0),
+        TextKind::Key => (17.0, 10.0),
+        TextKind::Tick => (13.0, 10.0),
+        TextKind::Mark | TextKind::Region | TextKind::Value | TextKind::Name => (13.0, 9.5),
+        TextKind::Note => (13.0, 9.0),
+        TextKind::Cell(_) => (11.0, 8.5),
     }
 }
 
 /// Pixels of the letters of a text.
-pub(crate) fn letters(kind: Kind) -> f64 {
+pub(crate) fn letters(kind: TextKind) -> f64 {
     size(kind).1
 }
 
 /// Unicode for the `us` of texts that are also written for terminals with ASCII only.
-pub fn micro(text: &str) -> String {
+pub fn with_micro_sign(text: &str) -> String {
     let mut parts = text.split(" us");
     let mut written = parts.next().unwrap_or_default().to_string();
     for part in parts {
@@ -116,7 +119,7 @@ impl Ink {
 
 /// How paths are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Draw {
+pub(crate) enum DrawMode {
     Fill,
     /// So many pixels wide, with dashes and gaps of these lengths.
     Line(f64, Option<(f64, f64)>),
@@ -129,10 +132,10 @@ const DOTTED: Option<(f64, f64)> = Some((1.4, 2.6));
 
 /// What an element is for: a browser draws it again on other axes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Source<'a> {
+pub(crate) enum ElementSource<'a> {
     /// A shape, and the corners around each of its points.
-    Shape(&'a Shape, &'static [At]),
-    Cell(&'a Cell),
+    Shape(&'a PlotShape, &'static [At]),
+    Cell(&'a MapCell),
     /// A part of the frame, by the name of its class.
     Frame(&'static str),
     /// A sample of the legend, or text.
@@ -141,16 +144,21 @@ pub(crate) enum Source<'a> {
 
 /// A path and its look.
 #[derive(Clone, Debug)]
-pub(crate) struct Element<'a> {
+pub(crate) struct PictureElement<'a> {
     /// None if nothing is drawn.
     pub(crate) path: Option<Path>,
-    pub(crate) draw: Draw,
+    pub(crate) draw: DrawMode,
     pub(crate) ink: Ink,
     pub(crate) alpha: f64,
-    pub(crate) source: Source<'a>,
+    pub(crate) source: ElementSource<'a>,
 }
 
-fn element<'a>(paths: &[Vec<At>], look: (Draw, f64), ink: Ink, source: Source<'a>) -> Element<'a> {
+fn element<'a>(
+    paths: &[Vec<At>],
+    look: (DrawMode, f64),
+    ink: Ink,
+    source: ElementSource<'a>,
+) -> PictureElement<'a> {
     let mut path = PathBuilder::new();
     for places in paths {
         let mut places = places.iter().map(|(x, y)| (*x as f32, *y as f32));
@@ -158,13 +166,13 @@ fn element<'a>(paths: &[Vec<At>], look: (Draw, f64), ink: Ink, source: Source<'a
         path.move_to(x, y);
         places.for_each(|(x, y)| path.line_to(x, y));
         match look.0 {
-            Draw::Fill => path.close(),
+            DrawMode::Fill => path.close(),
             // A line without length is a dot.
-            Draw::Dots(_) => path.line_to(x, y),
-            Draw::Line(..) => {}
+            DrawMode::Dots(_) => path.line_to(x, y),
+            DrawMode::Line(..) => {}
         }
     }
-    Element { path: path.finish(), draw: look.0, ink, alpha: look.1, source }
+    PictureElement { path: path.finish(), draw: look.0, ink, alpha: look.1, source }
 }
 
 /// The symbols by which series are told apart without colours; the first is a dot.
@@ -196,33 +204,35 @@ const HOLLOW: [&[At]; 5] = [
 ];
 
 /// How a part of a series looks: how it is drawn, its opacity, and the corners around each point.
-fn look(part: Part, role: Role, number: usize) -> ((Draw, f64), &'static [At]) {
+fn look(part: ShapePart, role: Role, number: usize) -> ((DrawMode, f64), &'static [At]) {
     let symbol = SYMBOLS[number % SYMBOLS.len()];
     // Beside a symbol that is used again stands another line.
     let beside = if (number / SYMBOLS.len()) % 2 == 0 { DOTTED } else { DASHED };
     let look = match (part, role) {
-        (Part::Band, _) => (Draw::Fill, 0.2),
-        (Part::Bar, _) => (Draw::Fill, 0.55),
-        (Part::Shade, _) => (Draw::Fill, 0.1),
-        (Part::Whisker, _) => (Draw::Line(1.2, None), 1.0),
-        (Part::Mark, _) => (Draw::Line(0.8, DASHED), 0.75),
+        (ShapePart::Band, _) => (DrawMode::Fill, 0.2),
+        (ShapePart::Bar, _) => (DrawMode::Fill, 0.55),
+        (ShapePart::Shade, _) => (DrawMode::Fill, 0.1),
+        (ShapePart::Whisker, _) => (DrawMode::Line(1.2, None), 1.0),
+        (ShapePart::Mark, _) => (DrawMode::Line(0.8, DASHED), 0.75),
         // A law of the same colour may lie over it.
-        (Part::Line, Role::Measured) => (Draw::Line(1.0, None), 0.6),
-        (Part::Line, Role::Projected) => (Draw::Line(1.6, DASHED), 1.0),
-        (Part::Line, Role::Distribution) => (Draw::Line(1.6, None), 1.0),
-        (Part::Line, Role::Published) => (Draw::Line(1.0, beside), 1.0),
-        (Part::Line, _) => (Draw::Line(2.2, None), 1.0),
-        (Part::Hollow, _) => return ((Draw::Line(1.3, None), 1.0), HOLLOW[number % HOLLOW.len()]),
-        (_, Role::Raw) => return ((Draw::Dots(3.4), 0.55), &[]),
-        _ if symbol.is_empty() => (Draw::Dots(6.0), 1.0),
-        _ => (Draw::Fill, 1.0),
+        (ShapePart::Line, Role::Measured) => (DrawMode::Line(1.0, None), 0.6),
+        (ShapePart::Line, Role::Projected) => (DrawMode::Line(1.6, DASHED), 1.0),
+        (ShapePart::Line, Role::Distribution) => (DrawMode::Line(1.6, None), 1.0),
+        (ShapePart::Line, Role::Published) => (DrawMode::Line(1.0, beside), 1.0),
+        (ShapePart::Line, _) => (DrawMode::Line(2.2, None), 1.0),
+        (ShapePart::Hollow, _) => {
+            return ((DrawMode::Line(1.3, None), 1.0), HOLLOW[number % HOLLOW.len()]);
+        }
+        (_, Role::Raw) => return ((DrawMode::Dots(3.4), 0.55), &[]),
+        _ if symbol.is_empty() => (DrawMode::Dots(6.0), 1.0),
+        _ => (DrawMode::Fill, 1.0),
     };
-    (look, if part == Part::Points { symbol } else { &[] })
+    (look, if part == ShapePart::Points { symbol } else { &[] })
 }
 
-fn ink(part: Part, role: Role, number: usize) -> Ink {
+fn ink(part: ShapePart, role: Role, number: usize) -> Ink {
     match (part, role) {
-        (Part::Whisker, Role::Bars) => Ink::Black,
+        (ShapePart::Whisker, Role::Bars) => Ink::Black,
         // Published ones are many, and no measured one is to have the colour of one.
         (_, Role::Published) => Ink::Soft,
         _ => Ink::Series(number),
@@ -239,30 +249,31 @@ fn stamped(paths: Vec<Vec<At>>, corners: &[At]) -> Vec<Vec<At>> {
 }
 
 /// All that is drawn of a chart but its texts and its legend, from back to front.
-pub(crate) fn elements<'a>(chart: &'a Chart) -> Vec<Element<'a>> {
-    let (shades, shapes): (Vec<&Shape>, Vec<&Shape>) =
-        chart.shapes.iter().partition(|shape| shape.part == Part::Shade);
+pub(crate) fn elements<'a>(chart: &'a PlacedChart) -> Vec<PictureElement<'a>> {
+    let (shades, shapes): (Vec<&PlotShape>, Vec<&PlotShape>) =
+        chart.shapes.iter().partition(|shape| shape.part == ShapePart::Shade);
     let draw = |shape| of_shape(chart, shape);
-    let cell = |cell: &'a Cell| {
+    let cell = |cell: &'a MapCell| {
         // A thin line of paper is left between neighbours.
         let area = block(cell.low, (cell.high.0 - 0.7, cell.high.1 + 0.7));
-        element(&[area], (Draw::Fill, 1.0), Ink::Cell(cell.share), Source::Cell(cell))
+        element(&[area], (DrawMode::Fill, 1.0), Ink::Cell(cell.share), ElementSource::Cell(cell))
     };
     let behind = shades.into_iter().map(draw).chain(frame(chart));
     behind.chain(chart.cells.iter().map(cell)).chain(shapes.into_iter().map(draw)).collect()
 }
 
-fn of_shape<'a>(chart: &Chart, shape: &'a Shape) -> Element<'a> {
+fn of_shape<'a>(chart: &PlacedChart, shape: &'a PlotShape) -> PictureElement<'a> {
     let entry = shape.series.and_then(|index| chart.entries.get(index));
     let (role, number) = entry.map_or((Role::Law, 0), |e| (e.series.role, e.colour));
     let (look, corners) = look(shape.part, role, number);
-    let is_reference = |entry: &Entry| entry.series.role.is_line() && entry.series.run.is_none();
+    let is_reference =
+        |entry: &SeriesEntry| entry.series.role.is_line() && entry.series.run.is_none();
     let ink = match entry {
         Some(entry) if !is_reference(entry) => ink(shape.part, role, number),
         _ => Ink::Soft,
     };
     let paths = stamped(chart.axes.paths(shape), corners);
-    element(&paths, look, ink, Source::Shape(shape, corners))
+    element(&paths, look, ink, ElementSource::Shape(shape, corners))
 }
 
 fn block(low: At, high: At) -> Vec<At> {
@@ -271,92 +282,101 @@ fn block(low: At, high: At) -> Vec<At> {
 
 /// Lines at the ticks (names have none, nor has a map), both axes with their ticks, and lines from
 /// labels down to the plot.
-fn frame<'a>(chart: &Chart) -> [Element<'a>; 3] {
-    let Axes { left, right, top, bottom, turned, .. } = chart.axes;
+fn frame<'a>(chart: &PlacedChart) -> [PictureElement<'a>; 3] {
+    let PlotAxes { left, right, top, bottom, turned, .. } = chart.axes;
     let mut axes = vec![vec![(left, top), (left, bottom), (right, bottom)]];
     axes.extend(chart.across.iter().map(|x| vec![(*x, bottom), (*x, bottom + 4.0)]));
     axes.extend(chart.up.iter().map(|y| vec![(left - 4.0, *y), (left, *y)]));
     let up = chart.up.iter().filter(|_| !turned).map(|y| vec![(left, *y), (right, *y)]);
     let grid = chart.across.iter().map(|x| vec![(*x, top), (*x, bottom)]).chain(up);
     let grid: Vec<Vec<At>> = grid.filter(|_| chart.cells.is_empty()).collect();
-    let marks = chart.texts.iter().filter(|text| text.kind == Kind::Mark);
-    let leader = |text: &Text| {
+    let marks = chart.texts.iter().filter(|text| text.kind == TextKind::Mark);
+    let leader = |text: &PlacedText| {
         let x = chart.axes.across(text.of?.0);
         Some(vec![(x, text.at.1 + 5.0), (x, top)])
     };
     let leaders: Vec<Vec<At>> = marks.filter_map(leader).collect();
-    let dashed = (Draw::Line(0.8, DASHED), 0.75);
+    let dashed = (DrawMode::Line(0.8, DASHED), 0.75);
     [
-        element(&grid, (Draw::Line(0.6, None), 1.0), Ink::Grid, Source::Frame("grid")),
-        element(&axes, (Draw::Line(1.0, None), 1.0), Ink::Black, Source::Frame("frame")),
-        element(&leaders, dashed, Ink::Soft, Source::Frame("leaders")),
+        element(&grid, (DrawMode::Line(0.6, None), 1.0), Ink::Grid, ElementSource::Frame("grid")),
+        element(&axes, (DrawMode::Line(1.0, None), 1.0), Ink::Black, ElementSource::Frame("frame")),
+        element(&leaders, dashed, Ink::Soft, ElementSource::Frame("leaders")),
     ]
 }
 
 /// What is written before a name in the legend.
-pub(crate) fn sample<'a>(item: &Item) -> Vec<Element<'a>> {
+pub(crate) fn sample<'a>(item: &LegendItem) -> Vec<PictureElement<'a>> {
     let (x, y) = item.at;
     let (ends, area) = (vec![(x, y), (x + 22.0, y)], block((x, y - 4.0), (x + 22.0, y + 4.0)));
     let (role, number) = match item.sample {
-        Sample::Shade(share) => {
-            return vec![element(&[area], (Draw::Fill, 1.0), Ink::Cell(share), Source::Other)];
+        LegendSample::Shade(share) => {
+            return vec![element(
+                &[area],
+                (DrawMode::Fill, 1.0),
+                Ink::Cell(share),
+                ElementSource::Other,
+            )];
         }
-        Sample::Series(role, number) => (role, number),
+        LegendSample::Series(role, number) => (role, number),
     };
-    let parts: &[Part] = match role {
-        Role::Measured => &[Part::Band, Part::Line, Part::Points],
-        Role::Published => &[Part::Line, Part::Points],
-        Role::Law | Role::Projected | Role::Distribution => &[Part::Line],
-        Role::Raw | Role::Quantiles => &[Part::Points],
-        Role::Bars => &[Part::Bar],
+    let parts: &[ShapePart] = match role {
+        Role::Measured => &[ShapePart::Band, ShapePart::Line, ShapePart::Points],
+        Role::Published => &[ShapePart::Line, ShapePart::Points],
+        Role::Law | Role::Projected | Role::Distribution => &[ShapePart::Line],
+        Role::Raw | Role::Quantiles => &[ShapePart::Points],
+        Role::Bars => &[ShapePart::Bar],
     };
-    let of_part = |part: &Part| {
+    let of_part = |part: &ShapePart| {
         let (look, corners) = look(*part, role, number.unwrap_or(0));
         let paths = match part {
-            Part::Band | Part::Bar => vec![area.clone()],
-            Part::Points => stamped(vec![vec![(x + 11.0, y)]], corners),
+            ShapePart::Band | ShapePart::Bar => vec![area.clone()],
+            ShapePart::Points => stamped(vec![vec![(x + 11.0, y)]], corners),
             _ => vec![ends.clone()],
         };
         let ink = number.map_or(Ink::Soft, |number| ink(*part, role, number));
-        element(&paths, look, ink, Source::Other)
+        element(&paths, look, ink, ElementSource::Other)
     };
     parts.iter().map(of_part).collect()
 }
 
 /// The whole picture: elements, legend and texts as outlines.
-pub(crate) fn picture<'a>(chart: &'a Chart) -> impl Iterator<Item = Element<'a>> {
+pub(crate) fn picture<'a>(chart: &'a PlacedChart) -> impl Iterator<Item = PictureElement<'a>> {
     // Lines from labels pass behind other labels.
-    let behind = |text: &Text| {
+    let behind = |text: &PlacedText| {
         let (x, y) = start(text);
-        let wide = width(&micro(&text.words), text.kind);
+        let wide = width(&with_micro_sign(&text.words), text.kind);
         block((x - 1.0, y + 2.0), (x + wide + 1.0, y - 9.0))
     };
     let behind: Vec<Vec<At>> =
         chart.texts.iter().filter(|text| text.of.is_some()).map(behind).collect();
-    let behind = element(&behind, (Draw::Fill, 1.0), Ink::Paper, Source::Other);
+    let behind = element(&behind, (DrawMode::Fill, 1.0), Ink::Paper, ElementSource::Other);
     let samples = chart.items.iter().flat_map(sample);
     let all = elements(chart).into_iter().chain([behind]).chain(samples);
     all.chain(chart.texts.iter().map(outline)).filter(|element| element.path.is_some())
 }
 
 /// The ink of a kind of text.
-pub(crate) fn ink_of(kind: Kind) -> Ink {
+pub(crate) fn ink_of(kind: TextKind) -> Ink {
     match kind {
-        Kind::Upright | Kind::Across | Kind::Region | Kind::Note | Kind::Nothing => Ink::Soft,
-        Kind::Cell(share) => Ink::OnCell(share),
+        TextKind::Upright
+        | TextKind::Across
+        | TextKind::Region
+        | TextKind::Note
+        | TextKind::Nothing => Ink::Soft,
+        TextKind::Cell(share) => Ink::OnCell(share),
         _ => Ink::Black,
     }
 }
 
 /// The font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is not
 /// installed.
-fn font(kind: Kind) -> FontRef<'static> {
+fn font(kind: TextKind) -> FontRef<'static> {
     static REGULAR: LazyLock<Vec<u8>> =
         LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/regular"))));
     static BOLD: LazyLock<Vec<u8>> =
         LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/bold"))));
     let data = match kind {
-        Kind::Title | Kind::Nothing => &BOLD,
+        TextKind::Title | TextKind::Nothing => &BOLD,
         _ => &REGULAR,
     };
     FontRef::new(data).expect("the font in this program can be read")
@@ -377,27 +397,27 @@ fn glyph(font: &FontRef, letter: char, size: Size) -> (GlyphId, f64) {
 }
 
 /// Pixels of a text on paper.
-pub(crate) fn width(text: &str, kind: Kind) -> f64 {
+pub(crate) fn width(text: &str, kind: TextKind) -> f64 {
     let (font, size) = (font(kind), Size::new(letters(kind) as f32));
     text.chars().map(|letter| glyph(&font, letter, size).1).sum()
 }
 
 /// Where a text begins on paper: its left end, and its baseline.
-pub(crate) fn start(text: &Text) -> At {
-    let wide = width(&micro(&text.words), text.kind);
+pub(crate) fn start(text: &PlacedText) -> At {
+    let wide = width(&with_micro_sign(&text.words), text.kind);
     let left = match text.anchor {
-        Anchor::Left => text.at.0,
-        Anchor::Middle => text.at.0 - wide / 2.0,
-        Anchor::Right => text.at.0 - wide,
+        TextAnchor::Left => text.at.0,
+        TextAnchor::Middle => text.at.0 - wide / 2.0,
+        TextAnchor::Right => text.at.0 - wide,
     };
     (left, text.at.1 + 0.36 * letters(text.kind))
 }
 
-fn outline<'a>(text: &Text) -> Element<'a> {
+fn outline<'a>(text: &PlacedText) -> PictureElement<'a> {
     let (font, size) = (font(text.kind), Size::new(letters(text.kind) as f32));
     let (glyphs, (mut start, base)) = (font.outline_glyphs(), start(text));
     let mut path = PathBuilder::new();
-    for letter in micro(&text.words).chars() {
+    for letter in with_micro_sign(&text.words).chars() {
         let (glyph, advance) = glyph(&font, letter, size);
         let mut strokes: Vec<PathElement> = Vec::new();
         // A letter whose outline is broken is left blank.
@@ -418,5 +438,5 @@ fn outline<'a>(text: &Text) -> Element<'a> {
         start += advance;
     }
     let (path, ink) = (path.finish(), ink_of(text.kind));
-    Element { path, draw: Draw::Fill, ink, alpha: 1.0, source: Source::Other }
+    PictureElement { path, draw: DrawMode::Fill, ink, alpha: 1.0, source: ElementSource::Other }
 }

@@ -1,20 +1,20 @@
 //! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one
 //! of colours.
 
-use crate::figure::{Axis, Figure, Known, Map, Point, Scale, Unit, extremes};
+use crate::figure::{Axis, Figure, HeatMap, Point, PointCertainty, Scale, Unit, extremes};
 use crate::text::clean;
 use crate::ticks::{self, Notation, written};
 
 /// A tick and its label.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Tick {
+pub(crate) struct AxisTick {
     pub(crate) at: f64,
     pub(crate) label: String,
 }
 
 /// An axis as it is drawn.
 #[derive(Clone, Debug)]
-pub(crate) struct Ruler {
+pub(crate) struct AxisRuler {
     /// Its label, with the unit where the ticks have none: `CPU time (ms)`.
     pub(crate) title: String,
     /// Linear for a logarithmic axis that could show no value.
@@ -27,7 +27,7 @@ pub(crate) struct Ruler {
     names: Vec<String>,
 }
 
-impl Ruler {
+impl AxisRuler {
     /// A ruler with room for all `values`.
     pub(crate) fn new(axis: &Axis, values: &[f64]) -> Self {
         let mut ruler = Self {
@@ -98,8 +98,8 @@ impl Ruler {
     }
 
     /// About `most` ticks at the most.
-    pub(crate) fn ticks(&self, most: usize) -> Vec<Tick> {
-        let said = |at: f64| Tick { at, label: self.say(at) };
+    pub(crate) fn ticks(&self, most: usize) -> Vec<AxisTick> {
+        let said = |at: f64| AxisTick { at, label: self.say(at) };
         if self.unit == Unit::Names {
             let every = self.names.len().div_ceil(most).max(1);
             return (0..self.names.len()).step_by(every).map(|at| said(at as f64)).collect();
@@ -109,20 +109,20 @@ impl Ruler {
             let Some(step) = step else { return ticks.into_iter().map(said).collect() };
             let exact = |at: f64| {
                 let notation = Notation::of(self.unit, at);
-                Tick { at, label: notation.with_unit(&notation.number(at, step)) }
+                AxisTick { at, label: notation.with_unit(&notation.number(at, step)) }
             };
             return ticks.into_iter().map(exact).collect();
         }
         let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
         let notation = self.notation();
-        let number = |at: f64| Tick { at, label: notation.number(at, step) };
+        let number = |at: f64| AxisTick { at, label: notation.number(at, step) };
         ticks.into_iter().map(number).collect()
     }
 
     /// Its ticks for each of these numbers of them at the most, from coarse to fine, each rung
     /// once.
-    pub(crate) fn ladder(&self, most: impl IntoIterator<Item = usize>) -> Vec<Vec<Tick>> {
-        let mut rungs: Vec<Vec<Tick>> = most.into_iter().map(|most| self.ticks(most)).collect();
+    pub(crate) fn ladder(&self, most: impl IntoIterator<Item = usize>) -> Vec<Vec<AxisTick>> {
+        let mut rungs: Vec<Vec<AxisTick>> = most.into_iter().map(|most| self.ticks(most)).collect();
         rungs.dedup();
         rungs.retain(|rung| !rung.is_empty());
         rungs
@@ -149,16 +149,17 @@ impl Ruler {
 
     /// The value of a point, marked where it is rough: `~1.9 us`; of a range its ends.
     pub(crate) fn say_value(&self, point: &Point) -> String {
-        match point.known {
-            Known::Well => self.say(point.y),
-            Known::Roughly => format!("~{}", self.say(point.y)),
-            Known::AsRange => self.say_interval(point).unwrap_or_default(),
+        match point.certainty {
+            PointCertainty::Sure => self.say(point.y),
+            PointCertainty::Rough => format!("~{}", self.say(point.y)),
+            PointCertainty::RangeOnly => self.say_interval(point).unwrap_or_default(),
         }
     }
 
     /// The value of a point with its interval: `1.9 us (1.8 us to 2 us)`.
     pub(crate) fn say_with_interval(&self, point: &Point) -> String {
-        let interval = self.say_interval(point).filter(|_| point.known != Known::AsRange);
+        let interval =
+            self.say_interval(point).filter(|_| point.certainty != PointCertainty::RangeOnly);
         let interval = interval.map(|interval| format!(" ({interval})"));
         self.say_value(point) + &interval.unwrap_or_default()
     }
@@ -190,19 +191,19 @@ const WIDE: f64 = 30.0;
 /// The rulers of a heat map. Columns and rows are as wide as their neighbours, whatever their
 /// places are.
 #[derive(Clone, Debug)]
-pub(crate) struct Grid<'a> {
-    pub(crate) map: &'a Map,
+pub(crate) struct MapGrid<'a> {
+    pub(crate) map: &'a HeatMap,
     /// Of the columns, by their numbers.
-    pub(crate) x: Ruler,
+    pub(crate) x: AxisRuler,
     /// Of the rows.
-    pub(crate) y: Ruler,
+    pub(crate) y: AxisRuler,
     /// Of the values: from the least to the largest.
-    pub(crate) values: Ruler,
+    pub(crate) values: AxisRuler,
 }
 
-impl<'a> Grid<'a> {
+impl<'a> MapGrid<'a> {
     /// None where the places are not in order, are none, or do not fit the values.
-    pub(crate) fn of(figure: &Figure, map: &'a Map) -> Option<Self> {
+    pub(crate) fn of(figure: &Figure, map: &'a HeatMap) -> Option<Self> {
         let is_sound = |at: &[f64]| {
             let ordered = at.windows(2).all(|two| two[0] < two[1]);
             ordered && !at.is_empty() && at.iter().all(|at| Scale::Linear.draws(*at))
@@ -215,15 +216,15 @@ impl<'a> Grid<'a> {
         let known: Vec<f64> = map.values.iter().flatten().flatten().copied().collect();
         let (least, most) = extremes(known.iter().copied());
         let scale = if least > 0.0 && most / least >= WIDE { Scale::Log } else { Scale::Linear };
-        let mut values = Ruler::new(&Axis::new("", map.unit, scale), &known);
+        let mut values = AxisRuler::new(&Axis::new("", map.unit, scale), &known);
         let (low, high) = values.extremes(&known);
         if high - low > high.abs() * 1e-9 {
             (values.low, values.high) = (low, high);
         }
         let numbered = |axis: &Axis, at: &[f64]| {
-            let own = Ruler::new(axis, at);
+            let own = AxisRuler::new(axis, at);
             let names = at.iter().map(|at| own.say(*at)).collect();
-            Ruler::new(&Axis::of_names(&axis.label, names), &[])
+            AxisRuler::new(&Axis::with_names(&axis.label, names), &[])
         };
         let (x, y) = (numbered(&figure.x, &map.xs), numbered(&figure.y, &map.ys));
         Some(Self { map, x, y, values })
@@ -233,27 +234,27 @@ impl<'a> Grid<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::Body;
+    use crate::figure::FigureBody;
     use crate::samples;
 
     fn axis(unit: Unit, scale: Scale) -> Axis {
         Axis { label: "time".into(), unit, scale, names: Vec::new() }
     }
 
-    fn labels(ruler: &Ruler, most: usize) -> Vec<String> {
+    fn labels(ruler: &AxisRuler, most: usize) -> Vec<String> {
         ruler.ticks(most).into_iter().map(|tick| tick.label).collect()
     }
 
     #[test]
     fn one_unit_for_all_numbers_of_a_linear_axis() {
-        let ruler = Ruler::new(&axis(Unit::Nanoseconds, Scale::Linear), &[900.0, 4200.0]);
+        let ruler = AxisRuler::new(&axis(Unit::Nanoseconds, Scale::Linear), &[900.0, 4200.0]);
         assert_eq!(ruler.title, "time (us)");
         assert_eq!(labels(&ruler, 5), ["0", "1", "2", "3", "4"]);
     }
 
     #[test]
     fn each_number_of_a_logarithmic_axis_has_its_own() {
-        let ruler = Ruler::new(&axis(Unit::Nanoseconds, Scale::Log), &[100.0, 20_000.0, -5.0]);
+        let ruler = AxisRuler::new(&axis(Unit::Nanoseconds, Scale::Log), &[100.0, 20_000.0, -5.0]);
         assert_eq!(ruler.title, "time");
         assert_eq!(labels(&ruler, 4), ["100 ns", "1 us", "10 us"]);
         assert!(!ruler.draws(-5.0) && !ruler.draws(f64::NAN) && !ruler.draws(1e300));
@@ -261,7 +262,7 @@ mod tests {
 
     #[test]
     fn costs_below_zero_make_an_axis_linear_only_where_nothing_else_is() {
-        let ruler = Ruler::new(&axis(Unit::Ratio, Scale::Log), &[-3.0, -1.0, f64::NAN]);
+        let ruler = AxisRuler::new(&axis(Unit::Ratio, Scale::Log), &[-3.0, -1.0, f64::NAN]);
         assert_eq!(ruler.scale, Scale::Linear);
         assert!(ruler.low < -3.0 && ruler.high > -1.0, "{ruler:?}");
     }
@@ -270,7 +271,7 @@ mod tests {
     fn equal_values_and_none_have_an_axis() {
         for scale in [Scale::Linear, Scale::Log] {
             for values in [&[][..], &[7.0][..], &[0.0, 0.0][..], &[-2.0][..], &[1e279, 1e279][..]] {
-                let ruler = Ruler::new(&axis(Unit::Bytes, scale), values);
+                let ruler = AxisRuler::new(&axis(Unit::Bytes, scale), values);
                 assert!(ruler.low < ruler.high, "{values:?} {ruler:?}");
                 assert!(values.iter().all(|v| !ruler.draws(*v) || ruler.holds(*v)), "{values:?}");
                 assert!(!ruler.ticks(6).is_empty(), "{values:?}");
@@ -281,7 +282,7 @@ mod tests {
     #[test]
     fn an_axis_begins_at_zero_unless_that_would_hide_its_values() {
         let ends = |values: &[f64]| {
-            let ruler = Ruler::new(&axis(Unit::Ratio, Scale::Linear), values);
+            let ruler = AxisRuler::new(&axis(Unit::Ratio, Scale::Linear), values);
             (ruler.low, ruler.high)
         };
         assert_eq!(ends(&[0.0, 9.0, 10.0]).0, 0.0, "bars stand on zero");
@@ -291,7 +292,7 @@ mod tests {
 
     #[test]
     fn values_lie_where_their_scale_has_them() {
-        let ruler = Ruler::new(&axis(Unit::Count, Scale::Log), &[2.0, 32.0]);
+        let ruler = AxisRuler::new(&axis(Unit::Count, Scale::Log), &[2.0, 32.0]);
         assert!((ruler.position(8.0) - 0.5).abs() < 1e-12);
         assert_eq!(ruler.position(-1.0), 0.0);
         assert_eq!(ruler.position(f64::INFINITY), 1.0);
@@ -302,8 +303,8 @@ mod tests {
     #[test]
     fn a_map_has_a_number_for_each_column_and_row() {
         let figure = samples::map();
-        let Body::Map(map) = &figure.body else { panic!("no map") };
-        let grid = Grid::of(&figure, map).unwrap();
+        let FigureBody::Map(map) = &figure.body else { panic!("no map") };
+        let grid = MapGrid::of(&figure, map).unwrap();
         assert_eq!((grid.x.low, grid.x.high), (-0.5, map.xs.len() as f64 - 0.5));
         assert_eq!((&*grid.x.say(1.0), &*grid.y.say(0.0)), ("16 KiB", "8 B"));
     }
@@ -311,13 +312,13 @@ mod tests {
     #[test]
     fn a_map_that_is_none_has_no_grid() {
         let figure = samples::map();
-        let Body::Map(map) = &figure.body else { panic!("no map") };
+        let FigureBody::Map(map) = &figure.body else { panic!("no map") };
         let broken = [
-            Map { values: Vec::new(), ..map.clone() },
-            Map { xs: vec![4.0, 2.0, 1.0, 0.5], ..map.clone() },
-            Map { xs: vec![f64::NAN; map.xs.len()], ..map.clone() },
-            Map { xs: Vec::new(), ys: Vec::new(), values: Vec::new(), ..map.clone() },
+            HeatMap { values: Vec::new(), ..map.clone() },
+            HeatMap { xs: vec![4.0, 2.0, 1.0, 0.5], ..map.clone() },
+            HeatMap { xs: vec![f64::NAN; map.xs.len()], ..map.clone() },
+            HeatMap { xs: Vec::new(), ys: Vec::new(), values: Vec::new(), ..map.clone() },
         ];
-        assert!(broken.iter().all(|map| Grid::of(&figure, map).is_none()));
+        assert!(broken.iter().all(|map| MapGrid::of(&figure, map).is_none()));
     }
 }

@@ -1,6 +1,6 @@
 //! What is drawn between the axes, in units of the figure: no pixels, no colours.
 
-use crate::figure::{Figure, Known, Point, Role, Scale, Series, Unit};
+use crate::figure::{Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 use crate::text::clean;
 
 /// The part of a name's width on the axis that its bars take.
@@ -8,7 +8,7 @@ const BARS: f64 = 0.72;
 
 /// A series and how it is told from others.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry<'a> {
+pub(crate) struct SeriesEntry<'a> {
     pub(crate) series: &'a Series,
     /// Its points, those of the same name on an axis of names side by side.
     pub(crate) points: Vec<Point>,
@@ -22,13 +22,13 @@ pub(crate) struct Entry<'a> {
 
 /// One entry for each series, in their order. `runs` are the names of the runs that the figure is
 /// of.
-pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<Entry<'a>> {
+pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<SeriesEntry<'a>> {
     let leaders: Vec<Option<usize>> = all.iter().map(|series| leader(all, series)).collect();
     // What follows comes last, so that it does not use up colours.
     let mut owners: Vec<usize> = (0..all.len()).filter(|at| leaders[*at].is_none()).collect();
     owners.sort_by_key(|at| all[*at].role.led_by().is_some());
     let colour = |owner| owners.iter().position(|known| *known == owner).unwrap_or_default();
-    let entry = |(place, series): (usize, &'a Series)| Entry {
+    let entry = |(place, series): (usize, &'a Series)| SeriesEntry {
         series,
         points: series.points.clone(),
         name: name(series, runs),
@@ -59,10 +59,10 @@ fn name(series: &Series, runs: &[String]) -> String {
 
 /// Puts points of the same name side by side, lines left as they are; `names` are the names on the
 /// axis. Gives the largest number of points of a name.
-pub(crate) fn side_by_side(entries: &mut [Entry], names: usize) -> usize {
+pub(crate) fn side_by_side(entries: &mut [SeriesEntry], names: usize) -> usize {
     let mut taken = vec![0; names];
     let mut lanes = Vec::new();
-    let is_apart = |entry: &&Entry| !entry.series.role.is_line();
+    let is_apart = |entry: &&SeriesEntry| !entry.series.role.is_line();
     for point in entries.iter().filter(is_apart).flat_map(|entry| &entry.points) {
         // NaN and negative positions are taken for the first name.
         lanes.push(taken.get_mut(point.x as usize).map_or(0, |taken| {
@@ -81,7 +81,7 @@ pub(crate) fn side_by_side(entries: &mut [Entry], names: usize) -> usize {
 
 /// Which part of a drawing a shape is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ShapePart {
     /// A region, or the interval of a mark.
     Shade,
     /// The intervals of a curve.
@@ -96,7 +96,7 @@ pub(crate) enum Part {
     Mark,
 }
 
-impl Part {
+impl ShapePart {
     /// Where the values of a path lie on an axis of that scale, as [`Scale::on`] has them; none for
     /// what is left out. Of an area or an interval, an end that cannot be drawn is at the end of
     /// the axis if another one can.
@@ -122,8 +122,8 @@ impl Part {
 
 /// A shape in units of the figure.
 #[derive(Clone, Debug)]
-pub(crate) struct Shape {
-    pub(crate) part: Part,
+pub(crate) struct PlotShape {
+    pub(crate) part: ShapePart,
     /// Index of its series.
     pub(crate) series: Option<usize>,
     /// Lines or areas; a symbol is a path of one point. An infinite coordinate is the end of its
@@ -132,22 +132,23 @@ pub(crate) struct Shape {
 }
 
 /// All shapes of a figure, from back to front. `lanes` is the largest number of points of a name.
-pub(crate) fn shapes(figure: &Figure, entries: &[Entry], lanes: usize) -> Vec<Shape> {
-    let loose = |part, path| Shape { part, series: None, paths: vec![path] };
+pub(crate) fn shapes(figure: &Figure, entries: &[SeriesEntry], lanes: usize) -> Vec<PlotShape> {
+    let loose = |part, path| PlotShape { part, series: None, paths: vec![path] };
     let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
     // Every second region, so that neighbours are told apart.
     let regions = figure.regions.iter().skip(1).step_by(2).map(|region| (region.from, region.to));
     let shades = regions.chain(figure.marks.iter().filter_map(|mark| mark.between));
-    let shade =
-        |(from, to)| loose(Part::Shade, places([(from, low), (from, high), (to, high), (to, low)]));
-    let mut all: Vec<Shape> = shades.filter(|(from, to)| from < to).map(shade).collect();
+    let shade = |(from, to)| {
+        loose(ShapePart::Shade, places([(from, low), (from, high), (to, high), (to, low)]))
+    };
+    let mut all: Vec<PlotShape> = shades.filter(|(from, to)| from < to).map(shade).collect();
     let of_entry = |(index, entry)| of_series(figure, lanes, index, entry);
-    let mut drawn: Vec<Shape> = entries.iter().enumerate().flat_map(of_entry).collect();
+    let mut drawn: Vec<PlotShape> = entries.iter().enumerate().flat_map(of_entry).collect();
     // Bands first, so that no line is under one.
-    drawn.sort_by_key(|shape| shape.part != Part::Band);
+    drawn.sort_by_key(|shape| shape.part != ShapePart::Band);
     all.extend(drawn);
     let marks = figure.marks.iter().filter(|mark| mark.x.is_finite());
-    all.extend(marks.map(|mark| loose(Part::Mark, places([(mark.x, low), (mark.x, high)]))));
+    all.extend(marks.map(|mark| loose(ShapePart::Mark, places([(mark.x, low), (mark.x, high)]))));
     all
 }
 
@@ -155,12 +156,12 @@ fn places(all: impl IntoIterator<Item = (f64, f64)>) -> Vec<Point> {
     all.into_iter().map(|(x, y)| Point::bare(x, y)).collect()
 }
 
-fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<Shape> {
+fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &SeriesEntry) -> Vec<PlotShape> {
     let mut shapes = Vec::new();
-    let mut add = |part, paths| shapes.push(Shape { part, series: Some(index), paths });
+    let mut add = |part, paths| shapes.push(PlotShape { part, series: Some(index), paths });
     let (role, points) = (entry.series.role, &entry.points);
-    let stamps = |known: Known| -> Vec<Vec<Point>> {
-        let points = points.iter().filter(|point| point.known == known);
+    let stamps = |certainty: PointCertainty| -> Vec<Vec<Point>> {
+        let points = points.iter().filter(|point| point.certainty == certainty);
         points.map(|point| vec![*point]).collect()
     };
     let by_name = figure.x.unit == Unit::Names;
@@ -171,33 +172,35 @@ fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &Entry) -> Vec<
                 let (left, right) = (p.x - half, p.x + half);
                 places([(left, 0.0), (left, p.y), (right, p.y), (right, 0.0)])
             };
-            add(Part::Bar, points.iter().map(bar).collect());
+            add(ShapePart::Bar, points.iter().map(bar).collect());
         }
         Role::Raw | Role::Quantiles => {}
         _ if by_name && !role.is_line() => {}
         _ => {
-            let valued = points.iter().filter(|point| point.known != Known::AsRange);
+            let valued = points.iter().filter(|point| point.certainty != PointCertainty::RangeOnly);
             let path = places(valued.map(|point| (point.x, point.y)));
             if !path.is_empty() {
-                add(Part::Line, vec![path]);
+                add(ShapePart::Line, vec![path]);
             }
         }
     }
     for stretch in points.split(|point| point.interval().is_none()) {
         let ends = || stretch.iter().filter_map(|point| Some((point.x, point.interval()?)));
-        let is_area =
-            role == Role::Measured || stretch.iter().all(|point| point.known == Known::AsRange);
+        let is_area = role == Role::Measured
+            || stretch.iter().all(|point| point.certainty == PointCertainty::RangeOnly);
         if !by_name && is_area && stretch.len() > 1 {
             let above = ends().map(|(x, (_, high))| (x, high));
             let below = ends().rev().map(|(x, (low, _))| (x, low));
-            add(Part::Band, vec![places(above.chain(below))]);
+            add(ShapePart::Band, vec![places(above.chain(below))]);
         } else if !stretch.is_empty() {
             let whisker = |(x, (low, high))| places([(x, low), (x, high)]);
-            add(Part::Whisker, ends().map(whisker).collect());
+            add(ShapePart::Whisker, ends().map(whisker).collect());
         }
     }
     if !role.is_line() {
-        for (part, known) in [(Part::Points, Known::Well), (Part::Hollow, Known::Roughly)] {
+        for (part, known) in
+            [(ShapePart::Points, PointCertainty::Sure), (ShapePart::Hollow, PointCertainty::Rough)]
+        {
             let stamps = stamps(known);
             if !stamps.is_empty() {
                 add(part, stamps);

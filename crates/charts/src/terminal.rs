@@ -2,10 +2,12 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::figure::{Figure, Known, Point, Role, Scale, Unit};
+use crate::figure::{Figure, Point, PointCertainty, Role, Scale, Unit};
 use crate::layout::layout;
-use crate::page::{Anchor, At, Axes, Chart, Kind, Medium, Sample, Text};
-use crate::shapes::{Entry, Part, Shape};
+use crate::page::{
+    At, LegendSample, PageMedium, PlacedChart, PlacedText, PlotAxes, TextAnchor, TextKind,
+};
+use crate::shapes::{PlotShape, SeriesEntry, ShapePart};
 use crate::text::clean;
 
 /// Plots are not drawn on fewer columns.
@@ -15,7 +17,7 @@ const DOTS: (f64, f64) = (2.0, 4.0);
 
 /// How a plot may look.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct PlotStyle {
     /// Columns that it may take.
     pub columns: usize,
     /// Whether series have colours. Their symbols tell them apart without.
@@ -25,12 +27,12 @@ pub struct Look {
 }
 
 /// A figure as lines of text, none wider than the look has columns.
-pub fn terminal(figure: &Figure, runs: &[String], look: &Look) -> String {
+pub fn render_text(figure: &Figure, runs: &[String], look: &PlotStyle) -> String {
     if look.columns < NARROWEST {
         return too_narrow(&clean(&figure.title), look);
     }
     let columns = look.columns.min(400);
-    let medium = Medium {
+    let medium = PageMedium {
         width: columns as f64,
         margin: 0.0,
         row: |_| 1.0,
@@ -47,7 +49,7 @@ pub fn terminal(figure: &Figure, runs: &[String], look: &Look) -> String {
         cut: "..",
     };
     let chart = layout(figure, runs, &legend(figure), &medium);
-    let mut page = Page { columns, look, chart: &chart, cells: Vec::new() };
+    let mut page = TextPage { columns, look, chart: &chart, cells: Vec::new() };
     page.draw();
     page.text()
 }
@@ -60,7 +62,7 @@ fn legend(figure: &Figure) -> String {
     if !is_by_name && points.iter().any(|point| point.interval().is_some()) {
         marks.push("│ interval".to_string());
     }
-    if points.iter().any(|point| point.known == Known::Roughly) {
+    if points.iter().any(|point| point.certainty == PointCertainty::Rough) {
         // Bars have the mark before their values.
         let mark = if is_by_name { '~' } else { HOLLOW[0] };
         marks.push(format!("{mark} known only roughly"));
@@ -69,7 +71,7 @@ fn legend(figure: &Figure) -> String {
 }
 
 /// The title without a plot, and why, in lines of any width.
-fn too_narrow(title: &str, look: &Look) -> String {
+fn too_narrow(title: &str, look: &PlotStyle) -> String {
     let columns = look.columns.max(1);
     let title: String = title.chars().take(200).collect();
     let words = format!("{title} no plot: {columns} columns are too few ({NARROWEST})");
@@ -108,8 +110,8 @@ fn shade(share: Option<f64>) -> String {
     sign.unwrap_or(&'·').to_string()
 }
 
-fn symbol(number: usize, part: Part) -> String {
-    let symbols = if part == Part::Hollow { HOLLOW } else { POINTS };
+fn symbol(number: usize, part: ShapePart) -> String {
+    let symbols = if part == ShapePart::Hollow { HOLLOW } else { POINTS };
     symbols[number % symbols.len()].to_string()
 }
 
@@ -129,14 +131,14 @@ fn colour(number: usize) -> Colour {
 const COVERED: char = '\0';
 
 /// Cells of characters, as wide as the terminal.
-struct Page<'a> {
+struct TextPage<'a> {
     columns: usize,
-    look: &'a Look,
-    chart: &'a Chart<'a>,
+    look: &'a PlotStyle,
+    chart: &'a PlacedChart<'a>,
     cells: Vec<Vec<(char, Colour)>>,
 }
 
-impl Page<'_> {
+impl TextPage<'_> {
     /// Writes at a place; what is beyond the right edge is cut.
     fn put(&mut self, (mut column, line): (usize, usize), text: &str, colour: Colour) {
         if self.cells.len() <= line {
@@ -195,11 +197,11 @@ impl Page<'_> {
         let chart = self.chart;
         self.cells();
         // Symbols are over all lines and intervals.
-        let layers: [&[Part]; 4] = [
-            &[Part::Mark],
-            &[Part::Line, Part::Bar],
-            &[Part::Band, Part::Whisker],
-            &[Part::Points, Part::Hollow],
+        let layers: [&[ShapePart]; 4] = [
+            &[ShapePart::Mark],
+            &[ShapePart::Line, ShapePart::Bar],
+            &[ShapePart::Band, ShapePart::Whisker],
+            &[ShapePart::Points, ShapePart::Hollow],
         ];
         for layer in layers {
             let shapes = chart.shapes.iter().filter(|shape| layer.contains(&shape.part));
@@ -208,15 +210,15 @@ impl Page<'_> {
         self.frame();
         for item in &chart.items {
             let (sign, ink) = match item.sample {
-                Sample::Shade(share) => (shade(share), None),
-                Sample::Series(role, number) => {
+                LegendSample::Shade(share) => (shade(share), None),
+                LegendSample::Series(role, number) => {
                     let sign = match role {
                         Role::Law | Role::Distribution => "──".to_string(),
                         Role::Projected => "╌ ".to_string(),
                         Role::Published => "┈┈".to_string(),
                         Role::Bars => "▇".to_string(),
                         Role::Measured | Role::Raw | Role::Quantiles => {
-                            symbol(number.unwrap_or(0), Part::Points)
+                            symbol(number.unwrap_or(0), ShapePart::Points)
                         }
                     };
                     (sign, number.map_or(SOFT, colour))
@@ -224,7 +226,7 @@ impl Page<'_> {
             };
             self.put((item.at.0 as usize, item.at.1 as usize), &sign, ink);
         }
-        for text in chart.texts.iter().filter(|text| text.kind == Kind::Region) {
+        for text in chart.texts.iter().filter(|text| text.kind == TextKind::Region) {
             let column = |x: f64| self.cell((chart.axes.across(x), 0.0)).0;
             let Some((from, to)) = text.of else { continue };
             self.span((column(from), text.at.1 as usize), column(to), SOFT);
@@ -246,7 +248,7 @@ impl Page<'_> {
 
     /// The dot that is nearest to a place.
     fn dot(&self, (x, y): At) -> (usize, usize) {
-        let Axes { left, right, top, bottom, .. } = self.chart.axes;
+        let PlotAxes { left, right, top, bottom, .. } = self.chart.axes;
         let nearest = |value: f64, low: f64, high: f64, dots: f64| {
             let share = ((value - low) / (high - low).max(1.0)).clamp(0.0, 1.0);
             (low * dots + (share * ((high - low) * dots - 1.0)).round()) as usize
@@ -260,13 +262,13 @@ impl Page<'_> {
         (x / 2, y / 4)
     }
 
-    fn shape(&mut self, shape: &Shape) {
+    fn shape(&mut self, shape: &PlotShape) {
         let axes = &self.chart.axes;
         let entry = shape.series.and_then(|index| self.chart.entries.get(index));
         let role = entry.map(|entry| entry.series.role);
         let ink = entry.map_or(SOFT, |entry| colour(entry.colour));
         let dash = match (shape.part, role) {
-            (Part::Mark, _) => (1, 3),
+            (ShapePart::Mark, _) => (1, 3),
             (_, Some(Role::Projected)) => (5, 8),
             (_, Some(Role::Published)) => (1, 4),
             _ => (1, 1),
@@ -278,23 +280,23 @@ impl Page<'_> {
         };
         for path in axes.paths(shape) {
             match shape.part {
-                Part::Mark => self.line(&path, dash, ':', ink),
-                Part::Line if !entry.is_some_and(|entry| self.has_law(entry)) => {
+                ShapePart::Mark => self.line(&path, dash, ':', ink),
+                ShapePart::Line if !entry.is_some_and(|entry| self.has_law(entry)) => {
                     self.line(&path, dash, '.', ink);
                 }
-                Part::Bar => {
+                ShapePart::Bar => {
                     let middle = f64::midpoint(path[0].1, path[2].1);
                     let [one, other] = [path[0], path[1]].map(|(x, _)| self.cell((x, middle)));
                     let from = (one.0.min(other.0), one.1);
                     self.put(from, &"▇".repeat(one.0.abs_diff(other.0) + 1), ink);
                 }
                 // The upper ends from left to right, then the lower ends back.
-                Part::Band => {
+                ShapePart::Band => {
                     let ends = path.iter().zip(path.iter().rev()).take(path.len() / 2);
                     ends.for_each(|(high, low)| self.interval(*low, *high, ink));
                 }
-                Part::Whisker => self.interval(path[0], path[1], ink),
-                Part::Points | Part::Hollow if has_symbol => {
+                ShapePart::Whisker => self.interval(path[0], path[1], ink),
+                ShapePart::Points | ShapePart::Hollow if has_symbol => {
                     let symbol = symbol(entry.map_or(0, |entry| entry.colour), shape.part);
                     self.put(self.cell(path[0]), &symbol, ink);
                 }
@@ -304,8 +306,8 @@ impl Page<'_> {
     }
 
     /// Whether a law of the same colour would be hidden by the line of this series.
-    fn has_law(&self, entry: &Entry) -> bool {
-        let is_law = |other: &Entry| other.follows && other.series.role == Role::Law;
+    fn has_law(&self, entry: &SeriesEntry) -> bool {
+        let is_law = |other: &SeriesEntry| other.follows && other.series.role == Role::Law;
         let mut others = self.chart.entries.iter();
         entry.series.role == Role::Measured
             && others.any(|other| is_law(other) && other.colour == entry.colour)
@@ -345,7 +347,7 @@ impl Page<'_> {
     }
 
     fn frame(&mut self) {
-        let Axes { left, right, top, bottom, .. } = self.chart.axes;
+        let PlotAxes { left, right, top, bottom, .. } = self.chart.axes;
         let (left, bottom) = (left as usize - 1, bottom as usize);
         (top as usize..bottom).for_each(|line| self.put((left, line), "│", SOFT));
         let across = "─".repeat(right as usize - left - 1);
@@ -359,20 +361,20 @@ impl Page<'_> {
     }
 
     /// Labels of ticks and values are at the cells of what is drawn there.
-    fn write(&mut self, text: &Text) {
+    fn write(&mut self, text: &PlacedText) {
         let (cell, wide) = (self.cell(text.at), text.words.width());
         let column = match (text.anchor, text.kind) {
-            (Anchor::Left, _) => text.at.0,
-            (Anchor::Middle, Kind::Tick) => cell.0 as f64 - (wide / 2) as f64,
-            (Anchor::Middle, _) => text.at.0 - (wide / 2) as f64,
-            (Anchor::Right, _) => text.at.0 - wide as f64,
+            (TextAnchor::Left, _) => text.at.0,
+            (TextAnchor::Middle, TextKind::Tick) => cell.0 as f64 - (wide / 2) as f64,
+            (TextAnchor::Middle, _) => text.at.0 - (wide / 2) as f64,
+            (TextAnchor::Right, _) => text.at.0 - wide as f64,
         };
         let line = match (text.kind, text.anchor) {
-            (Kind::Tick, Anchor::Right) | (Kind::Value, _) => cell.1,
+            (TextKind::Tick, TextAnchor::Right) | (TextKind::Value, _) => cell.1,
             _ => text.at.1 as usize,
         };
         let ink = match text.kind {
-            Kind::Upright | Kind::Across | Kind::Note => SOFT,
+            TextKind::Upright | TextKind::Across | TextKind::Note => SOFT,
             _ => None,
         };
         self.put((column.max(0.0).round() as usize, line), &text.words, ink);

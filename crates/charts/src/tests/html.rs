@@ -1,13 +1,13 @@
 //! Pages of charts.
 
-use crate::{Body, Figure, Page, Point, Role, Series, samples};
+use crate::{Figure, FigureBody, HtmlPage, Point, Role, Series, samples};
 
 fn page(figures: &[Figure], runs: &[String]) -> String {
     page_with(figures, runs, false)
 }
 
 fn page_with(figures: &[Figure], runs: &[String], has_published: bool) -> String {
-    Page {
+    HtmlPage {
         title: "a <page>",
         generator: "charts 1",
         style: "",
@@ -50,7 +50,7 @@ fn each_chart_is_drawn_once_has_its_numbers_in_a_table_and_its_places_for_the_sc
 #[test]
 fn lines_that_are_published_have_their_names_in_the_picture() {
     let mut figure = samples::ring();
-    let Body::Series(all) = &mut figure.body else { panic!("series") };
+    let FigureBody::Series(all) = &mut figure.body else { panic!("series") };
     let names = ["up & one", "up two", "up three", "down one", "down two"];
     for (number, name) in names.iter().enumerate() {
         let y = if number < 3 { 9_000.0 } else { 0.0 };
@@ -124,7 +124,7 @@ fn the_script_is_told_the_words_of_each_value() {
 #[test]
 fn what_is_published_has_axes_without_it_and_what_no_axis_shows_is_counted() {
     let mut figure = samples::ring();
-    let Body::Series(all) = &mut figure.body else { panic!("no series") };
+    let FigureBody::Series(all) = &mut figure.body else { panic!("no series") };
     all[0].points[0].y = -100.0;
     all[2].points.iter_mut().for_each(|point| point.y *= 100.0);
     let html = page(&[figure], &["A".into()]);
@@ -208,7 +208,7 @@ fn an_entry_of_the_legend_switches_its_law_too() {
 #[test]
 fn multiples_of_a_run_are_there_where_there_are_several() {
     let mut figure = samples::ring();
-    let Body::Series(all) = &mut figure.body else { panic!("no series") };
+    let FigureBody::Series(all) = &mut figure.body else { panic!("no series") };
     let other = Series { run: Some(1), ..all[0].clone() };
     all.push(other);
     let html = page(&[figure], &["A".into(), "B".into()]);

@@ -5,7 +5,8 @@ mod picture;
 mod terminal;
 
 use crate::figure::{
-    Axis, Body, Figure, Known, Map, Mark, Point, Region, Role, Scale, Series, Unit,
+    Axis, AxisMark, AxisRegion, Figure, FigureBody, HeatMap, Point, PointCertainty, Role, Scale,
+    Series, Unit,
 };
 
 fn axis(label: &str, unit: Unit, scale: Scale) -> Axis {
@@ -18,7 +19,7 @@ fn points(values: &[(f64, f64)], half_width: f64) -> Vec<Point> {
         y: *y,
         low: (half_width > 0.0).then_some(y * (1.0 - half_width)),
         high: (half_width > 0.0).then_some(y * (1.0 + half_width)),
-        known: Known::Well,
+        certainty: PointCertainty::Sure,
     };
     values.iter().map(point).collect()
 }
@@ -47,12 +48,12 @@ pub(crate) fn ring() -> Figure {
         in_words: "Rises from 1.9 us at 2 members.".into(),
         x: axis("members of the ring", Unit::Count, Scale::Log),
         y: axis("cost of a switch", Unit::Nanoseconds, Scale::Linear),
-        body: Body::Series(vec![
+        body: FigureBody::Series(vec![
             series("pipe", Role::Measured, points(&measured, 0.05)),
             series("law", Role::Law, points(&law, 0.0)),
             published,
         ]),
-        marks: vec![Mark { x: 8.0, between: Some((6.0, 11.0)), label: "knee 1.2x".into() }],
+        marks: vec![AxisMark { x: 8.0, between: Some((6.0, 11.0)), label: "knee 1.2x".into() }],
         regions: Vec::new(),
         base: Some(2.0),
     }
@@ -65,15 +66,15 @@ pub(crate) fn cost() -> Figure {
         let refill = |bytes: f64| 900.0 + bytes.min(4e6) * by + (bytes - 4e6).max(0.0) * by * 0.05;
         arrays.iter().map(|bytes| (*bytes, refill(*bytes))).collect()
     };
-    let mark = |x: f64, label: &str| Mark { x, between: None, label: label.into() };
-    let region = |from: f64, to: f64, label: &str| Region { from, to, label: label.into() };
+    let mark = |x: f64, label: &str| AxisMark { x, between: None, label: label.into() };
+    let region = |from: f64, to: f64, label: &str| AxisRegion { from, to, label: label.into() };
     Figure {
         id: "cost-by-array".into(),
         title: "Cost of a switch by working set".into(),
         in_words: String::new(),
         x: axis("array of each member", Unit::Bytes, Scale::Log),
         y: axis("cost of a switch", Unit::Nanoseconds, Scale::Log),
-        body: Body::Series(vec![
+        body: FigureBody::Series(vec![
             series("read by 128 B", Role::Measured, points(&of(0.012), 0.12)),
             series("write by 128 B", Role::Measured, points(&of(0.021), 0.08)),
             series("rmw by 16 B", Role::Measured, points(&of(0.055), 0.2)),
@@ -108,7 +109,7 @@ pub(crate) fn bars() -> Figure {
     let mut all = points(&values, 0.1);
     (all[4].low, all[4].high) = (Some(-400.0), Some(240.0));
     Figure {
-        body: Body::Series(vec![series("measured", Role::Bars, all)]),
+        body: FigureBody::Series(vec![series("measured", Role::Bars, all)]),
         ..Figure::new(
             "links",
             "Links compared",
@@ -122,7 +123,7 @@ pub(crate) fn bars() -> Figure {
 pub(crate) fn distribution() -> Figure {
     let shares = [(900.0, 0.0), (2e3, 10.0), (5e3, 50.0), (7e3, 90.0), (2e4, 99.0), (9e4, 100.0)];
     Figure {
-        body: Body::Series(vec![
+        body: FigureBody::Series(vec![
             series("idle", Role::Distribution, points(&shares, 0.0)),
             series("idle, percentiles", Role::Quantiles, points(&[shares[2], shares[4]], 0.0)),
         ]),
@@ -142,7 +143,7 @@ pub(crate) fn map() -> Figure {
     let value = |x: f64, y: f64| (x < 6e7 || y > 8.0).then_some(900.0 + x.min(8e6) * 0.6 / y);
     let values = ys.iter().map(|y| xs.iter().map(|x| value(*x, *y)).collect()).collect();
     Figure {
-        body: Body::Map(Map { unit: Unit::Nanoseconds, xs, ys, values }),
+        body: FigureBody::Map(HeatMap { unit: Unit::Nanoseconds, xs, ys, values }),
         ..Figure::new(
             "cost-map-rmw-2",
             "Cost of a switch by array and stride (rmw)",
@@ -163,7 +164,7 @@ pub(crate) fn raw() -> Figure {
     let solo = |k: usize| (f64::from((k / 8) as u32), 880.0 + 20.0 * ((k * 29) % 7) as f64);
     let of = |f: &dyn Fn(usize) -> (f64, f64)| (0..160).map(f).collect::<Vec<_>>();
     Figure {
-        body: Body::Series(vec![
+        body: FigureBody::Series(vec![
             series("2 members", Role::Raw, points(&of(&sample), 0.0)),
             series("solo", Role::Raw, points(&of(&solo), 0.0)),
         ]),
@@ -182,7 +183,7 @@ pub(crate) fn projected() -> Figure {
     let real: Vec<(f64, f64)> = sizes.map(|n| (n, 4000.0 * n + 12.0 * n * n)).to_vec();
     let line: Vec<(f64, f64)> = sizes.map(|n| (n, 4000.0 * n)).to_vec();
     Figure {
-        body: Body::Series(vec![
+        body: FigureBody::Series(vec![
             series("pipe", Role::Measured, points(&real, 0.04)),
             series("projected", Role::Projected, points(&line, 0.0)),
         ]),
@@ -216,24 +217,24 @@ pub(crate) fn hostile() -> Vec<Figure> {
     let mut all = Vec::new();
     for mut figure in self::all() {
         for part in values {
-            figure.marks = vec![Mark {
+            figure.marks = vec![AxisMark {
                 x: f64::NAN,
                 between: Some((f64::NAN, -1.0)),
                 label: "x\x1b[31m".into(),
             }];
             figure.regions =
-                vec![Region { from: f64::INFINITY, to: -1.0, label: "\u{202e}".into() }];
+                vec![AxisRegion { from: f64::INFINITY, to: -1.0, label: "\u{202e}".into() }];
             figure.title = "<&\"\x00>]]> ".repeat(8);
             figure.x.label = "wide 大".repeat(20);
             figure.y.label = "\n\t\x1b]0;".repeat(9);
             let points: Vec<Point> =
                 part.iter().map(|(x, y)| Point::with_ends(*x, *y, [-y, f64::NAN])).collect();
             match &mut figure.body {
-                Body::Series(all) => {
+                FigureBody::Series(all) => {
                     all.iter_mut().for_each(|series| series.points.clone_from(&points));
                     all.iter_mut().for_each(|series| series.name = "名\x07前".repeat(20));
                 }
-                Body::Map(map) => {
+                FigureBody::Map(map) => {
                     map.xs = part.iter().map(|(x, _)| *x).collect();
                     map.values = map
                         .ys

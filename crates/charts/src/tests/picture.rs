@@ -4,18 +4,18 @@ use testing::repeats;
 use tiny_skia::{Pixmap, PremultipliedColorU8};
 
 use crate::layout::layout;
-use crate::page::{Kind, Text};
-use crate::picture::{Ink, PAPER, Source, elements, start, width};
-use crate::{Body, Figure, Role, Scale, png, samples, svg, terminal};
+use crate::page::{PlacedText, TextKind};
+use crate::picture::{ElementSource, Ink, PAPER, elements, start, width};
+use crate::{Figure, FigureBody, Role, Scale, render_png, render_svg, render_text, samples};
 
 const NOTE: &str = "AMD EPYC 7B13, Linux 6.1.0; ring: 7 cases, 12 rounds, seed 1992.";
 
 /// The texts of a picture.
-fn texts(figure: &Figure) -> Vec<Text> {
+fn texts(figure: &Figure) -> Vec<PlacedText> {
     layout(figure, &[], NOTE, &PAPER).texts
 }
 
-fn says(texts: &[Text], words: &str) -> bool {
+fn says(texts: &[PlacedText], words: &str) -> bool {
     texts.iter().any(|text| text.words == words)
 }
 
@@ -49,7 +49,7 @@ fn caches_regions_and_sizes_are_named() {
 }
 
 /// Left end, right end, and the middle of its height.
-fn span(text: &Text) -> (f64, f64, f64) {
+fn span(text: &PlacedText) -> (f64, f64, f64) {
     let (left, _) = start(text);
     (left, left + width(&text.words, text.kind), text.at.1)
 }
@@ -74,17 +74,17 @@ fn no_text_touches_another_or_leaves_the_page() {
 fn points_that_a_logarithmic_axis_cannot_show_are_counted() {
     let mut figure = samples::ring();
     figure.y.scale = Scale::Log;
-    let Body::Series(all) = &mut figure.body else { panic!("no series") };
+    let FigureBody::Series(all) = &mut figure.body else { panic!("no series") };
     all[0].points[0].y = -100.0;
-    let note = texts(&figure).into_iter().filter(|text| text.kind == Kind::Note);
+    let note = texts(&figure).into_iter().filter(|text| text.kind == TextKind::Note);
     let note: String = note.map(|text| text.words).collect();
     assert!(note.contains("1 of 17 points left out: not above zero"), "{note}");
 }
 
 #[test]
 fn the_same_figure_is_the_same_picture_and_needs_no_font() {
-    let drawn = svg(&samples::ring(), &[], NOTE);
-    assert_eq!(drawn, svg(&samples::ring(), &[], NOTE));
+    let drawn = render_svg(&samples::ring(), &[], NOTE);
+    assert_eq!(drawn, render_svg(&samples::ring(), &[], NOTE));
     assert!(drawn.starts_with("<svg xmlns=") && drawn.ends_with("</svg>\n"));
     assert!(!drawn.contains("<text") && !drawn.contains("font-family"), "text is left in it");
     assert!(drawn.contains("<title>Cost of a switch by the size of the ring</title>"));
@@ -93,7 +93,7 @@ fn the_same_figure_is_the_same_picture_and_needs_no_font() {
 
 #[test]
 fn a_png_has_three_pixels_for_each_of_the_page() {
-    let bytes = png(&samples::bars(), &[], NOTE).unwrap();
+    let bytes = render_png(&samples::bars(), &[], NOTE).unwrap();
     let image = Pixmap::decode_png(&bytes).unwrap();
     assert_eq!(image.width(), 2160);
     // Bars of 55 % of the first series' blue (0, 114, 178) on white.
@@ -110,9 +110,10 @@ fn pictures_and_plots_of_fixed_figures_are_kept_to_be_looked_at() {
     let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/charts");
     std::fs::create_dir_all(&dir).unwrap();
     for figure in samples::all() {
-        let look = crate::Look { columns: 60, colour: false, unicode: false };
-        let (picture, drawn) = (png(&figure, &[], NOTE).unwrap(), svg(&figure, &[], NOTE));
-        let plot = terminal(&figure, &[], &look);
+        let look = crate::PlotStyle { columns: 60, colour: false, unicode: false };
+        let (picture, drawn) =
+            (render_png(&figure, &[], NOTE).unwrap(), render_svg(&figure, &[], NOTE));
+        let plot = render_text(&figure, &[], &look);
         assert!(picture.starts_with(b"\x89PNG\r\n") && drawn.ends_with("</svg>\n"));
         assert!(plot.lines().count() > 5 && plot.contains(&figure.title), "{plot}");
         for (kind, bytes) in
@@ -128,12 +129,17 @@ fn figures_that_nobody_should_make_are_pictures_all_the_same() {
     let figures = samples::hostile();
     // Every fifth: of each kind of figure and with each kind of points, as there are nine of these.
     for figure in figures.iter().step_by(repeats(5, 1)) {
-        let drawn = svg(figure, &["one".into(), "two".into()], NOTE);
+        let drawn = render_svg(figure, &["one".into(), "two".into()], NOTE);
         assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
         assert!(!drawn.chars().any(|c| c.is_control() && c != '\n'), "{drawn:?}");
     }
     // What is rastered is the same for all, and takes its time.
-    assert!(figures.iter().step_by(repeats(160, 32)).all(|figure| png(figure, &[], NOTE).is_ok()));
+    assert!(
+        figures
+            .iter()
+            .step_by(repeats(160, 32))
+            .all(|figure| render_png(figure, &[], NOTE).is_ok())
+    );
 }
 
 #[test]
@@ -141,7 +147,8 @@ fn published_values_have_no_colour_of_a_series() {
     let figure = samples::ring();
     let chart = layout(&figure, &[], NOTE, &PAPER);
     let published = chart.entries.iter().position(|e| e.series.role == Role::Published);
-    let is_own = |source| matches!(source, Source::Shape(shape, _) if shape.series == published);
+    let is_own =
+        |source| matches!(source, ElementSource::Shape(shape, _) if shape.series == published);
     let drawn = elements(&chart);
     let mut own = drawn.iter().filter(|element| is_own(element.source));
     assert!(own.all(|element| element.ink == Ink::Soft));

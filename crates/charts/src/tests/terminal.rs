@@ -1,17 +1,20 @@
 use proptest::prelude::*;
 use unicode_width::UnicodeWidthStr;
 
-use crate::{Axis, Body, Figure, Known, Look, Map, Mark, Point, Region, Role, Scale, Series, Unit};
-use crate::{samples, terminal as plot};
+use crate::{
+    Axis, AxisMark, AxisRegion, Figure, FigureBody, HeatMap, PlotStyle, Point, PointCertainty,
+    Role, Scale, Series, Unit,
+};
+use crate::{render_text as plot, samples};
 
-const ASCII: Look = Look { columns: 80, colour: false, unicode: false };
-const UNICODE: Look = Look { columns: 80, colour: false, unicode: true };
+const ASCII: PlotStyle = PlotStyle { columns: 80, colour: false, unicode: false };
+const UNICODE: PlotStyle = PlotStyle { columns: 80, colour: false, unicode: true };
 
 #[test]
 fn colours_change_nothing_but_colours() {
     for figure in samples::all() {
         let plain = plot(&figure, &[], &UNICODE);
-        let coloured = plot(&figure, &[], &Look { colour: true, ..UNICODE });
+        let coloured = plot(&figure, &[], &PlotStyle { colour: true, ..UNICODE });
         assert!(coloured.contains("\x1b["), "{coloured}");
         for line in coloured.lines() {
             let last = line.rfind('\x1b').map_or("\x1b[0m", |place| &line[place..]);
@@ -37,7 +40,7 @@ fn ascii_is_ascii() {
 #[test]
 fn thousands_of_points_are_a_plot_like_any_other() {
     let mut figure = samples::raw();
-    let Body::Series(all) = &mut figure.body else { panic!("no series") };
+    let FigureBody::Series(all) = &mut figure.body else { panic!("no series") };
     let point = |k: u32| Point::bare(k.into(), f64::from(k % 997));
     all[0].points = (0..20_000).map(point).collect();
     assert_eq!(plot(&figure, &[], &UNICODE).lines().count(), 22);
@@ -46,7 +49,7 @@ fn thousands_of_points_are_a_plot_like_any_other() {
 /// As a reader of an ASCII terminal sees them.
 #[test]
 fn fixed_figures_are_drawn_like_this() {
-    let narrow = Look { columns: 60, ..ASCII };
+    let narrow = PlotStyle { columns: 60, ..ASCII };
     assert_eq!(plot(&samples::ring(), &[], &narrow), include_str!("expected/ring.txt"));
     assert_eq!(plot(&samples::bars(), &[], &narrow), include_str!("expected/bars.txt"));
     assert_eq!(plot(&samples::map(), &[], &narrow), include_str!("expected/map.txt"));
@@ -56,8 +59,8 @@ fn fixed_figures_are_drawn_like_this() {
 fn what_is_only_roughly_known_has_a_mark_of_its_own_and_a_legend() {
     let mut figure = samples::ring();
     assert!(!plot(&figure, &[], &UNICODE).contains("known only roughly"));
-    let Body::Series(all) = &mut figure.body else { panic!("no series") };
-    all[0].points[0].known = Known::Roughly;
+    let FigureBody::Series(all) = &mut figure.body else { panic!("no series") };
+    all[0].points[0].certainty = PointCertainty::Rough;
     let text = plot(&figure, &[], &UNICODE);
     assert_eq!(text.matches('○').count(), 2, "the point and its legend: {text}");
     assert!(text.contains("○ known only roughly"), "{text}");
@@ -66,7 +69,7 @@ fn what_is_only_roughly_known_has_a_mark_of_its_own_and_a_legend() {
     assert_eq!(ascii.matches('~').count(), 2, "{ascii}");
 }
 
-fn narrow(figure: &Figure, look: &Look) -> Result<(), TestCaseError> {
+fn narrow(figure: &Figure, look: &PlotStyle) -> Result<(), TestCaseError> {
     let text = plot(figure, &["one".to_string(), "two".to_string()], look);
     for line in text.lines() {
         prop_assert!(line.width() <= look.columns, "{} columns: {line:?}", look.columns);
@@ -80,7 +83,7 @@ fn figures_that_nobody_should_make_are_plots_all_the_same() {
     for figure in samples::hostile() {
         for columns in [1, 2, 29, 30, 31, 45, 80] {
             for unicode in [true, false] {
-                narrow(&figure, &Look { columns, colour: false, unicode }).unwrap();
+                narrow(&figure, &PlotStyle { columns, colour: false, unicode }).unwrap();
             }
         }
     }
@@ -131,23 +134,23 @@ fn series() -> impl Strategy<Value = Series> {
         .prop_map(|(name, run, role, points)| Series { name, run, role, points })
 }
 
-fn body() -> impl Strategy<Value = Body> {
+fn body() -> impl Strategy<Value = FigureBody> {
     let places = || prop::collection::vec(number(), 0..12);
     let row = prop::collection::vec(prop::option::of(number()), 0..12);
     let map = (places(), places(), prop::collection::vec(row, 0..12)).prop_map(
         |(mut xs, mut ys, values)| {
             xs.sort_by(f64::total_cmp);
             ys.sort_by(f64::total_cmp);
-            Body::Map(Map { unit: Unit::Nanoseconds, xs, ys, values })
+            FigureBody::Map(HeatMap { unit: Unit::Nanoseconds, xs, ys, values })
         },
     );
-    prop_oneof![3 => prop::collection::vec(series(), 0..6).prop_map(Body::Series), 1 => map]
+    prop_oneof![3 => prop::collection::vec(series(), 0..6).prop_map(FigureBody::Series), 1 => map]
 }
 
 fn figure() -> impl Strategy<Value = Figure> {
     let mark = (number(), prop::option::of((number(), number())), any::<String>())
-        .prop_map(|(x, between, label)| Mark { x, between, label });
-    let region = (number(), number(), any::<String>()).prop_map(|(from, to, label)| Region {
+        .prop_map(|(x, between, label)| AxisMark { x, between, label });
+    let region = (number(), number(), any::<String>()).prop_map(|(from, to, label)| AxisRegion {
         from,
         to,
         label,
@@ -173,6 +176,6 @@ proptest! {
         columns in 1..=80usize,
         unicode in any::<bool>(),
     ) {
-        narrow(&figure, &Look { columns, colour: false, unicode })?;
+        narrow(&figure, &PlotStyle { columns, colour: false, unicode })?;
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use analysis::results::{PREFIX, Published, PublishedCase, Quantity, published};
 use anyhow::{Context, Result};
-use charts::svg;
+use charts::render_svg;
 use clap::Args;
 use rundata::ring::Policy;
 use rundata::words;
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
         None => {
             let all = published().context("the published figures")?;
             put_json(&all, args.json.as_ref())?;
-            let picture = |to| put(svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
+            let picture = |to| put(render_svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
             args.svg.as_ref().map_or(Ok(()), picture)?;
             list(&all)
         }

@@ -165,7 +165,7 @@ pub(crate) fn figure(found: &[SamplingPoint], index: usize) -> Option<Figure> {
         found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));
     let names = ACCOUNTS.iter().map(|account| account.in_words.to_string()).collect();
     let y = Axis::new("CPU time charged / time watched", Unit::Ratio, Scale::Linear);
-    let axes = (Axis::of_names("account", names), y);
+    let axes = (Axis::with_names("account", names), y);
     let in_words = "Share of the time that each account gives to each process: where ticks \
          sample, a process that sleeps whenever the tick comes is charged too little.";
     let title = "What accounting by ticks makes of a sleeper";

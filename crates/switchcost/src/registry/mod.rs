@@ -14,7 +14,7 @@ use analysis::results::Results;
 use analysis::{record, summary_line};
 use anstream::stream::RawStream;
 use anyhow::{Context, Result};
-use charts::{Body, Figure, Look, Role, terminal as plot};
+use charts::{Figure, FigureBody, PlotStyle, Role, render_text};
 use rundata::experiment::{CaseKinds, Experiment};
 use rundata::run::{Header, Run};
 use schemars::JsonSchema;
@@ -167,12 +167,13 @@ impl Record {
 
     /// Its charts in text. Single samples by round are left to the report in HTML: they are too
     /// many for a terminal. Maps are in the report already.
-    fn plotted(&self, run: &Run, look: &Look) -> String {
+    fn plotted(&self, run: &Run, look: &PlotStyle) -> String {
         let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
-        let is_shown = |figure: &Figure| !is_raw(figure) && matches!(figure.body, Body::Series(_));
+        let is_shown =
+            |figure: &Figure| !is_raw(figure) && matches!(figure.body, FigureBody::Series(_));
         let figures = self.figures(run, 0).into_iter().filter(is_shown);
         let drawn: String =
-            figures.map(|figure| format!("\n{}", plot(&figure, &[], look))).collect();
+            figures.map(|figure| format!("\n{}", render_text(&figure, &[], look))).collect();
         match drawn.is_empty() {
             true => "\nplot: nothing was measured that can be drawn\n".to_string(),
             false => drawn,

@@ -5,7 +5,7 @@
 
 use analysis::comparison::{Answer, Comparison, LIMIT, Terms, Wanted};
 use analysis::estimate::Estimate;
-use charts::{Body, Series, Unit};
+use charts::{FigureBody, Series, Unit};
 use rundata::run::{RunEnd, StopReason};
 use serde_json::Value;
 
@@ -179,7 +179,9 @@ fn range(all: &[&Series]) -> Option<(f64, f64)> {
 }
 
 fn check_figures(record: &Record, run: &Run) {
-    for figure in record.figures(run, 0).iter().filter(|of| matches!(of.body, Body::Series(_))) {
+    for figure in
+        record.figures(run, 0).iter().filter(|of| matches!(of.body, FigureBody::Series(_)))
+    {
         let of_role = |roles: &[Role]| {
             figure.series().iter().filter(|of| roles.contains(&of.role)).collect::<Vec<&Series>>()
         };
@@ -192,7 +194,7 @@ fn check_figures(record: &Record, run: &Run) {
         if figure.y.unit == Unit::Nanoseconds {
             let points = || told.iter().flat_map(|of| &of.points);
             // A part of a whole that is not resolved from zero may end below it.
-            let is_sure = |of: &charts::Point| of.known == charts::Known::Well;
+            let is_sure = |of: &charts::Point| of.certainty == charts::PointCertainty::Sure;
             let has_sure_ends = |of: &charts::Point| of.low.is_some_and(|low| low > 0.0);
             let is_cost = |of: &charts::Point| of.y > 0.0 && (!is_sure(of) || has_sure_ends(of));
             assert!(points().all(is_cost), "{}: {:?}", figure.id, figure.series());

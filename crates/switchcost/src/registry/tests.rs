@@ -3,7 +3,7 @@
 
 use std::panic::catch_unwind;
 
-use charts::svg;
+use charts::render_svg;
 use rundata::run::Run;
 use serde_json::{Value, json};
 
@@ -166,9 +166,9 @@ fn export(run: &Run) {
 
 fn draw(run: &Run) {
     let record = Record::of(run);
-    record.plotted(run, &Look { columns: 80, colour: false, unicode: true });
+    record.plotted(run, &PlotStyle { columns: 80, colour: false, unicode: true });
     for figure in record.figures(run, 0) {
-        svg(&figure, &[], "caption");
+        render_svg(&figure, &[], "caption");
     }
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 
 use anyhow::{Context, Result};
-use charts::{Figure, Page, escape, micro};
+use charts::{Figure, HtmlPage, escape, with_micro_sign};
 use clap::Args;
 use rundata::run::ProgramBuild;
 
@@ -74,7 +74,7 @@ pub(crate) fn paragraph(class: &str, words: &str) -> String {
         true => format!("<span class=\"typed\">{}</span>", escape(word)),
         false => escape(word).to_string(),
     };
-    let words = micro(words);
+    let words = with_micro_sign(words);
     let words: Vec<String> = words.split(' ').map(word).collect();
     format!("<p class=\"{class}\">{}</p>\n", words.join(" "))
 }
@@ -234,7 +234,7 @@ impl FindingsPage {
             let known = self.questions.iter().find(|(id, _)| *id == figure.id);
             known.map_or(figure.title.clone(), |(_, question)| question.to_string())
         };
-        Page {
+        HtmlPage {
             title: &format!("switchcost: {}", self.title),
             generator: GENERATOR,
             style: STYLE,

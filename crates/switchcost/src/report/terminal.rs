@@ -9,7 +9,7 @@ use analysis::marked::{MarkedText, SpanRole};
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::{BestEstimate, NotQuotable};
 use analysis::record::{CpuSpeed, Record};
-use charts::{Figure, Look};
+use charts::{Figure, PlotStyle};
 use clap::Args;
 use rundata::competing::CompetingTasks;
 use rundata::machine::Machine;
@@ -481,8 +481,9 @@ pub(crate) fn reason_words(reason: StopReason) -> &'static str {
 /// A chart within a report, wherever that goes, and an empty line below it; nothing without one.
 pub(crate) fn drawn(figure: Option<Figure>) -> Printout {
     let columns = Layout::terminal().prose.min(WIDTH);
-    let look = Look { columns, colour: false, unicode: true };
-    let lines = figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look) + "\n");
+    let look = PlotStyle { columns, colour: false, unicode: true };
+    let lines =
+        figure.map_or(String::new(), |figure| charts::render_text(&figure, &[], &look) + "\n");
     Printout::drawing(lines)
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use analysis::scaling::projected;
 use anyhow::{Context, Result};
-use charts::{Axis, Figure, Look, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, PlotStyle, Role, Scale, Series, Unit};
 use probe::{placement, spawn_watched};
 use rustix::process::Pid;
 
@@ -124,9 +124,9 @@ fn end(points: &[Point]) -> String {
         Series::new("measured", 0, Role::Measured, measured),
         Series::new("projected", 0, Role::Projected, of_two(points).map_or(Vec::new(), line)),
     ];
-    let figure = Figure::new("sweep", "CPU Seconds", x, y).of(series);
-    let look = Look { columns: 80, colour: false, unicode: false };
-    let drawn = figure.map_or(String::new(), |figure| charts::terminal(&figure, &[], &look));
+    let figure = Figure::new("sweep", "CPU Seconds", x, y).with_series(series);
+    let look = PlotStyle { columns: 80, colour: false, unicode: false };
+    let drawn = figure.map_or(String::new(), |figure| charts::render_text(&figure, &[], &look));
     format!(
         "\n{drawn}\nprojected: CPU(2) x processes / 2\n\
          A switch is one that the kernel counted; hops are iterations x processes.\n\

@@ -175,7 +175,7 @@ pub(crate) fn figure(
         Series::new(name, index, Role::Bars, runs.filter_map(point).collect())
     };
     let series = [(Environment::Disturbed, "disturbed"), (Environment::Quiet, "quiet")].map(series);
-    let axes = (Axis::of_names("array and setting", names.clone()), nanoseconds("time of a run"));
+    let axes = (Axis::with_names("array and setting", names.clone()), nanoseconds("time of a run"));
     let in_words = match unfinished(record.end.as_ref()) {
         None => format!("{}.", found.in_words),
         Some(_) => NOT_COMPARED.to_string(),

@@ -11,7 +11,7 @@ use analysis::quote::cost as estimate;
 use analysis::record::RingRecord;
 use analysis::regions::{self, CacheRegions};
 use analysis::summary_line::with_work;
-use charts::{Axis, Body, Figure, Map, Mark, Region, Role, Scale, Series, Unit};
+use charts::{Axis, AxisMark, AxisRegion, Figure, FigureBody, HeatMap, Role, Scale, Series, Unit};
 use rundata::ring::{Walk, Work};
 use rundata::words;
 
@@ -83,10 +83,10 @@ pub(crate) fn figures(record: &RingRecord, cost: &CostFindings, index: usize) ->
     all
 }
 
-fn level_marks(levels: &[regions::MachineLevel], size: fn(u64) -> String) -> Vec<Mark> {
+fn level_marks(levels: &[regions::MachineLevel], size: fn(u64) -> String) -> Vec<AxisMark> {
     let mark = |level: &regions::MachineLevel| {
         let label = format!("{} {}", level.name, size(level.size));
-        Mark { x: level.size as f64, between: None, label }
+        AxisMark { x: level.size as f64, between: None, label }
     };
     levels.iter().map(mark).collect()
 }
@@ -127,7 +127,7 @@ impl Over<'_> {
 
     /// What was measured, and the cost without work. The pieces of each course are left to its
     /// breaks: drawn, they would leave the values wherever a size between breaks stands out.
-    fn total(&self, id: &str, title: &str, mut marks: Vec<Mark>) -> Option<Figure> {
+    fn total(&self, id: &str, title: &str, mut marks: Vec<AxisMark>) -> Option<Figure> {
         let series = self.measured(|point| point.total_ns).chain(self.without_work());
         marks.extend(self.breaks());
         let without = self.direct.first().and_then(|direct| {
@@ -142,7 +142,7 @@ impl Over<'_> {
     }
 
     /// Each place where a course breaks once: those whose intervals overlap are one.
-    fn breaks(&self) -> Vec<Mark> {
+    fn breaks(&self) -> Vec<AxisMark> {
         let found = |curve: &&CostCurve| {
             let name = curve.work.walk_in_words() + &ring_words(curve.members);
             let found = curve.outcome.breaks().breaks.iter();
@@ -151,17 +151,17 @@ impl Over<'_> {
         let mut all: Vec<(f64, (f64, f64), String)> =
             self.curves.iter().flat_map::<Vec<_>, _>(found).collect();
         all.sort_by(|(one, ..), (other, ..)| one.total_cmp(other));
-        let mut places: Vec<(Mark, usize)> = Vec::new();
+        let mut places: Vec<(AxisMark, usize)> = Vec::new();
         for (x, (low, high), name) in all {
             match places.last_mut() {
-                Some((Mark { between: Some((_, end)), label, .. }, many)) if low <= *end => {
+                Some((AxisMark { between: Some((_, end)), label, .. }, many)) if low <= *end => {
                     *end = end.max(high);
                     *many += 1;
                     *label = format!("break, {many} curves");
                 }
                 _ => {
                     let label = format!("break, {name}");
-                    places.push((Mark { x, between: Some((low, high)), label }, 1));
+                    places.push((AxisMark { x, between: Some((low, high)), label }, 1));
                 }
             }
         }
@@ -197,7 +197,7 @@ impl Over<'_> {
     }
 
     /// Those of the first curve that has any: shades of several would hide each other.
-    fn regions(&self) -> Vec<Region> {
+    fn regions(&self) -> Vec<AxisRegion> {
         let seen = |curve: &&CostCurve| {
             curve.outcome.regions().filter(|of| !of.extents.is_empty()).map(shaded)
         };
@@ -212,22 +212,22 @@ impl Over<'_> {
         let title = "What the working set adds to a switch";
         let figure =
             Figure::new("cost-indirect", title, self.x.clone(), nanoseconds("indirect cost"));
-        Figure { in_words, ..figure }.of(self.measured(|point| point.indirect_ns))
+        Figure { in_words, ..figure }.with_series(self.measured(|point| point.indirect_ns))
     }
 }
 
 /// From the start of each region to that of the next.
-fn shaded(found: &CacheRegions) -> Vec<Region> {
+fn shaded(found: &CacheRegions) -> Vec<AxisRegion> {
     let starts = found.extents.iter().map(|extent| extent.piece.first);
     let ends = starts.skip(1).map(Some).chain([None]);
-    let region = |(extent, end): (&regions::RegionExtent, Option<u64>)| Region {
+    let region = |(extent, end): (&regions::RegionExtent, Option<u64>)| AxisRegion {
         from: extent.piece.first as f64,
         to: end.unwrap_or(extent.piece.last) as f64,
         label: extent.region.in_words().to_string(),
     };
     let further = found.further_level_from.map(|from| {
         let to = found.breaks.largest.max(from) as f64;
-        Region { from: from as f64, to, label: "a further level".to_string() }
+        AxisRegion { from: from as f64, to, label: "a further level".to_string() }
     });
     found.extents.iter().zip(ends).map(region).chain(further).collect()
 }
@@ -253,9 +253,9 @@ pub(super) fn map(cost: &CostFindings) -> Option<Figure> {
         "From {least} to {most}. Empty cells were not measured or are not resolved from zero."
     );
     let x = Axis::new("array of each member", Unit::Bytes, Scale::Log);
-    let y = Axis::of_names("access", rows.iter().map(|curve| name(curve)).collect());
+    let y = Axis::with_names("access", rows.iter().map(|curve| name(curve)).collect());
     let figure = Figure::new("cost-map", "Cost of a switch by array and access", x, y);
-    let body = Body::Map(Map {
+    let body = FigureBody::Map(HeatMap {
         unit: Unit::Nanoseconds,
         xs: arrays.iter().map(|bytes| *bytes as f64).collect(),
         ys: (0..rows.len()).map(|row| row as f64).collect(),

@@ -306,7 +306,7 @@ fn several_strides_are_a_map_with_empty_cells_where_nothing_was_measured() {
     let figures = figures(&run(Experiment::Cost, cases, l2));
     let map = figure(&figures, "cost-map");
     assert_eq!(map.y.names, ["rmw by 8 B", "rmw by 512 B", "rmw by 1 KiB"]);
-    let charts::Body::Map(map) = &map.body else { panic!("a map") };
+    let charts::FigureBody::Map(map) = &map.body else { panic!("a map") };
     assert_eq!((&map.xs[..], &map.ys[..]), (&[65_536.0, 1_048_576.0][..], &[0.0, 1.0, 2.0][..]));
     let near = |cell: Option<f64>, wanted| cell.is_some_and(|cell| near(cell, wanted));
     assert!(near(map.values[0][0], 3000.0) && near(map.values[0][1], 79_800.0));

@@ -3,7 +3,7 @@
 use analysis::estimate::Estimate;
 use analysis::explain::ExplainedSwitch;
 use analysis::record::ExplainRecord;
-use charts::{Axis, Figure, Known, Point, Role, Series};
+use charts::{Axis, Figure, Point, PointCertainty, Role, Series};
 
 use super::answer::{found, headline, is_whole};
 use crate::report::figures::{bars, lines, nanoseconds};
@@ -40,7 +40,7 @@ fn waterfall(record: &ExplainRecord, found: &ExplainedSwitch, index: usize) -> O
     ends.push(end(names.len(), 0.0, &whole));
     names.push("whole".to_string());
     let series = Series::new("up to and with it", index, Role::Bars, ends);
-    let axes = (Axis::of_names("", names), nanoseconds("time of a switch"));
+    let axes = (Axis::with_names("", names), nanoseconds("time of a switch"));
     let title = "What a switch is made of";
     lines("explain", title, headline(record).into(), axes, [series])
 }
@@ -48,8 +48,9 @@ fn waterfall(record: &ExplainRecord, found: &ExplainedSwitch, index: usize) -> O
 /// The upper end of a part that begins where those before it end.
 fn end(place: usize, begins_at: f64, ns: &Estimate) -> Point {
     let [low, high] = [ns.low, ns.high].map(|end| Some(begins_at + end?));
-    let known = if ns.quote_cost().is_ok() { Known::Well } else { Known::Roughly };
-    Point { low, high, known, ..Point::bare(place as f64, begins_at + ns.value) }
+    let certainty =
+        if ns.quote_cost().is_ok() { PointCertainty::Sure } else { PointCertainty::Rough };
+    Point { low, high, certainty, ..Point::bare(place as f64, begins_at + ns.value) }
 }
 
 /// The whole and its parts.

@@ -62,9 +62,9 @@ pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
 pub(super) fn histogram(title: &str, of: &Histogram) -> Option<Figure> {
     let bars = of.0.iter().enumerate().filter(|(_, bin)| bin.count > 0);
     let bars = bars.map(|(place, bin)| Point::bare(place as f64, bin.count as f64)).collect();
-    let names = Axis::of_names("", of.0.iter().map(HistogramBin::label).collect());
+    let names = Axis::with_names("", of.0.iter().map(HistogramBin::label).collect());
     let counts = Axis::new("", Unit::Count, Scale::Linear);
-    Figure::new("", title, names, counts).of([Series::new("", 0, Role::Bars, bars)])
+    Figure::new("", title, names, counts).with_series([Series::new("", 0, Role::Bars, bars)])
 }
 
 /// Times, and the share of all that is up to each.
@@ -81,7 +81,7 @@ fn distributions<'a>(
     index: usize,
 ) -> Option<Figure> {
     let series = all.flat_map(|(name, holds, of)| distribution(&name, holds, index, of));
-    Figure { in_words, ..Figure::new(id, title, axes.0, axes.1) }.of(series)
+    Figure { in_words, ..Figure::new(id, title, axes.0, axes.1) }.with_series(series)
 }
 
 fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {

@@ -8,7 +8,7 @@ use analysis::record::{RingRecord, course};
 use analysis::scaling::{Knee, ScalingVerdict};
 use analysis::summary::CaseSummary;
 use analysis::table::Table;
-use charts::{Axis, Figure, Known, Mark, Point, Role, Scale, Series, Unit};
+use charts::{Axis, AxisMark, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 use rundata::placement::Placement;
 use rundata::ring::{MemberKind, Policy, RingCase, RingSample};
 use rundata::run::Run;
@@ -194,7 +194,7 @@ const MAX_LAW_DISTANCE: f64 = 0.25;
 
 /// Returns whether a line passes all values closely that it may be fitted to.
 pub(super) fn is_near(line: &[Point], values: &[Point]) -> bool {
-    let reliable = values.iter().filter(|value| value.known == Known::Well);
+    let reliable = values.iter().filter(|value| value.certainty == PointCertainty::Sure);
     for value in reliable {
         let Some(y) = height_at(line, value.x) else { return false };
         let interval = value.low.zip(value.high);
@@ -249,11 +249,11 @@ fn curve_points(law: &ScalingVerdict) -> Vec<Point> {
 }
 
 /// Marks a knee where it is most likely, between the sizes that bracket it.
-fn knee_mark(knee: &Knee, prefix: &str) -> Mark {
+fn knee_mark(knee: &Knee, prefix: &str) -> AxisMark {
     let (low, high) = (f64::from(knee.low_members), f64::from(knee.high_members));
     let factor = knee.factor.map_or(String::new(), |factor| format!(" {}", words::times(factor)));
     let label = format!("{prefix}knee{factor}");
-    Mark { x: (low * high).sqrt(), between: Some((low, high)), label }
+    AxisMark { x: (low * high).sqrt(), between: Some((low, high)), label }
 }
 
 /// Draws rings of one size, the one that most groups have, side by side.
@@ -314,7 +314,7 @@ fn cpu_time_by_size(run: &Run, groups: &[SizeGroup], index: usize) -> Option<Fig
         "CPU time of all members for one lap; the projected line is that of the ring of \
                     two, scaled."
             .to_string();
-    let figure = Figure::new(RING_CPU, "CPU time of a lap", x, y).of(series)?;
+    let figure = Figure::new(RING_CPU, "CPU time of a lap", x, y).with_series(series)?;
     Some(Figure { base: Some(2.0), in_words, ..figure })
 }
 
@@ -323,7 +323,7 @@ fn switches_by_size(groups: &[SizeGroup], index: usize) -> Option<Figure> {
     let title = "Switches per hop, as the kernel counted them";
     let y = Axis::new("switches per hop", Unit::Ratio, Scale::Linear);
     let series = groups.iter().map(|group| group.switches_line(index));
-    let figure = Figure::new("ring-switches", title, members(Scale::Log), y).of(series)?;
+    let figure = Figure::new("ring-switches", title, members(Scale::Log), y).with_series(series)?;
     let mut counts = Vec::new();
     for line in figure.series() {
         counts.extend(line.points.iter().map(|point| point.y));

@@ -156,7 +156,7 @@ fn figure(base: &str, rows: &[Row], left_out: &LeftOut) -> Option<Figure> {
         CONFIDENCE * 100.0,
         left_out.in_words()
     );
-    let axes = (Axis::of_names("case", cases), Axis::new(&label, Unit::Ratio, Scale::Linear));
+    let axes = (Axis::with_names("case", cases), Axis::new(&label, Unit::Ratio, Scale::Linear));
     let figure = Figure::new(DIFFERENCE, "Difference of the costs", axes.0, axes.1);
-    Figure { in_words, ..figure }.of(series).filter(|_| !rows.is_empty())
+    Figure { in_words, ..figure }.with_series(series).filter(|_| !rows.is_empty())
 }

@@ -2,7 +2,7 @@
 //! measured and all that the runs say.
 
 use analysis::noise::{NoiseLevel, NoiseVerdict};
-use charts::{escape, micro};
+use charts::{escape, with_micro_sign};
 
 use super::Report;
 use super::drawn::Drawn;
@@ -73,7 +73,7 @@ fn settings(runs: &[Drawn], names: &[String]) -> String {
         }
     }
     let line = |(letters, setting): (String, String)| {
-        format!("<li>{letters}{}</li>", escape(&micro(&setting)))
+        format!("<li>{letters}{}</li>", escape(&with_micro_sign(&setting)))
     };
     let lines: String = lines.into_iter().map(line).collect();
     format!("<ul class=\"setting\">{lines}</ul>\n")

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use analysis::comparison::{LIMIT, Terms, Wanted};
 use analysis::results::{PREFIX, Results, published};
 use anyhow::{Context, Result};
-use charts::{Figure, Page, png, svg, together};
+use charts::{Figure, HtmlPage, overlay_runs, render_png, render_svg};
 use clap::Args;
 
 use crate::base::failure::usage;
@@ -247,7 +247,7 @@ fn lettered(runs: &[Drawn]) -> (Vec<String>, Vec<Figure>) {
     };
     let names: Vec<String> = runs.iter().zip(letters(runs)).map(name).collect();
     let of_runs = runs.iter().map(|run| run.figures.clone());
-    let figures = together(names.iter().cloned().zip(of_runs).collect());
+    let figures = overlay_runs(names.iter().cloned().zip(of_runs).collect());
     (names, figures)
 }
 
@@ -281,8 +281,8 @@ fn write_pictures(
         for figure in figures {
             let file = picture_file(folder, figure, format);
             let drawn = match format {
-                "svg" => Ok(svg(figure, names, caption).into()),
-                _ => png(figure, names, caption),
+                "svg" => Ok(render_svg(figure, names, caption).into()),
+                _ => render_png(figure, names, caption),
             };
             let bytes = drawn.with_context(|| format!("cannot draw {}", file.display()))?;
             put(&bytes, &Destination::File(file.clone()))?;
@@ -324,7 +324,7 @@ impl Report {
         let own = self.difference.iter().filter_map(|of| of.figure.clone());
         let mut figures: Vec<Figure> = own.chain(with_published(figures, &all, &titles)).collect();
         figures.sort_by_key(questions::rank);
-        let page = Page {
+        let page = HtmlPage {
             title: &title,
             generator: page::GENERATOR,
             style: page::STYLE,

@@ -1,7 +1,7 @@
 //! The cost over time, and the clock.
 
 use analysis::trend::{By, Trend};
-use charts::{Axis, Figure, Mark, Point, Role, Scale, Series, Unit};
+use charts::{Axis, AxisMark, Figure, Point, Role, Scale, Series, Unit};
 
 use crate::report::figures::{lines, nanoseconds};
 
@@ -35,13 +35,13 @@ fn clock(found: &Trend) -> Option<Figure> {
     };
     let x = Axis::new("run", Unit::Count, Scale::Linear);
     let y = Axis::new("clock of the core in GHz", Unit::Ratio, Scale::Linear);
-    let marks = found.clock_changes.iter().map(|change| Mark {
+    let marks = found.clock_changes.iter().map(|change| AxisMark {
         x: change.at as f64 + 1.0,
         between: None,
         label: change.since.get(..10).unwrap_or(&change.since).to_string(),
     });
     let figure = Figure { in_words, marks: marks.collect(), ..Figure::new(CLOCK, "Clock", x, y) };
-    figure.of([Series::new("clock", 0, Role::Measured, points)])
+    figure.with_series([Series::new("clock", 0, Role::Measured, points)])
 }
 
 /// The points with their intervals and the levels; by kernel or build a bar for each. None without
@@ -59,7 +59,7 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
         By::Run => (Axis::new("run", Unit::Count, Scale::Linear), Role::Measured),
         By::Kernel | By::Build => {
             let names = found.points.iter().map(|of| of.name.clone()).collect();
-            (Axis::of_names(found.terms.by.name(), names), Role::Bars)
+            (Axis::with_names(found.terms.by.name(), names), Role::Bars)
         }
     };
     let mut series = vec![Series::new(&*found.case.title, 0, role, points)];
@@ -69,7 +69,7 @@ pub(super) fn figure(found: &Trend) -> Option<Figure> {
             let ends = [level.first, level.last].map(|index| Point::bare(at(index), level.ns));
             series.push(Series::new("level", 0, Role::Law, ends.to_vec()));
         }
-        let mark = |change: &analysis::trend::Change| Mark {
+        let mark = |change: &analysis::trend::Change| AxisMark {
             x: at(change.at),
             between: None,
             label: change.since.get(..10).unwrap_or(&change.since).to_string(),

@@ -5,7 +5,7 @@ use std::io;
 use analysis::marked::MarkedText;
 use analysis::trend::{By, Change, LeftOut, Level, Point, Trend};
 use anyhow::{Context, Result};
-use charts::terminal as plotted;
+use charts::render_text;
 use rundata::words::{self, plain, whole};
 
 use super::TrendArgs;
@@ -45,7 +45,7 @@ fn put(text: Printout, layout: Layout, found: &Trend, args: &TrendArgs) -> Resul
 fn drawn(found: &Trend, args: &TrendArgs) -> String {
     let figure = figure(found).filter(|_| args.plot && !args.markdown);
     let look = look_of(&io::stdout());
-    figure.map_or(String::new(), |figure| format!("\n{}", plotted(&figure, &[], &look)))
+    figure.map_or(String::new(), |figure| format!("\n{}", render_text(&figure, &[], &look)))
 }
 
 /// Returns the text with a row for each point.

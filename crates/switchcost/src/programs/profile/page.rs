@@ -1,6 +1,6 @@
 //! Calls that were timed as a page of charts.
 
-use charts::{Axis, Figure, Known, Point, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 
 use super::findings::{Profile, Row};
 use super::table::{self, headline, library};
@@ -111,11 +111,14 @@ fn cost(name: &str, row: &Row) -> Tile {
 /// A call's CPU time at a place. Of a call that is too short the upper bound, and hollow.
 fn point(x: f64, row: &Row) -> Point {
     if row.is_bound {
-        return Point { known: Known::Roughly, ..Point::bare(x, row.at_most_ns().max(0.0)) };
+        return Point {
+            certainty: PointCertainty::Rough,
+            ..Point::bare(x, row.at_most_ns().max(0.0))
+        };
     }
     let (low, high) = row.ns_per_call.low.zip(row.ns_per_call.high).unzip();
-    let known = if low.is_some() { Known::Well } else { Known::Roughly };
-    Point { low, high, known, ..Point::bare(x, row.ns_per_call.value) }
+    let certainty = if low.is_some() { PointCertainty::Sure } else { PointCertainty::Rough };
+    Point { low, high, certainty, ..Point::bare(x, row.ns_per_call.value) }
 }
 
 /// Says what hollow points are, if there are any.
@@ -157,7 +160,7 @@ fn calls(profile: &Profile) -> Option<Figure> {
         }
         series.push(Series::new(allocator_name(profile, allocator), 0, Role::Bars, bars));
     }
-    let axes = (Axis::of_names("function", names), nanoseconds("CPU time of a call"));
+    let axes = (Axis::with_names("function", names), nanoseconds("CPU time of a call"));
     lines(CALLS, "CPU time of a call", note(&rows), axes, series)
 }
 
@@ -195,8 +198,8 @@ fn counts(profile: &Profile) -> Option<Figure> {
     let bars = rows.iter().enumerate().map(|(place, row)| Point::bare(place as f64, row.calls));
     let series = Series::new("calls", 0, Role::Bars, bars.collect());
     let y = Axis::new("calls in a run", Unit::Count, Scale::Linear);
-    let figure = Figure::new(COUNTS, "Calls in a run", Axis::of_names("function", names), y);
-    figure.of([series])
+    let figure = Figure::new(COUNTS, "Calls in a run", Axis::with_names("function", names), y);
+    figure.with_series([series])
 }
 
 fn facts(profile: &Profile) -> Vec<(&'static str, String)> {

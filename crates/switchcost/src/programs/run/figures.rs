@@ -48,7 +48,7 @@ fn times(record: &Record, all: &[Summary]) -> Option<Figure> {
     };
     let series = [bars("real time", "real_ns"), bars("CPU time", "cpu_ns")];
     let runs = sorted.iter().map(|summary| summary.runs).min()?;
-    let axes = (Axis::of_names("command", names), nanoseconds("time of a run"));
+    let axes = (Axis::with_names("command", names), nanoseconds("time of a run"));
     let figure = lines(TIMES, "Time of a run", medians(runs), axes, series)?;
     Some(Figure { y: Axis { scale: Scale::Linear, ..figure.y }, ..figure })
 }
@@ -76,7 +76,7 @@ fn parts(summary: &Summary) -> Option<Figure> {
         add("system", part(1.0 - user.value, 1.0 - user.high, 1.0 - user.low));
     }
     add("waiting for a CPU, all threads", median("run_delay_ns"));
-    let axes = (Axis::of_names("part of the time", names), nanoseconds("time of a run"));
+    let axes = (Axis::with_names("part of the time", names), nanoseconds("time of a run"));
     let series = [Series::new("time", 0, Role::Bars, bars)];
     let figure = lines(TIMES, "Time of a run", medians(summary.runs), axes, series)?;
     Some(Figure { y: Axis { scale: Scale::Linear, ..figure.y }, ..figure })
@@ -102,7 +102,7 @@ fn ratios(record: &Record) -> Option<Figure> {
     let first = record.plan.label(0);
     let in_words = format!("Within each round; 1 is as long as {first}.");
     let y = Axis::new(&format!("time / time of {first}"), Unit::Ratio, Scale::Linear);
-    let axes = (Axis::of_names("command", names), y);
+    let axes = (Axis::with_names("command", names), y);
     lines(
         RATIOS,
         "Times over that of the first",

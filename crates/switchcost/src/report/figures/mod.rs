@@ -9,7 +9,7 @@ pub(crate) mod tests;
 use analysis::estimate::Estimate;
 use analysis::findings::wakeup::{CONFIDENCE, TailQuantile};
 use analysis::quote::{BestEstimate, ROUGH_MARK};
-use charts::{Axis, Figure, Known, Point, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 use rundata::trial::Tally;
 use rundata::words;
 
@@ -30,13 +30,13 @@ const MOST_NAMED: usize = 3;
 /// The best that is known of a figure, and its interval if it has one.
 fn point(x: f64, answer: &BestEstimate) -> Point {
     let (low, high) = answer.ends().unzip();
-    let known = if answer.is_rough() { Known::Roughly } else { Known::Well };
-    Point { low, high, known, ..Point::bare(x, answer.value()) }
+    let certainty = if answer.is_rough() { PointCertainty::Rough } else { PointCertainty::Sure };
+    Point { low, high, certainty, ..Point::bare(x, answer.value()) }
 }
 
 /// A time of a chart in a sentence: `~2.03 us`, where it is only roughly known.
 pub(crate) fn time_words(of: &Point) -> String {
-    let mark = if of.known == Known::Roughly { ROUGH_MARK } else { "" };
+    let mark = if of.certainty == PointCertainty::Rough { ROUGH_MARK } else { "" };
     format!("{mark}{}", words::time(of.y))
 }
 
@@ -46,7 +46,7 @@ const ROUGH_POINTS: &str = "Hollow points (~): not at full speed, or without an 
 /// Says below a chart what its hollow points are, if it has any.
 pub(crate) fn with_note_on_rough(mut figure: Figure) -> Figure {
     let mut points = figure.series().iter().flat_map(|series| &series.points);
-    if points.any(|point| point.known == Known::Roughly) {
+    if points.any(|point| point.certainty == PointCertainty::Rough) {
         figure.in_words = format!("{} {ROUGH_POINTS}", figure.in_words).trim().to_string();
     }
     figure
@@ -91,7 +91,9 @@ pub(crate) fn lines(
     (x, y): (Axis, Axis),
     series: impl IntoIterator<Item = Series>,
 ) -> Option<Figure> {
-    Figure { in_words, ..Figure::new(id, title, x, y) }.of(series).map(Figure::with_fitting_scale)
+    Figure { in_words, ..Figure::new(id, title, x, y) }
+        .with_series(series)
+        .map(Figure::with_fitting_scale)
 }
 
 /// The first of those that are not drawn, with why, and how many more there are.
@@ -157,5 +159,5 @@ pub(crate) fn bars(
     let (names, answers): (Vec<String>, Vec<BestEstimate>) = answers.into_iter().unzip();
     let places = answers.iter().enumerate().map(|(place, answer)| point(place as f64, answer));
     let series = Series::new("measured", index, Role::Bars, places.collect());
-    lines(id, title, in_words, (Axis::of_names("", names), nanoseconds(label)), [series])
+    lines(id, title, in_words, (Axis::with_names("", names), nanoseconds(label)), [series])
 }

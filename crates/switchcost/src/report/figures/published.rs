@@ -2,7 +2,7 @@
 
 use analysis::published::{hines2000, li2007};
 use analysis::results::{Published, PublishedCase, Quantity};
-use charts::{Axis, Body, Figure, Point, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, FigureBody, Point, Role, Scale, Series, Unit};
 use rundata::ring::{RingCase, Work};
 use rundata::words;
 
@@ -38,7 +38,7 @@ pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
         (ring(RING_CPU, "CPU time of a lap", "CPU time of a lap"), rings(cpu_of_lap)),
         (arrays, by_array(machine, Some(index))),
     ];
-    let all = all.into_iter().filter_map(|(figure, series)| figure.of(series));
+    let all = all.into_iter().filter_map(|(figure, series)| figure.with_series(series));
     all.chain(as_printed(machine, index)).collect()
 }
 
@@ -65,11 +65,11 @@ fn as_printed(machine: &Published, index: usize) -> Option<Figure> {
         names.push(range.of.clone());
     }
     let title = format!("What was published of {}", machine.name);
-    let x = Axis::of_names("", names);
+    let x = Axis::with_names("", names);
     let figure = Figure::new(AS_PRINTED, &title, x, log_ns("time"));
     let in_words = "Printed without intervals; a bar is a range of figures.".to_string();
     let series = published(year_name(machine), points, Some(index));
-    Figure { in_words, ..figure }.of([series])
+    Figure { in_words, ..figure }.with_series([series])
 }
 
 /// Whether a chart is a single published figure, which says no more than the chart of what was
@@ -191,7 +191,7 @@ fn add(figure: &mut Figure, mut published: Vec<Series>) {
     }
     // A thousand times ours: only equal ratios show both.
     figure.y.scale = Scale::Log;
-    if let Body::Series(series) = &mut figure.body {
+    if let FigureBody::Series(series) = &mut figure.body {
         series.extend(published);
     }
 }
@@ -294,7 +294,7 @@ fn timeline(
          signals."
     );
     let title = "A switch in a ring of two, 1984 to today";
-    let x = Axis::of_names("machine and year", names);
+    let x = Axis::with_names("machine and year", names);
     let figure = Figure::new("history", title, x, log_ns("cost of a switch"));
-    Figure { in_words, body: Body::Series(series), ..figure }
+    Figure { in_words, body: FigureBody::Series(series), ..figure }
 }

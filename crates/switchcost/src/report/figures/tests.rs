@@ -1,9 +1,9 @@
-//! Known answers: runs whose costs are chosen, and the figures that they must become. Experiments
+//! PointCertainty answers: runs whose costs are chosen, and the figures that they must become. Experiments
 //! use them too.
 
 use analysis::estimate::{Estimate, Speed};
 use analysis::results::published;
-use charts::{Figure, Known, Point, Role, Scale, Series, together};
+use charts::{Figure, Point, PointCertainty, Role, Scale, Series, overlay_runs};
 use rundata::experiment::Experiment;
 use rundata::machine::{CacheKind, CpuCache};
 use rundata::placement::Placement;
@@ -120,7 +120,7 @@ fn cache(level: u32, kib: u64) -> CpuCache {
 
 fn rings() -> Vec<Figure> {
     let cases = [2, 4, 8, 16].map(|members| case(members, None)).to_vec();
-    together(vec![("mine".into(), figures(&run(Experiment::Ring, cases, |_| 3000)))])
+    overlay_runs(vec![("mine".into(), figures(&run(Experiment::Ring, cases, |_| 3000)))])
 }
 
 fn with_all(figures: Vec<Figure>) -> Vec<Figure> {
@@ -189,7 +189,8 @@ fn a_machine_that_is_asked_for_by_name_is_there_once_and_of_its_run() {
     let sun = all.iter().find(|machine| machine.name == "sun-4/280").unwrap();
     let names = ["mine", "history:sun-4/280"].map(String::from);
     let runs = vec![rings(), of_published(sun, 1)];
-    let figures = with_published(together(names.iter().cloned().zip(runs).collect()), &all, &names);
+    let figures =
+        with_published(overlay_runs(names.iter().cloned().zip(runs).collect()), &all, &names);
     for id in ["ring-cost", "ring-cpu", "history"] {
         let of = figure(&figures, id).series().iter().filter(|s| s.name == "sun-4/280, 1992");
         let runs: Vec<Option<usize>> = of.map(|series| series.run).collect();
@@ -208,7 +209,10 @@ fn li_and_others_lie_over_working_sets() {
     assert!(c1.points.iter().all(|point| point.y == 3800.0), "{c1:?}");
     let second = series(cost, Role::Published, "xeon-2.0, 2007, 256 to 512 KiB");
     let last = &second.points[1];
-    assert_eq!((last.x, last.high, last.known), (524_288.0, Some(203_200.0), Known::AsRange));
+    assert_eq!(
+        (last.x, last.high, last.certainty),
+        (524_288.0, Some(203_200.0), PointCertainty::RangeOnly)
+    );
     assert!(
         figures.iter().all(|figure| figure.id != "history"),
         "no ring of two without work alone"
@@ -221,8 +225,9 @@ fn a_figure_that_is_not_at_full_speed_is_a_rough_point_and_one_that_is_open_none
     let shared = Estimate::as_it_was(&[2030.0; 6], None, 0.95, Speed::Contended);
     let open = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
     let points = points([(2.0, sure), (4.0, shared), (8.0, open), (16.0, None)]);
-    let known: Vec<(f64, Known)> = points.iter().map(|point| (point.x, point.known)).collect();
-    assert_eq!(known, [(2.0, Known::Well), (4.0, Known::Roughly)]);
+    let known: Vec<(f64, PointCertainty)> =
+        points.iter().map(|point| (point.x, point.certainty)).collect();
+    assert_eq!(known, [(2.0, PointCertainty::Sure), (4.0, PointCertainty::Rough)]);
 }
 
 #[test]
@@ -231,7 +236,8 @@ fn what_was_printed_as_a_range_is_drawn_as_one() {
     let xeon = all.iter().find(|machine| machine.name == "xeon-2.0").expect("the machine");
     let figures = of_published(xeon, 0);
     let printed = figure(&figures, "published");
-    let known: Vec<Known> = printed.series()[0].points.iter().map(|point| point.known).collect();
-    assert_eq!(known.first(), Some(&Known::Well));
-    assert!(known.contains(&Known::AsRange), "{known:?}");
+    let known: Vec<PointCertainty> =
+        printed.series()[0].points.iter().map(|point| point.certainty).collect();
+    assert_eq!(known.first(), Some(&PointCertainty::Sure));
+    assert!(known.contains(&PointCertainty::RangeOnly), "{known:?}");
 }

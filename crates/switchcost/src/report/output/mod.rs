@@ -19,7 +19,7 @@ use std::path::Path;
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
-use charts::{Look, is_obeyed, printable};
+use charts::{PlotStyle, is_obeyed, printable};
 use clap::{Args, ValueEnum};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -353,11 +353,11 @@ pub(crate) fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
 const WIDEST: usize = 80;
 
 /// How a plot may look on a stream.
-pub(crate) fn look_of(stream: &(impl RawStream + AsFd)) -> Look {
+pub(crate) fn look_of(stream: &(impl RawStream + AsFd)) -> PlotStyle {
     let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
     let colour = has_colour(stream);
     let variable = |name: &str| env::var_os(name).and_then(|value| value.into_string().ok());
-    Look { columns: lines::columns(size).min(WIDEST), colour, unicode: is_utf8(variable) }
+    PlotStyle { columns: lines::columns(size).min(WIDEST), colour, unicode: is_utf8(variable) }
 }
 
 /// The first of these that is set and not empty counts (locale(7)).

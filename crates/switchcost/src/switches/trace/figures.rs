@@ -91,9 +91,9 @@ fn preempts(account: &Account) -> Option<Figure> {
     let bars = counts.iter().enumerate();
     let bars = bars.map(|(place, count)| Point::bare(place as f64, *count as f64)).collect();
     let counts = Axis::new("times", Unit::Count, Scale::Linear);
-    let names = Axis::of_names("who was preempted, by whom", names);
+    let names = Axis::with_names("who was preempted, by whom", names);
     let figure = Figure::new("preempts", "Who preempts whom", names, counts);
-    Figure { in_words, ..figure }.of([Series::new("counted", 0, Role::Bars, bars)])
+    Figure { in_words, ..figure }.with_series([Series::new("counted", 0, Role::Bars, bars)])
 }
 
 /// Waits in the run queue by thread (or what rows are of), those with the most switches.
@@ -138,7 +138,7 @@ fn waiting(account: &Account, (by, labels): (By, &Labels)) -> Option<Figure> {
     let series = drawn.iter().flat_map(|(name, waits)| distribution(name, waits));
     let (x, y) = axes("wait in the run queue", "waits");
     let in_words = format!("{said}{left_out} {MARKS}");
-    Figure { in_words, ..Figure::new("waits", "Wait in the run queue", x, y) }.of(series)
+    Figure { in_words, ..Figure::new("waits", "Wait in the run queue", x, y) }.with_series(series)
 }
 
 /// Times on the CPU and off it, by cause, of all together.
@@ -155,7 +155,8 @@ fn lengths(account: &Account) -> Option<Figure> {
     let in_words = format!("Half of the times are: {}. {MARKS}", medians.join(", "));
     let series = all.iter().flat_map(|(name, of)| distribution(name, of));
     let (x, y) = axes("time", "times");
-    Figure { in_words, ..Figure::new("lengths", "Times on and off the CPU", x, y) }.of(series)
+    Figure { in_words, ..Figure::new("lengths", "Times on and off the CPU", x, y) }
+        .with_series(series)
 }
 
 const MARKS: &str = "Marked: the power of two below which 50, 90 and 99 % lie.";

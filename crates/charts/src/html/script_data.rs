@@ -4,10 +4,10 @@
 
 use crate::figure::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use crate::layout::{MOST, left_out, rulers};
-use crate::page::{At, Axes, Chart};
-use crate::picture::micro;
-use crate::ruler::{Ruler, Tick};
-use crate::shapes::{Part, Shape};
+use crate::page::{At, PlacedChart, PlotAxes};
+use crate::picture::with_micro_sign;
+use crate::ruler::{AxisRuler, AxisTick};
+use crate::shapes::{PlotShape, ShapePart};
 use crate::text::escape;
 
 /// Ticks of the finer rungs of a ladder. What a reader sees up to four times as large has ticks as
@@ -17,22 +17,22 @@ const FINER: [usize; 2] = [22, 44];
 
 /// The rulers of a chart in all states of the controls, each once, as elements of its SVG.
 #[derive(Default)]
-pub(super) struct Rulers(pub(super) Vec<String>);
+pub(super) struct RulerList(pub(super) Vec<String>);
 
-impl Rulers {
+impl RulerList {
     /// What is seen of a chart with those of its series, for axes as suit it, for linear and for
     /// logarithmic ones: a line each with the numbers of both rulers and what is said of points
     /// that are left out.
     pub(super) fn views(
         &mut self,
         figure: &Figure,
-        chart: &Chart,
+        chart: &PlacedChart,
         only: fn(&Series) -> bool,
     ) -> String {
         let shown: Vec<&Series> = figure.series().iter().filter(|series| only(series)).collect();
         let is_shown =
-            |shape: &&Shape| shape.series.is_some_and(|at| only(chart.entries[at].series));
-        let shapes: Vec<&Shape> = chart.shapes.iter().filter(is_shown).collect();
+            |shape: &&PlotShape| shape.series.is_some_and(|at| only(chart.entries[at].series));
+        let shapes: Vec<&PlotShape> = chart.shapes.iter().filter(is_shown).collect();
         let view = |scale: Option<Scale>| {
             let with = |axis: &Axis| Axis { scale: scale.unwrap_or(axis.scale), ..axis.clone() };
             let (x, y) = rulers(&with(&figure.x), &with(&figure.y), &shapes);
@@ -44,10 +44,11 @@ impl Rulers {
     }
 
     /// The number of a ruler, of which `axis` is 0 for x and 1 for y.
-    fn number(&mut self, ruler: &Ruler, axis: usize, by_name: bool) -> usize {
-        let tick = |tick: &Tick| format!("{} {}", exact(ruler.scale.on(tick.at)), tick.label);
-        let rung = |rung: &Vec<Tick>| joined(rung.iter().map(tick), "\t");
-        let rungs = |all: Vec<Vec<Tick>>| escape(&micro(&joined(all.iter().map(rung), "\n")));
+    fn number(&mut self, ruler: &AxisRuler, axis: usize, by_name: bool) -> usize {
+        let tick = |tick: &AxisTick| format!("{} {}", exact(ruler.scale.on(tick.at)), tick.label);
+        let rung = |rung: &Vec<AxisTick>| joined(rung.iter().map(tick), "\t");
+        let rungs =
+            |all: Vec<Vec<AxisTick>>| escape(&with_micro_sign(&joined(all.iter().map(rung), "\n")));
         let (whole, finer) = match by_name {
             true => (ruler.ladder([usize::MAX]), Vec::new()),
             false => (ruler.ladder(1..=MOST), ruler.ladder(FINER)),
@@ -59,7 +60,7 @@ impl Rulers {
              data-ticks=\"{}\" data-finer=\"{}\"/>\n",
             exact(low),
             exact(high),
-            escape(&micro(&ruler.title)),
+            escape(&with_micro_sign(&ruler.title)),
             rungs(whole),
             rungs(finer)
         );
@@ -72,8 +73,8 @@ impl Rulers {
 
 /// Where a shape is and what its values are called. A place has four numbers: x and y on linear
 /// axes, then both on logarithmic ones.
-pub(super) fn shape(chart: &Chart, shape: &Shape, corners: &[At]) -> String {
-    let Shape { part, series, paths } = shape;
+pub(super) fn shape(chart: &PlacedChart, shape: &PlotShape, corners: &[At]) -> String {
+    let PlotShape { part, series, paths } = shape;
     let path = |path: &Vec<Point>| {
         let on = |scale| {
             let xs = part.places(scale, path.iter().map(|point| point.x));
@@ -85,13 +86,13 @@ pub(super) fn shape(chart: &Chart, shape: &Shape, corners: &[At]) -> String {
     };
     let role = series.and_then(|at| Some(chart.entries.get(at)?.series.role));
     let is_read = |role: &Role| match part {
-        Part::Points | Part::Hollow => true,
-        _ => *part == Part::Line && role.is_line(),
+        ShapePart::Points | ShapePart::Hollow => true,
+        _ => *part == ShapePart::Line && role.is_line(),
     };
-    let Axes { x, y, .. } = &chart.axes;
+    let PlotAxes { x, y, .. } = &chart.axes;
     let said = |point: &Point| format!("{}\t{}", y.say_with_interval(point), x.say(point.x));
     let words = role.filter(is_read).map(|_| joined(paths.iter().flatten().map(said), "\n"));
-    let words = words.map(|words| format!(" data-words=\"{}\"", escape(&micro(&words))));
+    let words = words.map(|words| format!(" data-words=\"{}\"", escape(&with_micro_sign(&words))));
     format!(
         "data-part=\"{}\"{}{} data-corners=\"{}\" data-places=\"{}\"",
         lower(part),

@@ -1,6 +1,6 @@
 //! Charts before they are drawn: axes, series with intervals, names.
 
-/// What the numbers of an axis are. How they are written is up to the layout.
+/// Unit of the numbers on an axis. The layout decides how they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -9,7 +9,7 @@ pub enum Unit {
     Bytes,
     /// A whole number of things: members, rounds, pages.
     Count,
-    /// A number without a unit: how many times as much.
+    /// A number without a unit: a multiple of something.
     Ratio,
     /// Hundredths of a whole.
     Percent,
@@ -27,47 +27,48 @@ pub enum Scale {
     Log,
 }
 
-/// Beyond this, differences and ratios of finite values may be infinite.
-const HUGE: f64 = 1e280;
+/// Upper bound of the values that are drawn: beyond it, differences and ratios may be infinite.
+const MAX_VALUE: f64 = 1e280;
 
 impl Scale {
     /// Whether the value can be drawn at all.
     pub(crate) fn draws(self, value: f64) -> bool {
         let size = value.abs();
-        size < HUGE && (self == Self::Linear || (value > 0.0 && size > 1.0 / HUGE))
+        size < MAX_VALUE && (self == Self::Linear || (value > 0.0 && size > 1.0 / MAX_VALUE))
     }
 
-    /// Maps values so that what is equally far apart on the axis has equal differences.
-    pub(crate) fn on(self, value: f64) -> f64 {
+    /// Maps a value to its coordinate: what is equally far apart on the axis has coordinates with
+    /// equal differences.
+    pub(crate) fn coordinate(self, value: f64) -> f64 {
         if self == Self::Log { value.ln() } else { value }
     }
 
-    /// The inverse of [`Scale::on`].
-    pub(crate) fn back(self, place: f64) -> f64 {
-        if self == Self::Log { place.exp() } else { place }
+    /// Maps a coordinate to its value; the inverse of [`Scale::coordinate`].
+    pub(crate) fn value_at(self, coordinate: f64) -> f64 {
+        if self == Self::Log { coordinate.exp() } else { coordinate }
     }
 }
 
 /// An axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What is on it, without the unit: "members of the ring".
+    /// Label without the unit: "members of the ring".
     pub label: String,
     /// Unit of its numbers.
     pub unit: Unit,
-    /// How it is first shown; where a reader can choose, the other is offered.
+    /// Scale that is shown first; where a reader can choose, the other one is offered.
     pub scale: Scale,
-    /// The names of a [`Unit::Names`] axis, by position; empty for any other.
+    /// Names of a [`Unit::Names`] axis, by position; empty for any other.
     pub names: Vec<String>,
 }
 
 impl Axis {
-    /// An axis of numbers.
+    /// Builds an axis of numbers.
     pub fn new(label: &str, unit: Unit, scale: Scale) -> Self {
         Self { label: label.to_string(), unit, scale, names: Vec::new() }
     }
 
-    /// An axis of names.
+    /// Builds an axis of names.
     pub fn with_names(label: &str, names: Vec<String>) -> Self {
         Self { names, ..Self::new(label, Unit::Names, Scale::Linear) }
     }
@@ -76,56 +77,54 @@ impl Axis {
 /// A point of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Position, in the unit of the x axis; of a name, its index.
+    /// Position in the unit of the x axis; on an axis of names, the index of the name.
     pub x: f64,
-    /// Value, in the unit of the y axis: signed, never clamped.
+    /// Value in the unit of the y axis: signed, never clamped.
     pub y: f64,
     /// Lower end of the interval of `y` in the same unit, if there is one.
     pub low: Option<f64>,
     /// Upper end of the interval of `y` in the same unit.
     pub high: Option<f64>,
-    /// How well it is known, and so how it is drawn.
+    /// How well `y` is known, which decides how the point is drawn.
     pub certainty: PointCertainty,
 }
 
 /// How well the value of a point is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointCertainty {
-    /// A symbol at the value.
+    /// Drawn as a symbol at the value.
     Sure,
-    /// The symbol is hollow, and a `~` stands before the value.
+    /// Drawn as a hollow symbol, with a `~` before the value.
     Rough,
     /// Only the ends of a range are known: no symbol, and both ends in place of the value.
     RangeOnly,
 }
 
 impl Point {
-    /// A point without an interval.
+    /// Builds a point without an interval.
     pub fn bare(x: f64, y: f64) -> Self {
         Self { x, y, low: None, high: None, certainty: PointCertainty::Sure }
     }
 
-    /// A point whose interval has these ends.
+    /// Builds a point whose interval has these ends.
     pub fn with_ends(x: f64, y: f64, [low, high]: [f64; 2]) -> Self {
         Self { low: Some(low), high: Some(high), ..Self::bare(x, y) }
     }
 
-    /// A point of which only the ends of its range are known; both are above zero.
+    /// Builds a point of which only the ends of its range are known; both are above zero.
     pub fn range(x: f64, [low, high]: [f64; 2]) -> Self {
-        Self {
-            certainty: PointCertainty::RangeOnly,
-            ..Self::with_ends(x, (low * high).sqrt(), [low, high])
-        }
+        let middle = (low * high).sqrt();
+        Self { certainty: PointCertainty::RangeOnly, ..Self::with_ends(x, middle, [low, high]) }
     }
 
-    /// The interval, if it is one that can be drawn.
+    /// Returns the interval, if there is one that can be drawn.
     pub(crate) fn interval(&self) -> Option<(f64, f64)> {
         let (low, high) = (self.low?, self.high?);
-        (low <= high && low.is_finite() && high.is_finite()).then_some((low, high))
+        if low <= high && low.is_finite() && high.is_finite() { Some((low, high)) } else { None }
     }
 }
 
-/// What a series is, and so how it is drawn.
+/// Meaning of a series, which decides how it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Estimates with intervals: points, their line, a band.
@@ -136,9 +135,9 @@ pub enum Role {
     Law,
     /// A projection from another measurement: a dashed line.
     Projected,
-    /// Figures that others have published: thin, dotted, and switched off together.
+    /// Published figures of other machines: thin, dotted, and switched off together.
     Published,
-    /// The share of all that is not above each x: a line without points.
+    /// Share of all samples that is not above each x: a line without points.
     Distribution,
     /// Percentiles of a distribution: points on its line.
     Quantiles,
@@ -152,8 +151,9 @@ impl Role {
         matches!(self, Self::Law | Self::Projected | Self::Distribution)
     }
 
-    /// The role of the series that one of this role goes with; none of one that stands for itself.
-    pub(crate) fn led_by(self) -> Option<Self> {
+    /// Returns the role of the series that one of this role belongs to; none if it belongs to no
+    /// other.
+    pub(crate) fn leader_role(self) -> Option<Self> {
         match self {
             Self::Law | Self::Projected => Some(Self::Measured),
             Self::Quantiles => Some(Self::Distribution),
@@ -165,18 +165,18 @@ impl Role {
 /// Values that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// Its name in the legend, without the run's.
+    /// Name in the legend, without the run's.
     pub name: String,
-    /// Index of the run that it is of; none for what is of no run.
+    /// Index of the run that it belongs to; none if it belongs to no run.
     pub run: Option<usize>,
-    /// What it is.
+    /// Meaning of its points.
     pub role: Role,
-    /// Its points, by x.
+    /// Points, by x.
     pub points: Vec<Point>,
 }
 
 impl Series {
-    /// A series of the run of that index.
+    /// Builds a series of the run with that index.
     pub fn new(name: impl Into<String>, run: usize, role: Role, points: Vec<Point>) -> Self {
         Self { name: name.into(), run: Some(run), role, points }
     }
@@ -185,11 +185,11 @@ impl Series {
 /// A named place on the x axis: a cache size, a knee.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisMark {
-    /// Its most likely place, in the unit of the x axis.
+    /// Most likely place, in the unit of the x axis.
     pub x: f64,
-    /// The interval of that place, if it is not exact.
+    /// Interval of that place, if it is not exact.
     pub between: Option<(f64, f64)>,
-    /// What is there.
+    /// Text at the place.
     pub label: String,
 }
 
@@ -200,7 +200,7 @@ pub struct AxisRegion {
     pub from: f64,
     /// Upper end, in the same unit.
     pub to: f64,
-    /// What it is.
+    /// Text over the stretch.
     pub label: String,
 }
 
@@ -217,7 +217,7 @@ pub struct HeatMap {
     pub values: Vec<Vec<Option<f64>>>,
 }
 
-/// What is drawn between the axes.
+/// Content between the axes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FigureBody {
     /// Series over the same axes.
@@ -229,35 +229,35 @@ pub enum FigureBody {
 /// A chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its name in links and files: lower case letters, digits and hyphens.
+    /// Name in links and files: lower case letters, digits and hyphens.
     pub id: String,
-    /// What it shows, as a heading.
+    /// Heading that says what the chart shows.
     pub title: String,
-    /// What is to be seen in it, in a sentence or two: its text alternative.
+    /// Text alternative: in a sentence or two, what the chart lets a reader see.
     pub in_words: String,
-    /// The horizontal axis.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The vertical axis.
+    /// Vertical axis.
     pub y: Axis,
-    /// What is drawn.
+    /// Series or a heat map.
     pub body: FigureBody,
     /// Places on the x axis.
     pub marks: Vec<AxisMark>,
     /// Stretches of the x axis.
     pub regions: Vec<AxisRegion>,
-    /// The x from which on the first point that holds is what its series may be divided by
+    /// Least x of a base: each series may be divided by its first sure point from there on
     /// ([`crate::RatioBase::Own`]).
     pub base: Option<f64>,
 }
 
 /// Ratio of the largest to the least value from which a linear axis hides the least.
-const WIDE: f64 = 20.0;
+const MIN_LOG_RATIO: f64 = 20.0;
 
 /// Share of the points that a logarithmic axis must be able to show.
-const MOSTLY: f64 = 0.75;
+const MIN_LOG_SHARE: f64 = 0.75;
 
 impl Figure {
-    /// A figure without series.
+    /// Builds a figure without series.
     pub fn new(id: &str, title: &str, x: Axis, y: Axis) -> Self {
         Self {
             id: id.to_string(),
@@ -272,7 +272,7 @@ impl Figure {
         }
     }
 
-    /// The series; none of a map.
+    /// Returns the series; none for a heat map.
     pub fn series(&self) -> &[Series] {
         match &self.body {
             FigureBody::Series(series) => series,
@@ -280,29 +280,42 @@ impl Figure {
         }
     }
 
-    /// The same figure of those of the series that have points; none where there are none.
+    /// Replaces the content by those of the series that have points. None if no series has any.
     pub fn with_series(mut self, series: impl IntoIterator<Item = Series>) -> Option<Self> {
-        let series = series.into_iter().filter(|series| !series.points.is_empty());
-        self.body = FigureBody::Series(series.collect());
-        (!self.series().is_empty()).then_some(self)
+        let mut drawn: Vec<Series> = series.into_iter().collect();
+        drawn.retain(|series| !series.points.is_empty());
+        if drawn.is_empty() {
+            return None;
+        }
+        self.body = FigureBody::Series(drawn);
+        Some(self)
     }
 
-    /// The same with a vertical axis that suits its values: logarithmic if at least three quarters
-    /// of them are above zero and the largest is at least 20 times the least of these.
+    /// Makes the vertical axis logarithmic if at least three quarters of the values are above zero
+    /// and the largest of these is at least 20 times the least.
     pub fn with_fitting_scale(mut self) -> Self {
-        let values = || self.series().iter().flat_map(|series| &series.points).map(|point| point.y);
-        let positive = || values().filter(|value| *value > 0.0);
-        let (least, most) = extremes(positive());
-        let enough = positive().count() as f64 >= MOSTLY * values().count() as f64;
-        if enough && most / least >= WIDE {
+        let (mut positive, mut count) = (Vec::new(), 0);
+        for point in self.series().iter().flat_map(|series| &series.points) {
+            count += 1;
+            if point.y > 0.0 {
+                positive.push(point.y);
+            }
+        }
+        let enough = positive.len() as f64 >= MIN_LOG_SHARE * f64::from(count);
+        let (least, most) = extremes(positive);
+        if enough && most / least >= MIN_LOG_RATIO {
             self.y.scale = Scale::Log;
         }
         self
     }
 }
 
-/// The least and the largest of these; infinite ends, in the wrong order, if there are none.
+/// Returns the least and the largest value; without values infinite ends in the wrong order.
 pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> (f64, f64) {
-    let wider = |(low, high): (f64, f64), value: f64| (low.min(value), high.max(value));
-    values.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), wider)
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        low = low.min(value);
+        high = high.max(value);
+    }
+    (low, high)
 }

@@ -463,19 +463,24 @@ fn table(figure: &Figure, chart: &PlacedChart, unlisted: &str) -> String {
             published = listed.iter().filter_map(points).sum();
             for entry in listed {
                 rows.extend(entry.series.points.iter().map(|point| {
-                    let interval = y.say_interval(point).unwrap_or("-".to_string());
-                    vec![entry.name.clone(), x.say(point.x), y.say_value(point), interval]
+                    let interval = y.format_interval(point).unwrap_or("-".to_string());
+                    vec![
+                        entry.name.clone(),
+                        x.format_value(point.x),
+                        y.format_point(point),
+                        interval,
+                    ]
                 }));
             }
         }
         FigureBody::Map(map) => {
             // The axes of a map have a number for each column and row.
-            let columns = (0..map.xs.len()).map(|column| x.say(column as f64));
+            let columns = (0..map.xs.len()).map(|column| x.format_value(column as f64));
             rows.push([figure.y.label.clone()].into_iter().chain(columns).collect());
             for (row, values) in map.values.iter().enumerate() {
                 let said = |value: &Option<f64>| value.map(|value| written(map.unit, value));
                 let values = values.iter().map(|value| said(value).unwrap_or("-".to_string()));
-                rows.push([y.say(row as f64)].into_iter().chain(values).collect());
+                rows.push([y.format_value(row as f64)].into_iter().chain(values).collect());
             }
         }
     }

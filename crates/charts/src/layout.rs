@@ -20,7 +20,7 @@ pub(crate) fn layout<'a>(
     medium: &PageMedium,
 ) -> PlacedChart<'a> {
     let grid = match &figure.body {
-        FigureBody::Map(map) => MapGrid::of(figure, map),
+        FigureBody::Map(map) => MapGrid::from_map(figure, map),
         FigureBody::Series(_) => None,
     };
     let turned = figure.x.unit == Unit::Names && grid.is_none();
@@ -189,7 +189,7 @@ fn legend(entries: &[SeriesEntry], turned: bool) -> Vec<LegendItem> {
 /// What the colours of a map mean.
 fn shades(values: &AxisRuler) -> Vec<LegendItem> {
     let item = |share: Option<f64>| {
-        let name = share.map(|at| values.say(values.value(at)));
+        let name = share.map(|at| values.format_value(values.value(at)));
         let name = name.unwrap_or("not measured or not resolved".to_string());
         LegendItem { sample: LegendSample::Shade(share), name, series: Vec::new(), at: (0.0, 0.0) }
     };
@@ -200,7 +200,7 @@ fn shades(values: &AxisRuler) -> Vec<LegendItem> {
 fn values(entries: &[SeriesEntry], PlotAxes { y, turned, .. }: &PlotAxes) -> Vec<(At, String)> {
     let is_told = |entry: &&SeriesEntry| *turned && !entry.series.role.is_line();
     let points = entries.iter().filter(is_told).flat_map(|entry| &entry.points);
-    let label = |point: &Point| ((point.x, point.y), y.say_with_interval(point));
+    let label = |point: &Point| ((point.x, point.y), y.format_with_interval(point));
     points.filter(|point| y.draws(point.y)).map(label).collect()
 }
 
@@ -358,9 +358,10 @@ impl PageWriter<'_> {
                 let (low, high) = (axes.at((x - 0.5, y - 0.5)), axes.at((x + 0.5, y + 0.5)));
                 let value = value.filter(|value| grid.values.draws(*value));
                 let share = value.map(|value| grid.values.position(value));
-                let words = value.map(|value| grid.values.say(value));
+                let words = value.map(|value| grid.values.format_value(value));
                 let said = words.as_ref().unwrap_or(&unresolved);
-                let said = format!("{}, {}: {said}", axes.y.say(y), axes.x.say(x));
+                let said =
+                    format!("{}, {}: {said}", axes.y.format_value(y), axes.x.format_value(x));
                 all.push(MapCell { low, high, share, said });
                 let (Some(share), Some(words)) = (share, words) else { continue };
                 let kind = TextKind::Cell(share);

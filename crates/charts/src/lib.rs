@@ -3,6 +3,18 @@
 //!
 //! Nothing here knows what was measured. [`overlay_runs`] lays the figures of several runs over each
 //! other, and [`Figure::relative_to`] makes multiples of their values.
+//!
+//! A figure passes through these stages, each a module:
+//!
+//! ```text
+//! figure ──> shapes ──> layout ──> picture ──> paper   (SVG, PNG)
+//!  axes,      lines,     places on    paths,  └─> html  (SVG in a page, data for its script)
+//!  series     bars       a page       inks
+//!                          └────────────────────> terminal (text)
+//! ```
+//!
+//! `figure` and `shapes` are in units of the axes (bytes, nanoseconds), the later stages in units
+//! of the page: pixels, or columns and lines of a terminal. `ruler` maps one to the other.
 #![forbid(unsafe_code)]
 
 mod combine;

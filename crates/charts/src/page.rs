@@ -147,14 +147,14 @@ pub(crate) struct PlotAxes {
 impl PlotAxes {
     /// Where a place of the figure lies on the page.
     pub(crate) fn at(&self, (x, y): (f64, f64)) -> At {
-        self.put((self.x.scale.on(x), self.y.scale.on(y)))
+        self.put((self.x.scale.coordinate(x), self.y.scale.coordinate(y)))
     }
 
-    /// The same of places that `Scale::on` has given.
+    /// The same of places that `Scale::coordinate` has given.
     fn put(&self, (x, y): (f64, f64)) -> At {
         let (across, up) = match self.turned {
-            true => (self.y.share(y), 1.0 - self.x.share(x)),
-            false => (self.x.share(x), self.y.share(y)),
+            true => (self.y.position_at(y), 1.0 - self.x.position_at(x)),
+            false => (self.x.position_at(x), self.y.position_at(y)),
         };
         let (wide, high) = (self.right - self.left, self.bottom - self.top);
         (self.left + across * wide, self.bottom - up * high)
@@ -172,7 +172,7 @@ impl PlotAxes {
 
     /// The paths of a shape on the page.
     pub(crate) fn paths(&self, PlotShape { part, paths, .. }: &PlotShape) -> Vec<Vec<At>> {
-        let is_seen = |p: &&Point| *part != ShapePart::Mark || self.x.holds(p.x);
+        let is_seen = |p: &&Point| *part != ShapePart::Mark || self.x.contains(p.x);
         let path = |points: &Vec<Point>| -> Vec<At> {
             let points: Vec<&Point> = points.iter().filter(is_seen).collect();
             let xs = part.places(self.x.scale, points.iter().map(|p| p.x));

@@ -1,5 +1,9 @@
-//! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and one
-//! of colours.
+//! An axis between its ends: where a value lies on it, and its ticks. A heat map has two, and a
+//! third one of colours.
+//!
+//! Three numbers name a place on an axis: the *value* (8 members), its *coordinate* on the scale
+//! (ln 8 = 2.08 on a logarithmic axis, 8 on a linear one), and its *position* (0 at the lower end,
+//! 1 at the upper: 0.5 for 8 between 2 and 32).
 
 use crate::figure::{Axis, Figure, HeatMap, Point, PointCertainty, Scale, Unit, extremes};
 use crate::text::clean;
@@ -15,20 +19,20 @@ pub(crate) struct AxisTick {
 /// An axis as it is drawn.
 #[derive(Clone, Debug)]
 pub(crate) struct AxisRuler {
-    /// Its label, with the unit where the ticks have none: `CPU time (ms)`.
+    /// Label of the axis, with the unit where the ticks have none: `CPU time (ms)`.
     pub(crate) title: String,
-    /// Linear for a logarithmic axis that could show no value.
+    /// Scale; linear for a logarithmic axis that could show no value.
     pub(crate) scale: Scale,
-    /// The lower end.
+    /// Lower end.
     pub(crate) low: f64,
-    /// The upper end.
+    /// Upper end.
     pub(crate) high: f64,
     unit: Unit,
     names: Vec<String>,
 }
 
 impl AxisRuler {
-    /// A ruler with room for all `values`.
+    /// Builds a ruler with room for all `values`.
     pub(crate) fn new(axis: &Axis, values: &[f64]) -> Self {
         let mut ruler = Self {
             title: clean(&axis.label),
@@ -38,8 +42,7 @@ impl AxisRuler {
             unit: axis.unit,
             names: axis.names.iter().map(|name| clean(name)).collect(),
         };
-        let is_log = |value: &f64| Scale::Log.draws(*value);
-        if axis.unit == Unit::Names || !values.iter().any(is_log) {
+        if axis.unit == Unit::Names || !values.iter().any(|value| Scale::Log.draws(*value)) {
             ruler.scale = Scale::Linear;
         }
         let (low, high) = ruler.extremes(values);
@@ -68,59 +71,73 @@ impl AxisRuler {
         self.scale.draws(value)
     }
 
-    /// Both ends, as [`Scale::on`] has them.
+    /// Returns the coordinates of both ends.
     pub(crate) fn ends(&self) -> (f64, f64) {
-        (self.scale.on(self.low), self.scale.on(self.high))
+        (self.scale.coordinate(self.low), self.scale.coordinate(self.high))
     }
 
-    /// Where the value lies: 0 at the lower end, 1 at the upper. What lies beyond an end is at that
-    /// end; what cannot be drawn is at the lower end.
+    /// Returns the position of a value: 0 at the lower end, 1 at the upper. A value beyond an end is
+    /// at that end; one that cannot be drawn is at the lower end.
     pub(crate) fn position(&self, value: f64) -> f64 {
-        self.share(self.scale.on(value))
+        self.position_at(self.scale.coordinate(value))
     }
 
-    /// The same of a place that [`Scale::on`] has given.
-    pub(crate) fn share(&self, place: f64) -> f64 {
+    /// Returns the position of a coordinate, as [`AxisRuler::position`] does for a value.
+    pub(crate) fn position_at(&self, coordinate: f64) -> f64 {
         let (low, high) = self.ends();
-        let share = (place - low) / (high - low);
-        if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+        let position = (coordinate - low) / (high - low);
+        if position.is_nan() { 0.0 } else { position.clamp(0.0, 1.0) }
     }
 
-    /// The value at a position from 0 to 1.
+    /// Returns the value at a position from 0 to 1.
     pub(crate) fn value(&self, position: f64) -> f64 {
         let (low, high) = self.ends();
-        self.scale.back(low + position * (high - low))
+        self.scale.value_at(low + position * (high - low))
     }
 
     /// Whether the value lies between the ends.
-    pub(crate) fn holds(&self, value: f64) -> bool {
+    pub(crate) fn contains(&self, value: f64) -> bool {
         self.draws(value) && value >= self.low && value <= self.high
     }
 
-    /// About `most` ticks at the most.
+    /// Returns ticks, about `most` at the most.
     pub(crate) fn ticks(&self, most: usize) -> Vec<AxisTick> {
-        let said = |at: f64| AxisTick { at, label: self.say(at) };
+        let mut ticks = Vec::new();
         if self.unit == Unit::Names {
             let every = self.names.len().div_ceil(most).max(1);
-            return (0..self.names.len()).step_by(every).map(|at| said(at as f64)).collect();
+            for number in (0..self.names.len()).step_by(every) {
+                ticks.push(self.round_tick(number as f64));
+            }
+        } else if self.scale == Scale::Log {
+            let (places, step) = ticks::log(self.unit, self.low, self.high, most);
+            for at in places {
+                ticks.push(match step {
+                    None => self.round_tick(at),
+                    Some(step) => self.exact_tick(at, step),
+                });
+            }
+        } else {
+            let (places, step) = ticks::linear(self.unit, self.low, self.high, most);
+            for at in places {
+                ticks.push(AxisTick { at, label: self.notation().number(at, step) });
+            }
         }
-        if self.scale == Scale::Log {
-            let (ticks, step) = ticks::log(self.unit, self.low, self.high, most);
-            let Some(step) = step else { return ticks.into_iter().map(said).collect() };
-            let exact = |at: f64| {
-                let notation = Notation::of(self.unit, at);
-                AxisTick { at, label: notation.with_unit(&notation.number(at, step)) }
-            };
-            return ticks.into_iter().map(exact).collect();
-        }
-        let (ticks, step) = ticks::linear(self.unit, self.low, self.high, most);
-        let notation = self.notation();
-        let number = |at: f64| AxisTick { at, label: notation.number(at, step) };
-        ticks.into_iter().map(number).collect()
+        ticks
     }
 
-    /// Its ticks for each of these numbers of them at the most, from coarse to fine, each rung
-    /// once.
+    /// Builds a tick whose label has three digits and the unit, or is the name.
+    fn round_tick(&self, at: f64) -> AxisTick {
+        AxisTick { at, label: self.format_value(at) }
+    }
+
+    /// Builds a tick whose label is exact to `step` and has the unit.
+    fn exact_tick(&self, at: f64, step: f64) -> AxisTick {
+        let notation = Notation::for_size(self.unit, at);
+        AxisTick { at, label: notation.with_unit(&notation.number(at, step)) }
+    }
+
+    /// Returns the ticks for each of these upper bounds of their number, from coarse to fine, each
+    /// rung once.
     pub(crate) fn ladder(&self, most: impl IntoIterator<Item = usize>) -> Vec<Vec<AxisTick>> {
         let mut rungs: Vec<Vec<AxisTick>> = most.into_iter().map(|most| self.ticks(most)).collect();
         rungs.dedup();
@@ -129,11 +146,11 @@ impl AxisRuler {
     }
 
     fn notation(&self) -> Notation {
-        Notation::of(self.unit, self.low.abs().max(self.high.abs()))
+        Notation::for_size(self.unit, self.low.abs().max(self.high.abs()))
     }
 
-    /// The value with its unit, or the name.
-    pub(crate) fn say(&self, value: f64) -> String {
+    /// Writes a value with its unit, or as the name at its place.
+    pub(crate) fn format_value(&self, value: f64) -> String {
         match self.unit {
             // Points of one name stand side by side.
             Unit::Names => self.names.get(value.round() as usize).cloned().unwrap_or_default(),
@@ -141,31 +158,35 @@ impl AxisRuler {
         }
     }
 
-    /// The interval of a value in words, if it has one.
-    pub(crate) fn say_interval(&self, point: &Point) -> Option<String> {
+    /// Writes the interval of a point, if it has one: `1.8 us to 2 us`.
+    pub(crate) fn format_interval(&self, point: &Point) -> Option<String> {
         let (low, high) = point.interval()?;
-        Some(format!("{} to {}", self.say(low), self.say(high)))
+        Some(format!("{} to {}", self.format_value(low), self.format_value(high)))
     }
 
-    /// The value of a point, marked where it is rough: `~1.9 us`; of a range its ends.
-    pub(crate) fn say_value(&self, point: &Point) -> String {
+    /// Writes the value of a point, marked where it is rough: `~1.9 us`; of a range its ends.
+    pub(crate) fn format_point(&self, point: &Point) -> String {
         match point.certainty {
-            PointCertainty::Sure => self.say(point.y),
-            PointCertainty::Rough => format!("~{}", self.say(point.y)),
-            PointCertainty::RangeOnly => self.say_interval(point).unwrap_or_default(),
+            PointCertainty::Sure => self.format_value(point.y),
+            PointCertainty::Rough => format!("~{}", self.format_value(point.y)),
+            PointCertainty::RangeOnly => self.format_interval(point).unwrap_or_default(),
         }
     }
 
-    /// The value of a point with its interval: `1.9 us (1.8 us to 2 us)`.
-    pub(crate) fn say_with_interval(&self, point: &Point) -> String {
-        let interval =
-            self.say_interval(point).filter(|_| point.certainty != PointCertainty::RangeOnly);
-        let interval = interval.map(|interval| format!(" ({interval})"));
-        self.say_value(point) + &interval.unwrap_or_default()
+    /// Writes the value of a point with its interval: `1.9 us (1.8 us to 2 us)`.
+    pub(crate) fn format_with_interval(&self, point: &Point) -> String {
+        let value = self.format_point(point);
+        match self.format_interval(point) {
+            Some(interval) if point.certainty != PointCertainty::RangeOnly => {
+                format!("{value} ({interval})")
+            }
+            _ => value,
+        }
     }
 }
 
-/// Includes zero if that takes less than half of the axis away; a margin at each other end.
+/// Chooses the ends of a linear axis. They include zero if that takes less than half of the axis
+/// away; at each end that is not zero there is a margin.
 fn linear_ends(low: f64, high: f64) -> (f64, f64) {
     let low = if low > 0.0 && low < 0.6 * high { 0.0 } else { low };
     let high = if high < 0.0 && high > 0.6 * low { 0.0 } else { high };
@@ -175,60 +196,70 @@ fn linear_ends(low: f64, high: f64) -> (f64, f64) {
         let around = if high == 0.0 { 1.0 } else { high.abs() * 0.5 };
         return (low - around, high + around);
     }
-    let margin = |end: f64| if end == 0.0 { 0.0 } else { 0.05 * span };
-    (low - margin(low), high + margin(high))
+    let margin = 0.05 * span;
+    (if low == 0.0 { low } else { low - margin }, if high == 0.0 { high } else { high + margin })
 }
 
+/// Chooses the ends of a logarithmic axis: a margin of 4 % of its length, at most a factor of 2.
 fn log_ends(low: f64, high: f64) -> (f64, f64) {
     let span = (high / low).ln();
     let margin = if span < 1e-9 { 2f64.ln() } else { (0.04 * span).min(2f64.ln()) };
     (low / margin.exp(), high * margin.exp())
 }
 
-/// From this ratio of the largest to the least value on, equal steps of colour hide the least.
-const WIDE: f64 = 30.0;
+/// Ratio of the largest to the least value from which equal steps of colour hide the least.
+const MIN_LOG_COLOUR_RATIO: f64 = 30.0;
 
-/// The rulers of a heat map. Columns and rows are as wide as their neighbours, whatever their
-/// places are.
+/// The rulers of a heat map. All columns have the same width, and all rows, whatever their places
+/// are.
 #[derive(Clone, Debug)]
 pub(crate) struct MapGrid<'a> {
     pub(crate) map: &'a HeatMap,
-    /// Of the columns, by their numbers.
+    /// Ruler of the columns, by their numbers.
     pub(crate) x: AxisRuler,
-    /// Of the rows.
+    /// Ruler of the rows, by their numbers.
     pub(crate) y: AxisRuler,
-    /// Of the values: from the least to the largest.
+    /// Ruler of the values: from the least to the largest.
     pub(crate) values: AxisRuler,
 }
 
 impl<'a> MapGrid<'a> {
-    /// None where the places are not in order, are none, or do not fit the values.
-    pub(crate) fn of(figure: &Figure, map: &'a HeatMap) -> Option<Self> {
-        let is_sound = |at: &[f64]| {
-            let ordered = at.windows(2).all(|two| two[0] < two[1]);
-            ordered && !at.is_empty() && at.iter().all(|at| Scale::Linear.draws(*at))
-        };
+    /// Builds the rulers. None where the places are not in order, are none, or do not fit the
+    /// values.
+    pub(crate) fn from_map(figure: &Figure, map: &'a HeatMap) -> Option<Self> {
         let fits = map.values.len() == map.ys.len()
             && map.values.iter().all(|row| row.len() == map.xs.len());
-        if !(fits && is_sound(&map.xs) && is_sound(&map.ys)) {
+        if !(fits && are_rising(&map.xs) && are_rising(&map.ys)) {
             return None;
         }
-        let known: Vec<f64> = map.values.iter().flatten().flatten().copied().collect();
+        let mut known = Vec::new();
+        for row in &map.values {
+            known.extend(row.iter().flatten());
+        }
         let (least, most) = extremes(known.iter().copied());
-        let scale = if least > 0.0 && most / least >= WIDE { Scale::Log } else { Scale::Linear };
+        let is_wide = least > 0.0 && most / least >= MIN_LOG_COLOUR_RATIO;
+        let scale = if is_wide { Scale::Log } else { Scale::Linear };
         let mut values = AxisRuler::new(&Axis::new("", map.unit, scale), &known);
         let (low, high) = values.extremes(&known);
         if high - low > high.abs() * 1e-9 {
             (values.low, values.high) = (low, high);
         }
-        let numbered = |axis: &Axis, at: &[f64]| {
-            let own = AxisRuler::new(axis, at);
-            let names = at.iter().map(|at| own.say(*at)).collect();
-            AxisRuler::new(&Axis::with_names(&axis.label, names), &[])
-        };
-        let (x, y) = (numbered(&figure.x, &map.xs), numbered(&figure.y, &map.ys));
+        let (x, y) = (number_places(&figure.x, &map.xs), number_places(&figure.y, &map.ys));
         Some(Self { map, x, y, values })
     }
+}
+
+/// Whether these are places that can be drawn, at least one, each above the one before.
+fn are_rising(places: &[f64]) -> bool {
+    let is_ordered = places.windows(2).all(|pair| pair[0] < pair[1]);
+    is_ordered && !places.is_empty() && places.iter().all(|place| Scale::Linear.draws(*place))
+}
+
+/// Builds a ruler on which the places are names, equally far apart.
+fn number_places(axis: &Axis, places: &[f64]) -> AxisRuler {
+    let ruler = AxisRuler::new(axis, places);
+    let names = places.iter().map(|place| ruler.format_value(*place)).collect();
+    AxisRuler::new(&Axis::with_names(&axis.label, names), &[])
 }
 
 #[cfg(test)]
@@ -273,7 +304,10 @@ mod tests {
             for values in [&[][..], &[7.0][..], &[0.0, 0.0][..], &[-2.0][..], &[1e279, 1e279][..]] {
                 let ruler = AxisRuler::new(&axis(Unit::Bytes, scale), values);
                 assert!(ruler.low < ruler.high, "{values:?} {ruler:?}");
-                assert!(values.iter().all(|v| !ruler.draws(*v) || ruler.holds(*v)), "{values:?}");
+                assert!(
+                    values.iter().all(|v| !ruler.draws(*v) || ruler.contains(*v)),
+                    "{values:?}"
+                );
                 assert!(!ruler.ticks(6).is_empty(), "{values:?}");
             }
         }
@@ -297,16 +331,16 @@ mod tests {
         assert_eq!(ruler.position(-1.0), 0.0);
         assert_eq!(ruler.position(f64::INFINITY), 1.0);
         assert!((ruler.value(ruler.position(8.0)) - 8.0).abs() < 1e-9);
-        assert_eq!(ruler.say(1.5), "1.5");
+        assert_eq!(ruler.format_value(1.5), "1.5");
     }
 
     #[test]
     fn a_map_has_a_number_for_each_column_and_row() {
         let figure = samples::map();
         let FigureBody::Map(map) = &figure.body else { panic!("no map") };
-        let grid = MapGrid::of(&figure, map).unwrap();
+        let grid = MapGrid::from_map(&figure, map).unwrap();
         assert_eq!((grid.x.low, grid.x.high), (-0.5, map.xs.len() as f64 - 0.5));
-        assert_eq!((&*grid.x.say(1.0), &*grid.y.say(0.0)), ("16 KiB", "8 B"));
+        assert_eq!((&*grid.x.format_value(1.0), &*grid.y.format_value(0.0)), ("16 KiB", "8 B"));
     }
 
     #[test]
@@ -319,6 +353,6 @@ mod tests {
             HeatMap { xs: vec![f64::NAN; map.xs.len()], ..map.clone() },
             HeatMap { xs: Vec::new(), ys: Vec::new(), values: Vec::new(), ..map.clone() },
         ];
-        assert!(broken.iter().all(|map| MapGrid::of(&figure, map).is_none()));
+        assert!(broken.iter().all(|map| MapGrid::from_map(&figure, map).is_none()));
     }
 }

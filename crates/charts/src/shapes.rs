@@ -26,7 +26,7 @@ pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<SeriesEntry
     let leaders: Vec<Option<usize>> = all.iter().map(|series| leader(all, series)).collect();
     // What follows comes last, so that it does not use up colours.
     let mut owners: Vec<usize> = (0..all.len()).filter(|at| leaders[*at].is_none()).collect();
-    owners.sort_by_key(|at| all[*at].role.led_by().is_some());
+    owners.sort_by_key(|at| all[*at].role.leader_role().is_some());
     let colour = |owner| owners.iter().position(|known| *known == owner).unwrap_or_default();
     let entry = |(place, series): (usize, &'a Series)| SeriesEntry {
         series,
@@ -41,7 +41,7 @@ pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<SeriesEntry
 /// The series that a law or percentiles are of: the one whose name they begin with, or the only one
 /// of their run.
 pub(crate) fn leader(all: &[Series], of: &Series) -> Option<usize> {
-    let role = of.role.led_by()?;
+    let role = of.role.leader_role()?;
     let leaders = || {
         let places = 0..all.len();
         places.filter(|at| all[*at].role == role && all[*at].run == of.run)
@@ -97,7 +97,7 @@ pub(crate) enum ShapePart {
 }
 
 impl ShapePart {
-    /// Where the values of a path lie on an axis of that scale, as [`Scale::on`] has them; none for
+    /// Where the values of a path lie on an axis of that scale, as [`Scale::coordinate`] has them; none for
     /// what is left out. Of an area or an interval, an end that cannot be drawn is at the end of
     /// the axis if another one can.
     pub(crate) fn places(
@@ -109,7 +109,7 @@ impl ShapePart {
             Self::Mark | Self::Shade if value.is_infinite() => Some(value),
             // Lengths on a logarithmic axis would say nothing.
             Self::Bar if scale == Scale::Log => None,
-            _ => scale.draws(value).then(|| scale.on(value)),
+            _ => scale.draws(value).then(|| scale.coordinate(value)),
         };
         let mut places: Vec<Option<f64>> = values.map(place).collect();
         let is_whole = matches!(self, Self::Band | Self::Bar | Self::Whisker);

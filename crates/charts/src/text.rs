@@ -1,14 +1,13 @@
-//! Text of others, made harmless: labels may come from a run file that anybody wrote.
+//! Makes foreign text harmless: labels may come from a run file that anybody wrote.
 
-/// Without control characters (a terminal obeys them, XML forbids them) and without those that
-/// change the direction of writing; white space becomes single blanks.
+/// Removes control characters (a terminal obeys them, XML forbids them) and those that change the
+/// direction of writing; white space becomes single blanks.
 pub fn clean(text: &str) -> String {
-    let visible = |c: &char| c.is_whitespace() || !is_obeyed(*c);
-    let text: String = text.chars().filter(visible).collect();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let visible: String = text.chars().filter(|c| c.is_whitespace() || !is_obeyed(*c)).collect();
+    visible.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The same for whole lines, of which nothing else changes. For text without colours.
+/// Like [`clean`], but keeps all white space and the ends of lines. For text without colours.
 pub fn printable(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_obeyed(*c)).collect()
 }
@@ -17,19 +16,19 @@ pub fn printable(text: &str) -> String {
 /// them.
 #[inline]
 pub fn is_obeyed(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_control() } else { c.is_control() || directs(c) }
+    if c.is_ascii() { c.is_ascii_control() } else { c.is_control() || is_invisible(c) }
 }
 
-/// Marks of direction (Unicode's Bidi_Control), joiners and other characters without width, and
-/// what is no character at all.
-fn directs(c: char) -> bool {
+/// Whether a character is a mark of direction (Unicode's Bidi_Control), a joiner, another character
+/// without width, or no character at all.
+fn is_invisible(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Text between tags of HTML or SVG, or in an attribute with quotation marks. Characters that would
-/// change the direction of what stands behind them, or that nobody sees, are spelt out; control
-/// characters are left out, as XML forbids them.
+/// Escapes text for a place between tags of HTML or SVG, or in an attribute with quotation marks.
+/// Characters that would change the direction of what follows them, or that nobody sees, are spelt
+/// out; control characters are left out, as XML forbids them.
 pub fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

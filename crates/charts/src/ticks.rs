@@ -1,27 +1,51 @@
 //! Numbers on an axis: where its ticks are, and how they are written.
+//!
+//! A linear axis has ticks at equal steps of 1, 2 or 5 times a power of ten: 0 to 4700 ns with room
+//! for six ticks has a rough step of 783, so the step is 1000 and the ticks are 0, 1, 2, 3 and 4 us.
+//! A logarithmic axis has ticks at powers of its base (2 for bytes and members, 10 for the rest),
+//! between them if there is room (1, 2, 5, 10, ...), or at every second or third power if there is
+//! not. Within one decade, where powers would give a tick or none, its ticks are the linear ones.
 
 use crate::figure::Unit;
 
-/// Powers of 1000 for time in nanoseconds, of 1024 for bytes, of 1000 for counts.
-const TIMES: &[(f64, &str)] = &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")];
-const SIZES: &[(f64, &str)] =
-    &[(1_073_741_824.0, "GiB"), (1_048_576.0, "MiB"), (1024.0, "KiB"), (1.0, "B")];
-const COUNTS: &[(f64, &str)] = &[(1e9, "G"), (1e6, "M"), (1e4, "k"), (1.0, "")];
-const PERCENT: &[(f64, &str)] = &[(1.0, "%")];
-const NONE: &[(f64, &str)] = &[(1.0, "")];
+/// A unit in which numbers are written.
+#[derive(Clone, Copy, Debug)]
+struct NumberUnit {
+    /// Least number that is written in it.
+    size: f64,
+    name: &'static str,
+}
 
-/// One scale for all numbers of an axis.
+const fn unit(size: f64, name: &'static str) -> NumberUnit {
+    NumberUnit { size, name }
+}
+
+// Powers of 1000 for time in nanoseconds, of 1024 for bytes, of 1000 for counts.
+const TIMES: &[NumberUnit] = &[unit(1e9, "s"), unit(1e6, "ms"), unit(1e3, "us"), unit(1.0, "ns")];
+const SIZES: &[NumberUnit] =
+    &[unit(1_073_741_824.0, "GiB"), unit(1_048_576.0, "MiB"), unit(1024.0, "KiB"), unit(1.0, "B")];
+const COUNTS: &[NumberUnit] = &[unit(1e9, "G"), unit(1e6, "M"), unit(1e4, "k"), unit(1.0, "")];
+const PERCENT: &[NumberUnit] = &[unit(1.0, "%")];
+const NONE: &[NumberUnit] = &[unit(1.0, "")];
+
+/// Relative distance below which numbers are equal to rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Decimals of the most exact tick.
+const MAX_DECIMALS: usize = 6;
+
+/// One divisor and unit for all numbers of an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Notation {
-    /// What a number is divided by.
+    /// Divisor of each number.
     pub(crate) divisor: f64,
-    /// The unit of what is left; empty for none.
+    /// Unit of the quotient; empty for none.
     pub(crate) unit: &'static str,
 }
 
 impl Notation {
-    /// The largest unit of which `size` is at least one; the smallest one for less.
-    pub(crate) fn of(unit: Unit, size: f64) -> Self {
+    /// Chooses the largest unit of which `size` is at least one; the smallest one if there is none.
+    pub(crate) fn for_size(unit: Unit, size: f64) -> Self {
         let units = match unit {
             Unit::Nanoseconds => TIMES,
             Unit::Bytes => SIZES,
@@ -29,56 +53,62 @@ impl Notation {
             Unit::Percent => PERCENT,
             Unit::Ratio | Unit::Names => NONE,
         };
-        let fits = |(least, _): &&(f64, &str)| size.abs() >= *least * (1.0 - 1e-9);
-        let (divisor, unit) = *units.iter().find(fits).unwrap_or(&units[units.len() - 1]);
+        let fitting = units.iter().find(|unit| size.abs() >= unit.size * (1.0 - ROUNDING));
+        let chosen = fitting.unwrap_or(&units[units.len() - 1]);
         // From ten thousand on, a count is in thousands.
-        Self { divisor: if divisor == 1e4 { 1e3 } else { divisor }, unit }
+        let divisor = if chosen.size == 1e4 { 1e3 } else { chosen.size };
+        Self { divisor, unit: chosen.name }
     }
 
-    /// The number alone, exact to `step` (in the axis's own unit).
+    /// Writes the number alone, exact to `step` (in the axis's own unit).
     pub(crate) fn number(self, value: f64, step: f64) -> String {
         let (value, step) = (value / self.divisor, (step / self.divisor).abs());
-        let whole = |decimals: &usize| {
-            let steps = step * 10f64.powi(*decimals as i32);
-            (steps - steps.round()).abs() <= 1e-6 * steps && steps > 0.5
-        };
+        let decimals = (0..MAX_DECIMALS).find(|decimals| is_multiple(step, *decimals));
         // Not -0.
         let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
-        plain(value, (0..6).find(whole).unwrap_or(6))
+        with_decimals(value, decimals.unwrap_or(MAX_DECIMALS))
     }
 
-    /// The number with the unit: `1.5 us`, `64 KiB`, `20k`.
+    /// Appends the unit to a written number: `1.5 us`, `64 KiB`, `20k`.
     pub(crate) fn with_unit(self, number: &str) -> String {
         let between = if matches!(self.unit, "" | "k" | "M" | "G") { "" } else { " " };
         format!("{number}{between}{}", self.unit)
     }
 }
 
-/// A number by itself, with its unit, to three digits or all of a whole one.
+/// Whether a step is written exactly with that many decimals.
+fn is_multiple(step: f64, decimals: usize) -> bool {
+    let steps = step * 10f64.powi(decimals as i32);
+    (steps - steps.round()).abs() <= 1e-6 * steps && steps > 0.5
+}
+
+/// Writes a number with its unit, to three digits or all digits of a whole one.
 pub(crate) fn written(unit: Unit, value: f64) -> String {
-    let notation = Notation::of(unit, value);
+    let notation = Notation::for_size(unit, value);
     let value = value / notation.divisor;
     let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 7.0) as usize;
-    let number = plain(value, if value == 0.0 { 0 } else { decimals });
-    match number.contains('.') && !number.contains('e') {
-        true => notation.with_unit(number.trim_end_matches('0').trim_end_matches('.')),
-        false => notation.with_unit(&number),
+    let number = with_decimals(value, if value == 0.0 { 0 } else { decimals });
+    if number.contains('.') && !number.contains('e') {
+        notation.with_unit(number.trim_end_matches('0').trim_end_matches('.'))
+    } else {
+        notation.with_unit(&number)
     }
 }
 
-/// With so many decimals; very large and very small ones as powers of ten.
-fn plain(value: f64, decimals: usize) -> String {
-    match value == 0.0 || (1e-5..1e6).contains(&value.abs()) {
-        true => format!("{value:.decimals$}"),
-        false => format!("{value:.3e}").replace(".000e", "e"),
+/// Writes a number with that many decimals; very large and very small ones as powers of ten.
+fn with_decimals(value: f64, decimals: usize) -> String {
+    if value == 0.0 || (1e-5..1e6).contains(&value.abs()) {
+        format!("{value:.decimals$}")
+    } else {
+        format!("{value:.3e}").replace(".000e", "e")
     }
 }
 
-/// What fills an axis with too many ticks has none.
-const MOST: usize = 1000;
+/// An axis that would have more ticks has none.
+const MAX_TICKS: usize = 1000;
 
-/// At equal steps of 1, 2 or 5 (bytes: of powers of two), at most about `most` of them between both
-/// ends. Gives the step too.
+/// Places ticks at equal steps of 1, 2 or 5 times a power of ten (bytes: of powers of two), at most
+/// about `most` of them between both ends. Returns the step too.
 pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, f64) {
     let rough = (high - low) / most.max(1) as f64;
     if !(rough > 0.0 && rough.is_finite()) {
@@ -86,46 +116,56 @@ pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>,
     }
     let step = match unit {
         Unit::Bytes => rough.log2().ceil().exp2(),
-        Unit::Count | Unit::Names => nice(rough).max(1.0),
-        _ => nice(rough),
+        Unit::Count | Unit::Names => round_step(rough).max(1.0),
+        _ => round_step(rough),
     };
     let first = (low / step - 1e-6).ceil();
     let last = (high / step + 1e-6).floor();
     let number = ((last - first) as usize).saturating_add(1);
-    if last < first || number > MOST {
+    if last < first || number > MAX_TICKS {
         return (Vec::new(), step);
     }
-    ((0..number).map(|k| (first + k as f64) * step).collect(), step)
+    let mut ticks = Vec::with_capacity(number);
+    for k in 0..number {
+        ticks.push((first + k as f64) * step);
+    }
+    (ticks, step)
 }
 
-/// At powers of two (bytes, members) or at 1, 2, 5, 10, ..., thinned out to about `most`, or at
-/// parts of powers where there is much room. Both ends are above zero. Gives the step where it is
-/// the same everywhere.
+/// Places ticks at powers of two (bytes, members) or at 1, 2, 5, 10, ..., thinned out to about
+/// `most`, or at parts of powers where there is much room. Both ends are above zero. Returns the
+/// step where it is the same everywhere.
 pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, Option<f64>) {
     let twos = match unit {
         Unit::Bytes => true,
-        // Rings begin with two, counts of what happened with one.
+        // Rings begin with two members, counts of events with one.
         Unit::Count => low > 1.0 && high / low <= 4096.0,
         _ => false,
     };
-    let (base, parts): (f64, &[usize]) = if twos { (2.0, &[4, 2]) } else { (10.0, &[10, 2, 1]) };
+    // Into how many parts the steps between a power and the next may be divided, the finest first.
+    let (base, divisions): (f64, &[usize]) =
+        if twos { (2.0, &[4, 2]) } else { (10.0, &[10, 2, 1]) };
     let [first, last] = [low, high].map(|end| end.ln() / base.ln());
-    let span = last - first;
-    let few = |parts: &&usize| 2.0 * span * (base - 1.0) * **parts as f64 <= most as f64;
-    let mut ticks = match parts.iter().find(few) {
-        Some(parts) if span >= 1.0 => {
-            let between = (0..(base as usize - 1) * parts).map(|k| 1.0 + k as f64 / *parts as f64);
-            times(base, &between.collect::<Vec<f64>>(), low, high)
+    let (span, room) = (last - first, most as f64);
+    let fitting =
+        divisions.iter().find(|division| 2.0 * span * (base - 1.0) * **division as f64 <= room);
+    let mut ticks = match fitting {
+        Some(division) if span >= 1.0 => {
+            let mut factors = Vec::new();
+            for k in 0..(base as usize - 1) * division {
+                factors.push(1.0 + k as f64 / *division as f64);
+            }
+            multiples(base, &factors, low, high)
         }
-        _ if !twos && span * 3.0 <= most as f64 => times(base, &[1.0, 2.0, 5.0], low, high),
-        _ if !twos && span * 2.0 <= most as f64 => times(base, &[1.0, 3.0], low, high),
+        _ if !twos && span * 3.0 <= room => multiples(base, &[1.0, 2.0, 5.0], low, high),
+        _ if !twos && span * 2.0 <= room => multiples(base, &[1.0, 3.0], low, high),
         _ => {
-            let number = (last + 1e-6).floor() - (first - 1e-6).ceil() + 1.0;
-            times(base.powf((number / most as f64).ceil().max(1.0)), &[1.0], low, high)
+            let powers = (last + 1e-6).floor() - (first - 1e-6).ceil() + 1.0;
+            multiples(base.powf((powers / room).ceil().max(1.0)), &[1.0], low, high)
         }
     };
-    ticks.retain(|tick| unit != Unit::Count || (tick - tick.round()).abs() < 1e-9 * tick);
-    // Between two powers there is room for a ruler too.
+    ticks.retain(|tick| unit != Unit::Count || (tick - tick.round()).abs() < ROUNDING * tick);
+    // Between two powers there is room for a linear axis too.
     if ticks.len() >= 2 && (span >= 1.0 || 4 * ticks.len() >= most) {
         return (ticks, None);
     }
@@ -133,19 +173,31 @@ pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, Op
     (ticks, Some(step))
 }
 
-/// 1, 2 or 5 times a power of ten, not below `rough`.
-fn nice(rough: f64) -> f64 {
+/// Returns the least of 1, 2 or 5 times a power of ten that is not below `rough`.
+fn round_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
-    let times = [1.0, 2.0, 5.0].into_iter().find(|times| times * power >= rough * (1.0 - 1e-9));
-    times.unwrap_or(10.0) * power
+    for factor in [1.0, 2.0, 5.0] {
+        if factor * power >= rough * (1.0 - ROUNDING) {
+            return factor * power;
+        }
+    }
+    10.0 * power
 }
 
-/// So many times each power.
-fn times(base: f64, times: &[f64], low: f64, high: f64) -> Vec<f64> {
-    let power = |value: f64| value.ln() / base.ln();
-    let (first, last) = (power(low).floor() as i32, power(high).ceil() as i32);
-    let all = (first..=last).flat_map(|k| times.iter().map(move |t| t * base.powi(k)));
-    all.filter(|tick| *tick >= low * (1.0 - 1e-9) && *tick <= high * (1.0 + 1e-9)).collect()
+/// Returns the products of each power of the base and each factor that lie between both ends.
+fn multiples(base: f64, factors: &[f64], low: f64, high: f64) -> Vec<f64> {
+    let first = (low.ln() / base.ln()).floor() as i32;
+    let last = (high.ln() / base.ln()).ceil() as i32;
+    let mut ticks = Vec::new();
+    for exponent in first..=last {
+        for factor in factors {
+            let tick = factor * base.powi(exponent);
+            if tick >= low * (1.0 - ROUNDING) && tick <= high * (1.0 + ROUNDING) {
+                ticks.push(tick);
+            }
+        }
+    }
+    ticks
 }
 
 #[cfg(test)]

@@ -45,7 +45,8 @@ impl RulerList {
 
     /// The number of a ruler, of which `axis` is 0 for x and 1 for y.
     fn number(&mut self, ruler: &AxisRuler, axis: usize, by_name: bool) -> usize {
-        let tick = |tick: &AxisTick| format!("{} {}", exact(ruler.scale.on(tick.at)), tick.label);
+        let tick =
+            |tick: &AxisTick| format!("{} {}", exact(ruler.scale.coordinate(tick.at)), tick.label);
         let rung = |rung: &Vec<AxisTick>| joined(rung.iter().map(tick), "\t");
         let rungs =
             |all: Vec<Vec<AxisTick>>| escape(&with_micro_sign(&joined(all.iter().map(rung), "\n")));
@@ -90,7 +91,8 @@ pub(super) fn shape(chart: &PlacedChart, shape: &PlotShape, corners: &[At]) -> S
         _ => *part == ShapePart::Line && role.is_line(),
     };
     let PlotAxes { x, y, .. } = &chart.axes;
-    let said = |point: &Point| format!("{}\t{}", y.say_with_interval(point), x.say(point.x));
+    let said =
+        |point: &Point| format!("{}\t{}", y.format_with_interval(point), x.format_value(point.x));
     let words = role.filter(is_read).map(|_| joined(paths.iter().flatten().map(said), "\n"));
     let words = words.map(|words| format!(" data-words=\"{}\"", escape(&with_micro_sign(&words))));
     format!(
@@ -105,7 +107,7 @@ pub(super) fn shape(chart: &PlacedChart, shape: &PlotShape, corners: &[At]) -> S
 
 /// A stretch of the x axis, linear and logarithmic.
 pub(super) fn stretch((from, to): (f64, f64)) -> String {
-    let on = |scale: Scale| [from, to].map(|end| exact(scale.on(end)));
+    let on = |scale: Scale| [from, to].map(|end| exact(scale.coordinate(end)));
     joined([Scale::Linear, Scale::Log].map(on).concat().iter(), ",")
 }
 

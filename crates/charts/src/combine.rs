@@ -1,90 +1,121 @@
 //! Several runs in one figure: laid over each other, or one divided by another.
+//!
+//! Dividing: a run that costs 12 us (10 to 15) at 8 members and 4 us (3 to 5) at 2, its base, has
+//! grown to 12 / 4 = 3 times its cost there. The interval of the ratio reaches from 10 / 5 = 2 to
+//! 15 / 3 = 5, as if both ends were at their worst at once: it covers the ratio wherever both
+//! intervals cover their costs, and is wider than that of `compare`, which pairs rounds.
 
 use crate::figure::{
     Axis, Figure, FigureBody, Point, PointCertainty, Role, Scale, Series, Unit, extremes,
 };
 use crate::shapes::leader;
 
-/// Lays the figures of several runs over each other: those with the same id become one, with the
-/// series of all. Maps and single samples cannot lie over each other; they stay apart, with the
-/// run's name in the title, single samples at the end. `runs` are names with figures, in the order
-/// of the indices in their series.
+/// A figure of one run or, with all their series, of several.
+struct OverlaidFigure {
+    figure: Figure,
+    /// Name of the run, if there is only one.
+    only_run: Option<String>,
+}
+
+/// Lays the figures of several runs over each other: those with one id become one, with the series
+/// of all. Maps and single samples cannot lie over each other; they stay apart, with the run's name
+/// in the title, single samples at the end. `runs` are names with figures, in the order of the
+/// indices in their series.
 pub fn overlay_runs(runs: Vec<(String, Vec<Figure>)>) -> Vec<Figure> {
-    // Each with the name of its run, if it is of one only.
-    let mut all: Vec<(Figure, Option<String>)> = Vec::new();
+    let mut overlaid: Vec<OverlaidFigure> = Vec::new();
     for (name, figures) in runs {
         for figure in figures {
-            match all.iter_mut().find(|(known, _)| can_share(known, &figure)) {
-                Some((known, only)) => add(known, only.take(), figure, &name),
-                None => all.push((figure, Some(name.clone()))),
+            match overlaid.iter_mut().find(|known| can_share(&known.figure, &figure)) {
+                Some(known) => known.add(figure, &name),
+                None => overlaid.push(OverlaidFigure { figure, only_run: Some(name.clone()) }),
             }
         }
     }
     // Results come before the samples they rest on.
-    all.sort_by_key(|(figure, _)| has_raw(figure));
-    let ids: Vec<String> = all.iter().map(|(figure, _)| figure.id.clone()).collect();
-    for (place, (figure, only)) in all.iter_mut().enumerate() {
-        let alike = |ids: &[String]| ids.iter().filter(|id| **id == figure.id).count();
-        let (before, total) = (alike(&ids[..place]), alike(&ids));
-        if let Some(only) = only.as_ref().filter(|_| total > 1) {
-            figure.title = format!("{} ({only})", figure.title);
+    overlaid.sort_by_key(|known| has_raw(&known.figure));
+    make_unique(&mut overlaid);
+    overlaid.into_iter().map(|known| known.figure).collect()
+}
+
+/// Gives figures that have one id different ids, and titles with the names of their runs.
+fn make_unique(overlaid: &mut [OverlaidFigure]) {
+    let ids: Vec<String> = overlaid.iter().map(|known| known.figure.id.clone()).collect();
+    for (index, OverlaidFigure { figure, only_run }) in overlaid.iter_mut().enumerate() {
+        let (before, total) = (count_id(&ids[..index], &figure.id), count_id(&ids, &figure.id));
+        match only_run {
+            Some(run) if total > 1 => figure.title = format!("{} ({run})", figure.title),
+            _ => {}
         }
         if before > 0 {
             figure.id = format!("{}-{}", figure.id, before + 1);
         }
     }
-    all.into_iter().map(|(figure, _)| figure).collect()
+}
+
+fn count_id(ids: &[String], id: &str) -> usize {
+    ids.iter().filter(|known| *known == id).count()
 }
 
 fn has_raw(figure: &Figure) -> bool {
     figure.series().iter().any(|series| series.role == Role::Raw)
 }
 
+/// Returns whether two figures can become one.
 fn can_share(one: &Figure, other: &Figure) -> bool {
-    let same = |one: &Axis, other: &Axis| one.unit == other.unit && one.label == other.label;
-    let fits = |figure: &Figure| matches!(figure.body, FigureBody::Series(_)) && !has_raw(figure);
     one.id == other.id
-        && fits(one)
-        && fits(other)
-        && same(&one.x, &other.x)
-        && same(&one.y, &other.y)
+        && can_overlay(one)
+        && can_overlay(other)
+        && is_same_axis(&one.x, &other.x)
+        && is_same_axis(&one.y, &other.y)
 }
 
-/// Lays the figure of the run `name` over one that was of the run `only` so far, or of several.
-fn add(under: &mut Figure, only: Option<String>, mut over: Figure, name: &str) {
-    // What is said of all of them is said once.
-    if under.in_words != over.in_words {
-        if let Some(only) = only {
-            under.in_words = format!("{only}: {}", under.in_words);
+fn can_overlay(figure: &Figure) -> bool {
+    matches!(figure.body, FigureBody::Series(_)) && !has_raw(figure)
+}
+
+fn is_same_axis(one: &Axis, other: &Axis) -> bool {
+    one.unit == other.unit && one.label == other.label
+}
+
+impl OverlaidFigure {
+    /// Lays the figure of the run `name` over this one.
+    fn add(&mut self, mut over: Figure, name: &str) {
+        let (under, only_run) = (&mut self.figure, self.only_run.take());
+        // A sentence that holds for all of them stands there once.
+        if under.in_words != over.in_words {
+            if let Some(run) = only_run {
+                under.in_words = format!("{run}: {}", under.in_words);
+            }
+            under.in_words = format!("{}\n{name}: {}", under.in_words, over.in_words);
         }
-        under.in_words = format!("{}\n{name}: {}", under.in_words, over.in_words);
-    }
-    share_names(&mut under.x, &mut over);
-    for (under, over) in [(&mut under.x, &over.x), (&mut under.y, &over.y)] {
-        if over.scale == Scale::Log {
-            under.scale = Scale::Log;
+        share_names(&mut under.x, &mut over);
+        for (under, over) in [(&mut under.x, &over.x), (&mut under.y, &over.y)] {
+            if over.scale == Scale::Log {
+                under.scale = Scale::Log;
+            }
         }
-    }
-    for mut mark in over.marks {
-        if !under.marks.contains(&mark) {
-            mark.label = format!("{} ({name})", mark.label);
-            under.marks.push(mark);
+        for mut mark in over.marks {
+            if !under.marks.contains(&mark) {
+                mark.label = format!("{} ({name})", mark.label);
+                under.marks.push(mark);
+            }
         }
-    }
-    // Shades of two runs would hide each other: only the first run's are drawn.
-    if under.regions.is_empty() {
-        under.regions = over.regions;
-        for region in &mut under.regions {
-            region.label = format!("{} ({name})", region.label);
+        // Shades of two runs would hide each other: only the first run's are drawn.
+        if under.regions.is_empty() {
+            under.regions = over.regions;
+            for region in &mut under.regions {
+                region.label = format!("{} ({name})", region.label);
+            }
         }
-    }
-    if let (FigureBody::Series(under), FigureBody::Series(over)) = (&mut under.body, over.body) {
-        under.extend(over);
+        if let (FigureBody::Series(under), FigureBody::Series(over)) = (&mut under.body, over.body)
+        {
+            under.extend(over);
+        }
     }
 }
 
-/// Positions on an axis of names are indices into its list: names of `over` that `under` lacks are
-/// added.
+/// Adds the names on the x axis of `over` that `under` lacks, and moves the points of `over` to the
+/// places of their names: positions on an axis of names are indices into its list.
 fn share_names(under: &mut Axis, over: &mut Figure) {
     if under.unit != Unit::Names {
         return;
@@ -100,120 +131,142 @@ fn share_names(under: &mut Axis, over: &mut Figure) {
     if let FigureBody::Series(series) = &mut over.body {
         for Series { points, .. } in series {
             for point in &mut *points {
-                point.x = places.get(point.x as usize).copied().unwrap_or(point.x);
+                point.x = *places.get(point.x as usize).unwrap_or(&point.x);
             }
             points.sort_by(|one, other| one.x.total_cmp(&other.x));
         }
     }
 }
 
-/// What a series is divided by.
+/// Divisor of the values of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RatioBase {
-    /// Its own first point that holds, from the figure's base on: how it grows from there.
+    /// The first sure point of each series, from the figure's base on: how the series grows from
+    /// there.
     Own,
-    /// The series of the same name and role of that run, point by point.
+    /// The series of that run with the same name and role, point by point.
     Run(usize),
 }
 
 impl Figure {
-    /// The series divided by their base. Points without a base, with one that does not hold, or with
-    /// one not above zero, are left out. None for maps, for axes other than time, by [`RatioBase::Own`] for figures without a
-    /// base, and by [`RatioBase::Run`] if only that run has points.
-    ///
-    /// The interval reaches from the lower end over the base's upper end to the upper over the
-    /// base's lower: it covers the ratio wherever both cover theirs, and is wider than that of
-    /// `compare`, which pairs rounds. What is divided by itself is 1.
+    /// Divides the series by their base. Points without a base, with one that is not sure, or with
+    /// one not above zero, are left out; a base itself is 1. None for maps, for axes other than
+    /// time, by [`RatioBase::Own`] for figures without a base, and by [`RatioBase::Run`] if only
+    /// that run has points.
     pub fn relative_to(&self, base: RatioBase) -> Option<Vec<Series>> {
-        let FigureBody::Series(all) = &self.body else { return None };
-        let own = self.base.filter(|_| base == RatioBase::Own);
-        if self.y.unit != Unit::Nanoseconds || (base == RatioBase::Own && own.is_none()) {
+        let FigureBody::Series(all_series) = &self.body else { return None };
+        if self.y.unit != Unit::Nanoseconds {
             return None;
         }
-        let divided: Vec<Series> =
-            all.iter().map(|series| relative(series, all, base, own)).collect();
-        let is_other = |series: &Series| series.run.map(RatioBase::Run) != Some(base);
-        let any = divided.iter().any(|series| is_other(series) && !series.points.is_empty());
-        any.then_some(divided)
+        let mut divided = Vec::new();
+        for series in all_series {
+            divided.push(match base {
+                RatioBase::Own => divide_by_own(series, all_series, self.base?),
+                RatioBase::Run(run) => divide_by_run(series, all_series, run),
+            });
+        }
+        let has_result = divided.iter().any(|series| {
+            series.run.map(RatioBase::Run) != Some(base) && !series.points.is_empty()
+        });
+        if has_result { Some(divided) } else { None }
     }
 }
 
-fn relative(series: &Series, all: &[Series], base: RatioBase, from: Option<f64>) -> Series {
-    let own = from.and_then(|from| own_base(series, all, from));
-    let of_run = match base {
-        RatioBase::Own => None,
-        RatioBase::Run(run) => of_run(series, all, run),
-    };
+/// Divides a series by its first sure point from x = `from` on.
+fn divide_by_own(series: &Series, all_series: &[Series], from: f64) -> Series {
     let mut points = Vec::new();
-    for point in &series.points {
-        let by = match base {
-            RatioBase::Own => own,
-            RatioBase::Run(_) => of_run.and_then(|run| value_at(run, point.x)).filter(holds),
-        };
-        let is_base = base == RatioBase::Own || of_run.is_some_and(|run| std::ptr::eq(run, series));
-        points.extend(by.map(|by| match is_base && by.x == point.x {
-            true => Point::bare(point.x, 1.0),
-            false => over(point, &by),
-        }));
+    if let Some(base) = own_base(series, all_series, from) {
+        for point in &series.points {
+            let is_base = base.x == point.x;
+            points.push(if is_base { Point::bare(point.x, 1.0) } else { divide(point, &base) });
+        }
     }
     Series { points, ..series.clone() }
 }
 
-/// Whether others may be divided by it.
-fn holds(point: &Point) -> bool {
+/// Divides a series by that of the run, point by point.
+fn divide_by_run(series: &Series, all_series: &[Series], run: usize) -> Series {
+    let mut points = Vec::new();
+    if let Some(base_series) = series_of_run(series, all_series, run) {
+        let is_itself = std::ptr::eq(base_series, series);
+        for point in &series.points {
+            match value_at(base_series, point.x) {
+                Some(base) if is_base(&base) => points.push(if is_itself {
+                    Point::bare(point.x, 1.0)
+                } else {
+                    divide(point, &base)
+                }),
+                _ => {}
+            }
+        }
+    }
+    Series { points, ..series.clone() }
+}
+
+/// Returns whether others may be divided by the point: it is sure and above zero.
+fn is_base(point: &Point) -> bool {
     point.certainty == PointCertainty::Sure && point.y > 0.0
 }
 
-/// The first point from that place on that holds. A line has the place of the series that it goes
-/// with.
-fn own_base(series: &Series, all: &[Series], from: f64) -> Option<Point> {
-    let first =
-        |of: &Series| of.points.iter().copied().find(|point| point.x >= from && holds(point));
+/// Finds the first sure point from x = `from` on. A line is divided by its value at the base of the
+/// series that it follows.
+fn own_base(series: &Series, all_series: &[Series], from: f64) -> Option<Point> {
     if !series.role.is_line() {
-        return first(series);
+        return first_base(series, from);
     }
-    let place = match leader(all, series) {
-        Some(leader) => first(&all[leader])?.x,
+    let x = match leader(all_series, series) {
+        Some(leader) => first_base(&all_series[leader], from)?.x,
         None => from,
     };
-    value_at(series, place).filter(holds)
+    value_at(series, x).filter(is_base)
 }
 
-/// The series of the run that this one is compared with: same name and role; for a published one
-/// without that, the run's first measured series.
-fn of_run<'a>(series: &Series, all: &'a [Series], run: usize) -> Option<&'a Series> {
-    let find = |fits: &dyn Fn(&Series) -> bool| {
-        all.iter().find(|other| other.run == Some(run) && fits(other))
-    };
-    let same = find(&|other| other.name == series.name && other.role == series.role);
-    same.or_else(|| match series.role {
-        Role::Published => find(&|other| matches!(other.role, Role::Measured | Role::Bars)),
-        _ => None,
-    })
+fn first_base(series: &Series, from: f64) -> Option<Point> {
+    series.points.iter().find(|point| point.x >= from && is_base(point)).copied()
 }
 
-/// The point at that place; of a line without one there, interpolated.
+/// Finds the series of the run that this one is compared with: the one with its name and role; for a
+/// published one without that, the run's first measured series.
+fn series_of_run<'a>(series: &Series, all_series: &'a [Series], run: usize) -> Option<&'a Series> {
+    let mut candidates: Vec<&Series> = all_series.iter().collect();
+    candidates.retain(|other| other.run == Some(run));
+    for other in &candidates {
+        if other.name == series.name && other.role == series.role {
+            return Some(other);
+        }
+    }
+    if series.role != Role::Published {
+        return None;
+    }
+    candidates.into_iter().find(|other| matches!(other.role, Role::Measured | Role::Bars))
+}
+
+/// Returns the point at an x; for a line without one there, it is interpolated.
 fn value_at(series: &Series, x: f64) -> Option<Point> {
     if let Some(point) = series.points.iter().find(|point| point.x == x) {
         return Some(*point);
     }
+    if !series.role.is_line() {
+        return None;
+    }
     let pair = series.points.windows(2).find(|pair| pair[0].x < x && x < pair[1].x)?;
     let part = (x - pair[0].x) / (pair[1].x - pair[0].x);
-    let between = Point::bare(x, pair[0].y + part * (pair[1].y - pair[0].y));
-    series.role.is_line().then_some(between)
+    Some(Point::bare(x, pair[0].y + part * (pair[1].y - pair[0].y)))
 }
 
-fn over(point: &Point, base: &Point) -> Point {
-    let (base_low, base_high) = (base.low.unwrap_or(base.y), base.high.unwrap_or(base.y));
-    // An end of the base at or below zero leaves the ratio open there.
-    let ends = || {
-        let (low, high) = (point.low?, point.high?);
-        let quotients = [low / base_low, low / base_high, high / base_low, high / base_high];
-        let (low, high) = extremes(quotients);
-        (base_low > 0.0 && low.is_finite() && high.is_finite()).then_some((low, high))
-    };
-    let (low, high) = ends().unzip();
+fn divide(point: &Point, base: &Point) -> Point {
+    let (low, high) = divided_interval(point, base).unzip();
     Point { x: point.x, y: point.y / base.y, low, high, certainty: point.certainty }
+}
+
+/// Returns the widest interval of the ratio; none if the base's interval reaches zero, which leaves
+/// the ratio open there.
+fn divided_interval(point: &Point, base: &Point) -> Option<(f64, f64)> {
+    let (low, high) = (point.low?, point.high?);
+    let (base_low, base_high) = (base.low.unwrap_or(base.y), base.high.unwrap_or(base.y));
+    let quotients = [low / base_low, low / base_high, high / base_low, high / base_high];
+    let (low, high) = extremes(quotients);
+    if base_low > 0.0 && low.is_finite() && high.is_finite() { Some((low, high)) } else { None }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub enum Unit {
     Names,
 }
 
-/// How an axis is divided.
+/// Division of an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Equal differences are equally far apart.
@@ -31,7 +31,7 @@ pub enum Scale {
 const MAX_VALUE: f64 = 1e280;
 
 impl Scale {
-    /// Whether the value can be drawn at all.
+    /// Returns whether the value can be drawn at all.
     pub(crate) fn draws(self, value: f64) -> bool {
         let size = value.abs();
         size < MAX_VALUE && (self == Self::Linear || (value > 0.0 && size > 1.0 / MAX_VALUE))
@@ -85,11 +85,11 @@ pub struct Point {
     pub low: Option<f64>,
     /// Upper end of the interval of `y` in the same unit.
     pub high: Option<f64>,
-    /// How well `y` is known, which decides how the point is drawn.
+    /// Certainty of `y`, which decides how the point is drawn.
     pub certainty: PointCertainty,
 }
 
-/// How well the value of a point is known.
+/// Certainty of a point's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PointCertainty {
     /// Drawn as a symbol at the value.
@@ -146,7 +146,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether it is a line without points of its own.
+    /// Returns whether it is a line without points of its own.
     pub(crate) fn is_line(self) -> bool {
         matches!(self, Self::Law | Self::Projected | Self::Distribution)
     }

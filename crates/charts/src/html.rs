@@ -1,101 +1,107 @@
 //! Charts in one HTML file that needs nothing else.
 //!
-//! Each chart is SVG that a browser shows without any script. What `charts.js` needs to draw it
-//! again between other ends or on other axes stands beside it (`script_data`).
+//! Each chart is SVG that a browser shows without any script. The data with which `charts.js` draws
+//! it again between other ends or on other axes stands beside it (`script_data`).
 
 mod script_data;
 
 use crate::combine::RatioBase;
-use crate::figure::{Axis, Figure, FigureBody, Role, Scale, Series, Unit};
-use crate::layout::{MOST, layout};
+use crate::figure::{Axis, Figure, FigureBody, HeatMap, Role, Scale, Series, Unit};
+use crate::layout::{MAX_TICKS, layout};
 use crate::page::{
     LegendItem, LegendSample, PageMedium, PlacedChart, PlacedText, TextAnchor, TextKind,
 };
-use crate::paper::{attributes, hex, number};
+use crate::paper::{attributes, hex_colour, rounded};
 use crate::picture::{
-    ElementSource, Ink, PAPER, PictureElement, elements, ink_of, letters, sample, with_micro_sign,
+    ElementSource, Ink, PAPER, PictureElement, baseline, elements, letter_size, sample_elements,
+    text_ink, with_micro_sign,
 };
-use crate::shapes::SeriesEntry;
 use crate::text::escape;
 use crate::ticks::written;
-use script_data::{RulerList, joined, lower};
+use script_data::{RulerList, join, lower_case, shape_data, stretch_ends};
 
 const STYLE: &str = include_str!("html/charts.css");
 const SCRIPT: &str = include_str!("html/charts.js");
 
-/// Longer tables, with their head, are not written: nobody reads them.
-const MOST_ROWS: usize = 401;
+/// Most rows of a table, with its head: nobody reads a longer one.
+const MAX_ROWS: usize = 401;
 
 /// Forbids whatever would leave the file.
 const POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'";
 
-/// The page of a chart: title, legend and notes are HTML around it. The script takes letters to be
-/// as wide.
+/// Page of a chart: title, legend and notes are HTML around it. The script takes letters to be as
+/// wide.
 const BARE: PageMedium = PageMedium {
     margin: 6.0,
     plot: 250.0,
     name: (20.0, 12.0),
     rows: 3,
     bare: true,
-    measure: |text, kind| 0.6 * letters(kind) * text.chars().count() as f64,
+    measure: |text, kind| 0.6 * letter_size(kind) * text.chars().count() as f64,
     ..PAPER
 };
 
-/// The same of the first: it is seen with the answer above it.
+/// Page of the first chart, which is seen with the answer above it.
 const FIRST: PageMedium = PageMedium { plot: 205.0, longest: 330.0, ..BARE };
 
-/// The same of one of two that stand side by side.
+/// Page of one of two charts that stand side by side.
 const PANEL: PageMedium = PageMedium { width: 480.0, plot: 205.0, longest: 140.0, rows: 2, ..BARE };
 
-/// A page with charts. What is HTML is marked so; all else is text.
+/// A page with charts. Fields that are HTML are marked so; all else is text.
 pub struct HtmlPage<'a> {
-    /// The title of the window.
+    /// Title of the window.
     pub title: &'a str,
-    /// The program that made it.
+    /// Program that made it.
     pub generator: &'a str,
     /// CSS of header and footer.
     pub style: &'a str,
     /// HTML before the charts.
     pub header: &'a str,
-    /// HTML behind them, of the same matter.
+    /// HTML behind the charts, about the same subject.
     pub behind: &'a str,
-    /// What of that the contents list too: its id and its name.
+    /// Ids and names of the parts of `behind` that the contents list too.
     pub contents: &'a [(&'a str, &'a str)],
     /// HTML at the end.
     pub footer: &'a str,
-    /// Names of the runs that series are of.
+    /// Names of the runs that the series belong to, by index.
     pub runs: &'a [String],
-    /// The charts.
+    /// Charts.
     pub figures: &'a [Figure],
-    /// The heading of a chart: what it answers.
+    /// Returns the heading of a chart: the question that it answers.
     pub heading: &'a dyn Fn(&Figure) -> String,
-    /// How many of the charts are first, before the controls: side by side if there are several.
+    /// Number of charts that come first, before the controls: side by side if there are several.
     pub first: usize,
     /// Whether published series are shown at once: else a reader has to ask for them.
     pub has_published: bool,
-    /// Charts that are there for their published series, by id.
+    /// Ids of the charts that are there for their published series.
     pub only_published: &'a [&'a str],
-    /// What it is to be relative to a figure's base: "relative to the first point that holds".
+    /// Name of values relative to a figure's base: "relative to the first point that holds".
     pub own: &'a str,
-    /// What published series are called together.
+    /// Name of all published series together.
     pub published: &'a str,
-    /// Said of a chart whose points are too many for a table.
+    /// Sentence below a chart whose points are too many for a table.
     pub unlisted: &'a str,
 }
 
+/// A base that a reader may divide values by.
+struct BaseChoice {
+    /// Name for the script.
+    id: String,
+    base: RatioBase,
+    /// Name for the reader.
+    label: String,
+}
+
 impl HtmlPage<'_> {
-    /// The whole file.
+    /// Writes the whole file.
     pub fn html(&self) -> String {
         let (first, others) = self.figures.split_at(self.first.min(self.figures.len()));
         let (medium, side_by_side) = match first.len() {
             0 | 1 => (&FIRST, ""),
             _ => (&PANEL, " beside"),
         };
-        let sections = |figures: &[Figure], medium| {
-            figures.iter().map(|figure| self.section(figure, medium)).collect::<String>()
-        };
         let letter = (BARE.measure)("0", TextKind::Tick);
-        let sizes = [BARE.margin, BARE.gap, letter, BARE.ticks as f64, MOST as f64];
+        let sizes = [BARE.margin, BARE.gap, letter, BARE.ticks as f64, MAX_TICKS as f64];
         format!(
             "<!doctype html>\n<html lang=\"en\"{published}>\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"generator\" content=\"{generator}\">\n\
@@ -109,8 +115,8 @@ impl HtmlPage<'_> {
              <div id=\"tip\" role=\"status\" hidden></div>\n</main>\n{footer}\
              <script>\n{SCRIPT}</script>\n</body>\n</html>\n",
             published = if self.has_published { " data-published=\"yes\"" } else { "" },
-            first = sections(first, medium),
-            others = sections(others, &BARE),
+            first = self.sections(first, medium),
+            others = self.sections(others, &BARE),
             nav = self.nav(),
             behind = self.behind,
             generator = escape(self.generator),
@@ -118,50 +124,56 @@ impl HtmlPage<'_> {
             style = self.style,
             header = self.header,
             controls = self.controls(),
-            page = joined(sizes.iter(), " "),
+            page = join(sizes, " "),
             footer = self.footer,
         )
     }
 
-    /// What a reader may divide values by: its name for the script, what it is, what it is called.
-    fn bases(&self) -> Vec<(String, RatioBase, String)> {
-        let runs = self.runs.iter().enumerate().filter(|_| self.runs.len() > 1);
-        let of_run = |(run, name): (usize, &String)| {
-            (format!("run-{run}"), RatioBase::Run(run), format!("relative to run {name}"))
-        };
-        let own = ("own".to_string(), RatioBase::Own, self.own.to_string());
-        std::iter::once(own).chain(runs.map(of_run)).collect()
+    /// Returns the bases that a reader may divide values by.
+    fn bases(&self) -> Vec<BaseChoice> {
+        let (id, label) = ("own".to_string(), self.own.to_string());
+        let mut bases = vec![BaseChoice { id, base: RatioBase::Own, label }];
+        if self.runs.len() > 1 {
+            for (run, name) in self.runs.iter().enumerate() {
+                let (id, label) = (format!("run-{run}"), format!("relative to run {name}"));
+                bases.push(BaseChoice { id, base: RatioBase::Run(run), label });
+            }
+        }
+        bases
     }
 
     fn controls(&self) -> String {
-        let option = |(name, base, what): (String, RatioBase, String)| {
-            let applies = self.figures.iter().any(|figure| relative(figure, base).is_some());
-            applies.then(|| format!("<option value=\"{name}\">{}</option>", escape(&what)))
-        };
-        let bases: String = self.bases().into_iter().filter_map(option).collect();
-        let published = format!(
-            "<label><input type=\"checkbox\" id=\"published\"{}> {}</label>\n",
-            if self.has_published { " checked" } else { "" },
-            escape(self.published)
-        );
-        let is_there = self.figures.iter().flat_map(Figure::series).any(is_published);
+        let mut options = String::new();
+        for BaseChoice { id, base, label } in self.bases() {
+            if self.figures.iter().any(|figure| divided_series(figure, base).is_some()) {
+                options += &format!("<option value=\"{id}\">{}</option>", escape(&label));
+            }
+        }
         // The script asks for the base, however little there is to choose.
-        let values = match bases.as_str() {
-            "" => "<input type=\"hidden\" id=\"base\" value=\"absolute\">\n".to_string(),
-            _ => format!(
+        let values = if options.is_empty() {
+            "<input type=\"hidden\" id=\"base\" value=\"absolute\">\n".to_string()
+        } else {
+            format!(
                 "<label>Values <select id=\"base\"><option value=\"absolute\">as \
-                 measured</option>{bases}</select></label>\n"
-            ),
+                 measured</option>{options}</select></label>\n"
+            )
         };
+        let mut published = String::new();
+        if self.figures.iter().flat_map(Figure::series).any(is_published) {
+            published = format!(
+                "<label><input type=\"checkbox\" id=\"published\"{}> {}</label>\n",
+                if self.has_published { " checked" } else { "" },
+                escape(self.published)
+            );
+        }
         format!(
             "<form id=\"controls\" aria-label=\"How the charts are drawn\">\n\
              {values}\
-             <label>PlotAxes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
+             <label>Axes <select id=\"axes\"><option value=\"fitting\">as suits each chart</option>\
              <option value=\"linear\">linear</option><option value=\"log\">logarithmic</option></select></label>\n\
              {published}\
              <noscript>These need JavaScript: without it charts are pictures.</noscript>\n\
              </form>\n",
-            published = if is_there { published } else { String::new() },
         )
     }
 
@@ -169,52 +181,46 @@ impl HtmlPage<'_> {
         self.only_published.contains(&figure.id.as_str())
     }
 
-    /// Links to all charts and to what is behind them.
+    /// Writes links to all charts and to the parts behind them.
     fn nav(&self) -> String {
-        let mut links: Vec<(&str, String, &str)> = Vec::new();
+        let mut links = String::new();
+        let mut names: Vec<String> = Vec::new();
         for figure in self.figures {
             let class = if self.is_only_published(figure) { PUBLISHED } else { "" };
             // Charts that ask the same of several runs follow each other.
             let heading = (self.heading)(figure);
             let name = heading.split_once(" (").map_or(&*heading, |(name, _)| name).to_string();
-            if links.iter().all(|(_, known, _)| *known != name) {
-                links.push((&figure.id, name, class));
+            if !names.contains(&name) {
+                links += &link(&figure.id, &name, class);
+                names.push(name);
             }
         }
-        links.extend(self.contents.iter().map(|(id, name)| (*id, name.to_string(), "")));
-        let link = |(id, name, class): &(&str, String, &str)| {
-            format!("<li{class}><a href=\"#{}\">{}</a></li>", escape(id), escape(name))
-        };
-        let links: String = links.iter().map(link).collect();
+        for (id, name) in self.contents {
+            links += &link(id, name, "");
+        }
         format!("<nav aria-label=\"Contents\"><ul>{links}</ul></nav>\n")
+    }
+
+    fn sections(&self, figures: &[Figure], medium: &PageMedium) -> String {
+        figures.iter().map(|figure| self.section(figure, medium)).collect()
     }
 
     fn section(&self, figure: &Figure, medium: &PageMedium) -> String {
         let (id, heading) = (escape(&figure.id), escape(&(self.heading)(figure)));
-        let words = figure
-            .in_words
-            .lines()
-            .map(|line| format!("<p>{}</p>", escape(&with_micro_sign(line))));
-        // Runs are named only where there are several.
-        let mut runs = figure.series().iter().filter_map(|series| series.run);
-        let first = runs.next();
-        let names = if runs.any(|run| Some(run) != first) { self.runs } else { &[] };
+        let mut words = String::new();
+        for line in figure.in_words.lines() {
+            words += &format!("<p>{}</p>", escape(&with_micro_sign(line)));
+        }
+        let names = if has_several_runs(figure) { self.runs } else { &[] };
         let is_only_published = self.is_only_published(figure);
-        let shown = match self.has_published || is_only_published {
-            true => figure.clone(),
-            false => own(figure),
+        let shown = if self.has_published || is_only_published {
+            figure.clone()
+        } else {
+            without_published(figure)
         };
         let whole = layout(figure, names, "", medium);
         let chart = layout(&shown, names, "", medium);
-        // Published lines have their names at their ends.
-        let is_listed = |item: &&LegendItem| {
-            !matches!(item.sample, LegendSample::Series(Role::Published, _)) || chart.axes.turned
-        };
-        let items = chart.items.iter().filter(is_listed);
-        let items: String = items.map(|of| item(of, &chart)).collect();
-        let button = |class: &str, what: &str, hidden: &str| {
-            format!("<button class=\"{class}\" type=\"button\"{hidden}>{what}</button>")
-        };
+        let items = legend_items(&chart);
         format!(
             "<figure id=\"{id}\"{class} aria-labelledby=\"{id}-title\">\n\
              <h2 id=\"{id}-title\">{heading}</h2>\n\
@@ -226,107 +232,173 @@ impl HtmlPage<'_> {
                 "" => String::new(),
                 _ => format!("<div class=\"legend\">{items}</div>\n"),
             },
-            svg = self.svg(figure, names, (&chart, &whole), medium),
-            whole = button("whole", "Whole chart", " hidden"),
-            as_svg = button("save svg", "Save as SVG", " hidden"),
-            as_csv = button("save csv", "Save data as CSV", " hidden"),
+            svg =
+                ChartSvg { page: self, figure, names, medium, chart: &chart, whole: &whole }.svg(),
+            whole = hidden_button("whole", "Whole chart"),
+            as_svg = hidden_button("save svg", "Save as SVG"),
+            as_csv = hidden_button("save csv", "Save data as CSV"),
             note = escape(chart.left_out.as_deref().unwrap_or_default()),
-            words = words.collect::<String>(),
             table = table(figure, &whole, self.unlisted),
         )
     }
+}
 
-    /// `chart` is what is drawn, `whole` the same with all that may be.
-    fn svg(
-        &self,
-        figure: &Figure,
-        names: &[String],
-        (chart, whole): (&PlacedChart, &PlacedChart),
-        medium: &PageMedium,
-    ) -> String {
+fn link(id: &str, name: &str, class: &str) -> String {
+    format!("<li{class}><a href=\"#{}\">{}</a></li>", escape(id), escape(name))
+}
+
+/// Returns whether series belong to several runs, so that their names must say which.
+fn has_several_runs(figure: &Figure) -> bool {
+    let mut first = None;
+    for run in figure.series().iter().filter_map(|series| series.run) {
+        if *first.get_or_insert(run) != run {
+            return true;
+        }
+    }
+    false
+}
+
+/// Writes a button that the script shows where it has something to do.
+fn hidden_button(class: &str, label: &str) -> String {
+    format!("<button class=\"{class}\" type=\"button\" hidden>{label}</button>")
+}
+
+/// The SVG of a chart with the data for its script.
+struct ChartSvg<'a> {
+    page: &'a HtmlPage<'a>,
+    figure: &'a Figure,
+    /// Names of the runs, if the figure shows several.
+    names: &'a [String],
+    medium: &'a PageMedium,
+    /// The chart as it is drawn at first.
+    chart: &'a PlacedChart<'a>,
+    /// The chart with all series that may be drawn.
+    whole: &'a PlacedChart<'a>,
+}
+
+impl ChartSvg<'_> {
+    fn svg(&self) -> String {
+        let (figure, chart, whole) = (self.figure, self.chart, self.whole);
         let axes = &chart.axes;
-        let [left, top, right, bottom] = [axes.left, axes.top, axes.right, axes.bottom].map(number);
-        let (wide, high) = (number(right - left), number(bottom - top));
-        let entries = whole.entries.iter().enumerate();
-        let published: Vec<usize> =
-            entries.filter(|(_, of)| is_published(of.series)).map(|(index, _)| index).collect();
-        let named = whole.entries.iter().enumerate();
-        let named =
-            named.filter(|(_, of)| of.series.role == Role::Published).map(|(index, _)| index);
-        let kind = match chart.cells.is_empty() {
-            _ if axes.turned => "names",
-            true => "curves",
-            false => "map",
+        let [left, top, right, bottom] =
+            [axes.left, axes.top, axes.right, axes.bottom].map(rounded);
+        let (width, height) = (rounded(right - left), rounded(bottom - top));
+        let (mut published, mut named) = (Vec::new(), Vec::new());
+        for (index, entry) in whole.entries.iter().enumerate() {
+            if is_published(entry.series) {
+                published.push(index);
+            }
+            if entry.series.role == Role::Published {
+                named.push(index);
+            }
+        }
+        let kind = if axes.turned {
+            "names"
+        } else if chart.cells.is_empty() {
+            "curves"
+        } else {
+            "map"
         };
         let mut rulers = RulerList::default();
-        let is_frame = |element: &PictureElement| matches!(element.source, ElementSource::Frame(_));
-        // What is not drawn at first has no path.
-        let of = |chart: &PlacedChart,
-                  is_told: &dyn Fn(&PictureElement) -> bool,
-                  is_drawn: bool| {
-            let told = elements(chart).into_iter().filter(|of| !is_frame(of) && is_told(of));
-            let told = told.map(|of| PictureElement { path: of.path.filter(|_| is_drawn), ..of });
-            told.map(|element| path(&element, chart)).collect::<String>()
-        };
-        let is_drawn = |element: &PictureElement| match element.source {
-            ElementSource::Shape(shape, _) => {
-                shape.series.is_none_or(|at| at < chart.entries.len())
-            }
-            _ => true,
-        };
-        let group =
-            |name: &str, rulers: &mut RulerList, figure: &Figure, whole: &PlacedChart, paths| {
-                let views = views(rulers, figure, whole);
-                format!("<g data-base=\"{name}\" {views}>\n{paths}</g>\n")
-            };
-        let paths = of(whole, &|element| !is_drawn(element), false) + &of(chart, &|_| true, true);
-        let as_measured = group("absolute", &mut rulers, figure, whole, paths);
-        let divided = |(name, base, what): (String, RatioBase, String)| {
-            let divided = relative(figure, base)?;
-            let label = format!("{}, {what}{}", figure.y.label, without_base(figure, &divided));
-            let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
-            let body = FigureBody::Series(divided);
-            let figure = Figure { body, y, ..figure.clone() }.with_fitting_scale();
-            let whole = layout(&figure, names, "", medium);
-            let paths = of(&whole, &|_| true, false);
-            Some(group(&name, &mut rulers, &figure, &whole, paths))
-        };
-        let frame = elements(chart).into_iter().filter(is_frame);
-        let frame: String = frame.map(|element| path(&element, chart)).collect();
-        let relative: String = self.bases().into_iter().filter_map(divided).collect();
-        let columns = |axis: &Axis| escape(&with_micro_sign(&with_unit(axis)));
+        let as_measured =
+            group("absolute", views(&mut rulers, figure, whole), &self.measured_paths());
+        let relative = self.relative_groups(&mut rulers);
+        let frame: String = elements(chart)
+            .iter()
+            .filter(|element| is_frame(element))
+            .map(|element| path(element, chart))
+            .collect();
         format!(
             "<svg viewBox=\"0 0 {} {}\" tabindex=\"0\" role=\"img\" aria-label=\"{title}\" \
              aria-describedby=\"{id}-words\" data-plot=\"{left} {top} {right} {bottom}\" \
              data-kind=\"{kind}\" data-names=\"{}\" data-published=\"{}\" data-named=\"{}\" data-x=\"{x}\" \
              data-y=\"{y}\">\n{}{}\
-             <svg class=\"plot\" x=\"{left}\" y=\"{top}\" width=\"{wide}\" height=\"{high}\" \
-             viewBox=\"{left} {top} {wide} {high}\">{as_measured}{relative}</svg>\n{}</svg>",
-            medium.width,
-            number(chart.height),
-            joined(whole.entries.iter().map(|entry| escape(&entry.name)), "\n"),
-            joined(published.iter(), " "),
-            joined(named, " "),
-            rulers.0.concat(),
+             <svg class=\"plot\" x=\"{left}\" y=\"{top}\" width=\"{width}\" height=\"{height}\" \
+             viewBox=\"{left} {top} {width} {height}\">{as_measured}{relative}</svg>\n{}</svg>",
+            self.medium.width,
+            rounded(chart.height),
+            join(whole.entries.iter().map(|entry| escape(&entry.name)), "\n"),
+            join(published, " "),
+            join(named, " "),
+            rulers.elements.concat(),
             frame,
             chart.texts.iter().map(text).collect::<String>(),
             title = escape(&figure.title),
             id = escape(&figure.id),
-            x = columns(&figure.x),
-            y = columns(&figure.y),
+            x = data_column(&figure.x),
+            y = data_column(&figure.y),
         )
+    }
+
+    /// Writes the paths of the series that are not drawn at first, without a path, then of those
+    /// that are.
+    fn measured_paths(&self) -> String {
+        let mut paths = String::new();
+        for element in elements(self.whole) {
+            // Series that are not drawn at first have the last indices.
+            let is_later = match element.source {
+                ElementSource::Shape(shape, _) => {
+                    shape.series.is_some_and(|index| index >= self.chart.entries.len())
+                }
+                _ => false,
+            };
+            if is_later && !is_frame(&element) {
+                paths += &path(&PictureElement { path: None, ..element }, self.whole);
+            }
+        }
+        for element in elements(self.chart) {
+            if !is_frame(&element) {
+                paths += &path(&element, self.chart);
+            }
+        }
+        paths
+    }
+
+    /// Writes a group for each base that the values may be divided by; nothing of it is drawn at
+    /// first.
+    fn relative_groups(&self, rulers: &mut RulerList) -> String {
+        let mut groups = String::new();
+        for BaseChoice { id, base, label } in self.page.bases() {
+            let Some(divided) = divided_series(self.figure, base) else { continue };
+            let missing = without_base(self.figure, &divided);
+            let label = format!("{}, {label}{missing}", self.figure.y.label);
+            let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
+            let body = FigureBody::Series(divided);
+            let figure = Figure { body, y, ..self.figure.clone() }.with_fitting_scale();
+            let whole = layout(&figure, self.names, "", self.medium);
+            let mut paths = String::new();
+            for element in elements(&whole) {
+                if !is_frame(&element) {
+                    paths += &path(&PictureElement { path: None, ..element }, &whole);
+                }
+            }
+            groups += &group(&id, views(rulers, &figure, &whole), &paths);
+        }
+        groups
     }
 }
 
-/// The series divided by a base. A run is one only beside another run: what was published stands in
-/// the chart itself.
-fn relative(figure: &Figure, base: RatioBase) -> Option<Vec<Series>> {
-    let runs = || figure.series().iter().filter_map(|series| series.run.map(RatioBase::Run));
-    let is_one = matches!(base, RatioBase::Run(_)) && runs().all(|run| run == base);
-    if is_one { None } else { figure.relative_to(base) }
+fn group(name: &str, views: String, paths: &str) -> String {
+    format!("<g data-base=\"{name}\" {views}>\n{paths}</g>\n")
 }
 
-/// Names the measured series that have no point that holds to be divided by.
+fn is_frame(element: &PictureElement) -> bool {
+    matches!(element.source, ElementSource::Frame(_))
+}
+
+/// Returns the series divided by a base. A run is a base only beside another run: published figures
+/// stand in the chart itself.
+fn divided_series(figure: &Figure, base: RatioBase) -> Option<Vec<Series>> {
+    if let RatioBase::Run(base_run) = base {
+        let mut runs = figure.series().iter().filter_map(|series| series.run);
+        if runs.all(|run| run == base_run) {
+            return None;
+        }
+    }
+    figure.relative_to(base)
+}
+
+/// Names the measured series that have no sure point to be divided by.
 fn without_base(figure: &Figure, divided: &[Series]) -> String {
     let mut names: Vec<&str> = Vec::new();
     for (series, divided) in figure.series().iter().zip(divided) {
@@ -335,176 +407,214 @@ fn without_base(figure: &Figure, divided: &[Series]) -> String {
             names.push(&series.name);
         }
     }
-    match names.is_empty() {
-        true => String::new(),
-        false => format!(" (no base that holds: {})", names.join(", ")),
+    if names.is_empty() {
+        return String::new();
     }
+    format!(" (no base that holds: {})", names.join(", "))
 }
 
-/// Marks what is hidden unless published series are shown.
+/// Marks elements that are hidden unless published series are shown.
 const PUBLISHED: &str = " class=\"published\"";
 
-/// The label of an axis with the unit of the numbers that the script has.
-fn with_unit(axis: &Axis) -> String {
+/// Returns the heading of a column of the numbers that the script has: the axis with their unit.
+fn data_column(axis: &Axis) -> String {
     let unit = match axis.unit {
         Unit::Nanoseconds => " (ns)",
         Unit::Bytes => " (bytes)",
         Unit::Percent => " (%)",
         Unit::Count | Unit::Ratio | Unit::Names => "",
     };
-    let label = if axis.label.is_empty() { "of" } else { &axis.label };
-    format!("{label}{unit}")
+    escape(&with_micro_sign(&format!("{}{unit}", heading(axis))))
 }
 
-/// The figure without published series: these may be far off, and without them another scale may be
-/// better.
-fn own(figure: &Figure) -> Figure {
+/// Returns the label of an axis; a word in its place if it has none.
+fn heading(axis: &Axis) -> &str {
+    if axis.label.is_empty() { "of" } else { &axis.label }
+}
+
+/// Removes published series: these may be far off, and without them another scale may be better.
+fn without_published(figure: &Figure) -> Figure {
     if !figure.series().iter().any(is_published) {
         return figure.clone();
     }
-    let own = figure.series().iter().filter(|series| !is_published(series)).cloned();
-    let own: Vec<Series> = own.collect();
-    // Names that only they have are at the end.
-    let places = own.iter().flat_map(|series| &series.points).map(|point| point.x as usize);
+    let mut series = figure.series().to_vec();
+    series.retain(|series| !is_published(series));
+    // Names that only published series have are at the end.
+    let mut names = 0;
+    for point in series.iter().flat_map(|series| &series.points) {
+        names = names.max((point.x as usize).saturating_add(1));
+    }
     let mut x = figure.x.clone();
-    x.names.truncate(places.max().map_or(0, |last| last.saturating_add(1)));
+    x.names.truncate(names);
     let y = Axis { scale: Scale::Linear, ..figure.y.clone() };
-    Figure { body: FigureBody::Series(own), x, y, ..figure.clone() }.with_fitting_scale()
+    let body = FigureBody::Series(series);
+    Figure { body, x, y, ..figure.clone() }.with_fitting_scale()
 }
 
-/// Whether the control for published series switches it; those of a run were asked for.
+/// Returns whether the control for published series switches it; those of a run were asked for.
 fn is_published(series: &Series) -> bool {
     series.role == Role::Published && series.run.is_none()
 }
 
-/// What is seen of a chart with published series and without them, where it has any.
+/// Writes the views of a chart with published series and, where it has any, without them.
 fn views(rulers: &mut RulerList, figure: &Figure, chart: &PlacedChart) -> String {
     let on = format!("data-on=\"{}\"", rulers.views(figure, chart, |_| true));
     if !figure.series().iter().any(is_published) {
         return on;
     }
-    let off = rulers.views(&own(figure), chart, |series| !is_published(series));
+    let off = rulers.views(&without_published(figure), chart, |series| !is_published(series));
     format!("{on} data-off=\"{off}\"")
 }
 
-/// An item of the legend: a button that switches its series.
-fn item(item: &LegendItem, chart: &PlacedChart) -> String {
-    let placed = LegendItem { at: (0.0, 6.0), ..item.clone() };
-    let sample: String = sample(&placed).iter().map(|element| path(element, chart)).collect();
-    let svg = format!("<svg width=\"22\" height=\"12\" aria-hidden=\"true\">{sample}</svg>");
-    let name = svg + &escape(&with_micro_sign(&item.name));
-    let series = joined(item.series.iter(), " ");
-    match series.as_str() {
-        "" => format!("<span>{name}</span>"),
-        _ => format!(
-            "<button type=\"button\" aria-pressed=\"true\" data-series=\"{series}\">{name}</button>"
-        ),
+/// Writes the legend, without the published lines, which have their names at their ends.
+fn legend_items(chart: &PlacedChart) -> String {
+    let mut items = String::new();
+    for item in &chart.items {
+        let is_published = matches!(item.sample, LegendSample::Series(Role::Published, _));
+        if !is_published || chart.axes.turned {
+            items += &legend_item(item, chart);
+        }
     }
+    items
 }
 
-/// An element of a chart, with what the script is told of it.
+/// Writes an item of the legend: a button that switches its series.
+fn legend_item(item: &LegendItem, chart: &PlacedChart) -> String {
+    let placed = LegendItem { at: (0.0, 6.0), ..item.clone() };
+    let sample: String =
+        sample_elements(&placed).iter().map(|element| path(element, chart)).collect();
+    let svg = format!("<svg width=\"22\" height=\"12\" aria-hidden=\"true\">{sample}</svg>");
+    let name = svg + &escape(&with_micro_sign(&item.name));
+    if item.series.is_empty() {
+        return format!("<span>{name}</span>");
+    }
+    let series = join(&item.series, " ");
+    format!(
+        "<button type=\"button\" aria-pressed=\"true\" data-series=\"{series}\">{name}</button>"
+    )
+}
+
+/// Writes an element of a chart with its data for the script.
 fn path(element: &PictureElement, chart: &PlacedChart) -> String {
     let (ink, class) = match element.ink {
-        Ink::Cell(_) => (hex(element.ink), String::new()),
+        Ink::Cell(_) => (hex_colour(element.ink), String::new()),
         Ink::Series(number) => ("currentColor".to_string(), format!("s{}", number % 7)),
-        ink => ("currentColor".to_string(), lower(ink)),
+        ink => ("currentColor".to_string(), lower_case(ink)),
     };
-    let (frame, told) = match element.source {
+    let (frame, data) = match element.source {
         ElementSource::Frame(name) => (name, String::new()),
-        ElementSource::Shape(shape, corners) => ("", script_data::shape(chart, shape, corners)),
+        ElementSource::Shape(shape, corners) => ("", shape_data(chart, shape, corners)),
         ElementSource::Cell(cell) => {
-            ("", format!("data-said=\"{}\"", escape(&with_micro_sign(&cell.said))))
+            ("", format!("data-said=\"{}\"", escape(&with_micro_sign(&cell.words))))
         }
         ElementSource::Other => ("", String::new()),
     };
     let class = format!("{frame} {class}");
-    format!("<path class=\"{}\" {told} {}/>\n", class.trim(), attributes(element, &ink))
+    format!("<path class=\"{}\" {data} {}/>\n", class.trim(), attributes(element, &ink))
 }
 
-/// A text of the page. Labels are centred, as the browser's letters may have another width.
+/// Writes a text of the page. Labels are centred, as the browser's letters may have another width.
 fn text(text: &PlacedText) -> String {
     let half = (BARE.measure)(&text.words, text.kind) / 2.0;
     let (x, anchor) = match text.anchor {
-        TextAnchor::Left if text.of.is_some() => (text.at.0 + half, "middle"),
+        TextAnchor::Left if text.stretch.is_some() => (text.at.0 + half, "middle"),
         TextAnchor::Left => (text.at.0, "start"),
         TextAnchor::Middle => (text.at.0, "middle"),
         TextAnchor::Right => (text.at.0, "end"),
     };
-    let of = text.of.map(|of| format!("data-x=\"{}\"", script_data::stretch(of)));
+    let stretch = match text.stretch {
+        Some((from, to)) => format!("data-x=\"{}\"", stretch_ends(from, to)),
+        None => String::new(),
+    };
     let (class, fill) = match text.kind {
-        TextKind::Cell(_) => ("cell".to_string(), format!("fill=\"{}\"", hex(ink_of(text.kind)))),
-        kind => (lower(kind), String::new()),
+        TextKind::Cell(_) => {
+            ("cell".to_string(), format!("fill=\"{}\"", hex_colour(text_ink(text.kind))))
+        }
+        kind => (lower_case(kind), String::new()),
     };
     format!(
-        "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\" {}{fill}>{}</text>\n",
-        number(x),
-        number(text.at.1 + 0.36 * letters(text.kind)),
-        of.unwrap_or_default(),
+        "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{anchor}\" {stretch}{fill}>{}</text>\n",
+        rounded(x),
+        rounded(baseline(text)),
         escape(&with_micro_sign(&text.words))
     )
 }
 
-/// All points, a row each, published ones at the end; laws, distributions and single samples are
-/// left to the chart and to exports, as `unlisted` says.
+/// The rows of a table, the head first, and the number of published ones at the end.
+struct TableRows {
+    rows: Vec<Vec<String>>,
+    published: usize,
+}
+
+/// Writes all points as a table, a row each, published ones at the end; laws, distributions and
+/// single samples are left to the chart and to exports, as `unlisted` says.
 fn table(figure: &Figure, chart: &PlacedChart, unlisted: &str) -> String {
-    let (x, y) = (&chart.axes.x, &chart.axes.y);
-    let mut rows: Vec<Vec<String>> = Vec::new();
-    let mut published = 0;
-    match &figure.body {
-        FigureBody::Series(_) => {
-            let place = if figure.x.label.is_empty() { "of" } else { &figure.x.label };
-            rows.push(["series", place, &figure.y.label, "interval"].map(String::from).to_vec());
-            let is_listed = |role| !matches!(role, Role::Raw | Role::Law | Role::Distribution);
-            let mut listed: Vec<_> =
-                chart.entries.iter().filter(|entry| is_listed(entry.series.role)).collect();
-            listed.sort_by_key(|entry| is_published(entry.series));
-            let points =
-                |of: &&SeriesEntry| is_published(of.series).then_some(of.series.points.len());
-            published = listed.iter().filter_map(points).sum();
-            for entry in listed {
-                rows.extend(entry.series.points.iter().map(|point| {
-                    let interval = y.format_interval(point).unwrap_or("-".to_string());
-                    vec![
-                        entry.name.clone(),
-                        x.format_value(point.x),
-                        y.format_point(point),
-                        interval,
-                    ]
-                }));
-            }
-        }
-        FigureBody::Map(map) => {
-            // The axes of a map have a number for each column and row.
-            let columns = (0..map.xs.len()).map(|column| x.format_value(column as f64));
-            rows.push([figure.y.label.clone()].into_iter().chain(columns).collect());
-            for (row, values) in map.values.iter().enumerate() {
-                let said = |value: &Option<f64>| value.map(|value| written(map.unit, value));
-                let values = values.iter().map(|value| said(value).unwrap_or("-".to_string()));
-                rows.push([y.format_value(row as f64)].into_iter().chain(values).collect());
-            }
-        }
-    }
-    if !(2..=MOST_ROWS).contains(&rows.len()) {
+    let TableRows { rows, published } = match &figure.body {
+        FigureBody::Series(_) => series_rows(figure, chart),
+        FigureBody::Map(map) => map_rows(figure, map, chart),
+    };
+    if !(2..=MAX_ROWS).contains(&rows.len()) {
         return format!("<p class=\"note\">{}</p>", escape(unlisted));
     }
-    let last_own = rows.len() - published;
-    let row = |(place, cells): (usize, &Vec<String>)| {
-        let class = if place < last_own { "" } else { PUBLISHED };
-        let cell = |(column, text): (usize, &String)| {
-            let text = escape(&with_micro_sign(text));
-            match (place, column) {
-                (0, _) => format!("<th scope=\"col\">{text}</th>"),
-                (_, 0) => format!("<th scope=\"row\">{text}</th>"),
-                _ => format!("<td>{text}</td>"),
-            }
-        };
-        format!("<tr{class}>{}</tr>", cells.iter().enumerate().map(cell).collect::<String>())
-    };
-    let rows: Vec<String> = rows.iter().enumerate().map(row).collect();
-    let (title, head, rows) = (escape(&figure.title), &rows[0], rows[1..].concat());
+    let title = escape(&figure.title);
+    let head = table_row(&rows[0], true, "");
+    let mut body = String::new();
+    for (number, row) in rows.iter().enumerate().skip(1) {
+        let class = if number < rows.len() - published { "" } else { PUBLISHED };
+        body += &table_row(row, false, class);
+    }
     format!(
         "<details><summary>Table: {title}</summary>\
          <div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table: {title}\">\
-         <table><caption>{title}</caption><thead>{head}</thead><tbody>{rows}</tbody></table></div></details>"
+         <table><caption>{title}</caption><thead>{head}</thead><tbody>{body}</tbody></table></div></details>"
     )
+}
+
+fn table_row(cells: &[String], is_head: bool, class: &str) -> String {
+    let mut row = format!("<tr{class}>");
+    for (column, text) in cells.iter().enumerate() {
+        let text = escape(&with_micro_sign(text));
+        row += &match (is_head, column) {
+            (true, _) => format!("<th scope=\"col\">{text}</th>"),
+            (false, 0) => format!("<th scope=\"row\">{text}</th>"),
+            (false, _) => format!("<td>{text}</td>"),
+        };
+    }
+    row + "</tr>"
+}
+
+fn series_rows(figure: &Figure, chart: &PlacedChart) -> TableRows {
+    let (x, y) = (&chart.axes.x, &chart.axes.y);
+    let head = ["series", heading(&figure.x), &figure.y.label, "interval"];
+    let mut rows = vec![head.map(String::from).to_vec()];
+    let mut listed: Vec<_> = chart.entries.iter().collect();
+    listed.retain(|entry| !matches!(entry.series.role, Role::Raw | Role::Law | Role::Distribution));
+    listed.sort_by_key(|entry| is_published(entry.series));
+    let mut published = 0;
+    for entry in listed {
+        for point in &entry.series.points {
+            published += usize::from(is_published(entry.series));
+            let interval = y.format_interval(point).unwrap_or("-".to_string());
+            let place = x.format_value(point.x);
+            rows.push(vec![entry.name.clone(), place, y.format_point(point), interval]);
+        }
+    }
+    TableRows { rows, published }
+}
+
+fn map_rows(figure: &Figure, map: &HeatMap, chart: &PlacedChart) -> TableRows {
+    // The axes of a map have a number for each column and row.
+    let mut head = vec![figure.y.label.clone()];
+    for column in 0..map.xs.len() {
+        head.push(chart.axes.x.format_value(column as f64));
+    }
+    let mut rows = vec![head];
+    for (number, values) in map.values.iter().enumerate() {
+        let mut row = vec![chart.axes.y.format_value(number as f64)];
+        for value in values {
+            row.push(value.map_or("-".to_string(), |value| written(map.unit, value)));
+        }
+        rows.push(row);
+    }
+    TableRows { rows, published: 0 }
 }

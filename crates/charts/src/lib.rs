@@ -1,8 +1,8 @@
 //! Charts: a [`Figure`] says what is on which axis, one layout puts it on a page, and that page is
 //! written as SVG, PNG, HTML or text.
 //!
-//! Nothing here knows what was measured. [`overlay_runs`] lays the figures of several runs over each
-//! other, and [`Figure::relative_to`] makes multiples of their values.
+//! The crate does not know what was measured. [`overlay_runs`] lays the figures of several runs over
+//! each other, and [`Figure::relative_to`] makes multiples of their values.
 //!
 //! A figure passes through these stages, each a module:
 //!

@@ -1,16 +1,17 @@
-//! A chart on its page: what `layout` places and every format draws.
+//! A chart on its page: `layout` places it, and every format draws it.
 //!
-//! A page is measured in pixels on paper and in columns and lines on a terminal; a [`PageMedium`] says
-//! which.
+//! A page is measured in pixels on paper and in columns and lines on a terminal; a [`PageMedium`]
+//! says which.
 
 use crate::figure::{Point, Role};
 use crate::ruler::AxisRuler;
 use crate::shapes::{PlotShape, SeriesEntry, ShapePart};
 
 /// A place on the page, from its upper left corner.
-pub(crate) type At = (f64, f64);
+pub(crate) type PagePlace = (f64, f64);
 
-/// What a text is, and so how large it is written.
+/// Meaning of a text, which decides how large it is written. The styles of a page know these by
+/// their names in lower case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TextKind {
     Title,
@@ -30,11 +31,11 @@ pub(crate) enum TextKind {
     /// The value of a cell of a map, with its position on the colour scale.
     Cell(f64),
     Note,
-    /// In place of a plot.
+    /// Words in place of a plot.
     Nothing,
 }
 
-/// Which point of a text lies at its place; vertically it is the middle.
+/// Point of a text that lies at its place; vertically it is the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextAnchor {
     Left,
@@ -46,11 +47,11 @@ pub(crate) enum TextAnchor {
 #[derive(Clone, Debug)]
 pub(crate) struct PlacedText {
     pub(crate) words: String,
-    pub(crate) at: At,
+    pub(crate) at: PagePlace,
     pub(crate) anchor: TextAnchor,
     pub(crate) kind: TextKind,
-    /// Of a label, the stretch of the x axis that it is for.
-    pub(crate) of: Option<(f64, f64)>,
+    /// Stretch of the x axis that a label names.
+    pub(crate) stretch: Option<(f64, f64)>,
 }
 
 /// Sizes on a kind of page.
@@ -64,23 +65,23 @@ pub(crate) struct PageMedium {
     pub(crate) plot: f64,
     /// Height of a name with one value, and of each further value.
     pub(crate) name: (f64, f64),
-    /// From the lower end of the plot to the middle of its ticks' labels.
+    /// Distance from the lower end of the plot to the middle of its ticks' labels.
     pub(crate) below: f64,
-    /// Between two texts, and between the plot and a text beside it.
+    /// Distance between two texts, and between the plot and a text beside it.
     pub(crate) gap: f64,
     /// Width of a sample in the legend.
     pub(crate) sample: f64,
-    /// Ticks of the vertical axis.
+    /// Largest number of ticks of the vertical axis.
     pub(crate) ticks: usize,
-    /// The widest label of a tick.
+    /// Largest width of a tick's label.
     pub(crate) longest: f64,
     /// Rows of labels above the plot.
     pub(crate) rows: usize,
     /// Whether title, legend and notes are elsewhere.
     pub(crate) bare: bool,
-    /// The width of a text.
+    /// Returns the width of a text.
     pub(crate) measure: fn(&str, TextKind) -> f64,
-    /// Stands for the end of a text that is cut.
+    /// Sign in place of the end of a text that is cut.
     pub(crate) cut: &'static str,
 }
 
@@ -89,21 +90,27 @@ impl PageMedium {
         (self.measure)(text, kind)
     }
 
-    /// The beginning of a text that fits, marked where it is cut.
+    /// Cuts a text to the room, with a sign where it is cut.
     pub(crate) fn fit(&self, text: &str, kind: TextKind, room: f64) -> String {
         if self.width_of(text, kind) <= room {
             return text.to_string();
         }
-        let cut = |(end, _)| format!("{}{}", text[..end].trim_end(), self.cut);
-        let fits = |cut: &String| self.width_of(cut, kind) <= room;
-        text.char_indices().map(cut).take_while(fits).last().unwrap_or_default()
+        let mut fitting = String::new();
+        for (end, _) in text.char_indices() {
+            let cut = format!("{}{}", text[..end].trim_end(), self.cut);
+            if self.width_of(&cut, kind) > room {
+                break;
+            }
+            fitting = cut;
+        }
+        fitting
     }
 }
 
-/// What a sample in the legend shows.
+/// Content of a sample in the legend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LegendSample {
-    /// A series of this role, with the number of its colour; none for all of the role.
+    /// A series of this role, with the number of its colour; none for all series of the role.
     Series(Role, Option<usize>),
     /// A position on the colour scale of a map; none for cells without a value.
     Shade(Option<f64>),
@@ -114,24 +121,24 @@ pub(crate) enum LegendSample {
 pub(crate) struct LegendItem {
     pub(crate) sample: LegendSample,
     pub(crate) name: String,
-    /// The series that it switches.
+    /// Indices of the series that it switches.
     pub(crate) series: Vec<usize>,
     /// Left end and middle.
-    pub(crate) at: At,
+    pub(crate) at: PagePlace,
 }
 
 /// A cell of a map, from its lower left to its upper right corner.
 #[derive(Clone, Debug)]
 pub(crate) struct MapCell {
-    pub(crate) low: At,
-    pub(crate) high: At,
-    /// Its position on the colour scale; none without a value.
+    pub(crate) low: PagePlace,
+    pub(crate) high: PagePlace,
+    /// Position on the colour scale; none without a value.
     pub(crate) share: Option<f64>,
-    /// Its place and value in words.
-    pub(crate) said: String,
+    /// Place and value in words.
+    pub(crate) words: String,
 }
 
-/// Where the plot is, and what is on its axes.
+/// Edges of the plot and both of its axes.
 #[derive(Clone, Debug)]
 pub(crate) struct PlotAxes {
     pub(crate) left: f64,
@@ -140,46 +147,57 @@ pub(crate) struct PlotAxes {
     pub(crate) bottom: f64,
     pub(crate) x: AxisRuler,
     pub(crate) y: AxisRuler,
-    /// Names of x are one below the other, so that they can be read.
+    /// Whether the x axis goes downwards: names are one below the other, so that they can be read.
     pub(crate) turned: bool,
 }
 
 impl PlotAxes {
-    /// Where a place of the figure lies on the page.
-    pub(crate) fn at(&self, (x, y): (f64, f64)) -> At {
-        self.put((self.x.scale.coordinate(x), self.y.scale.coordinate(y)))
+    /// Returns the place on the page of values of both axes.
+    pub(crate) fn place(&self, x: f64, y: f64) -> PagePlace {
+        self.place_coordinates(self.x.scale.coordinate(x), self.y.scale.coordinate(y))
     }
 
-    /// The same of places that `Scale::coordinate` has given.
-    fn put(&self, (x, y): (f64, f64)) -> At {
-        let (across, up) = match self.turned {
-            true => (self.y.position_at(y), 1.0 - self.x.position_at(x)),
-            false => (self.x.position_at(x), self.y.position_at(y)),
-        };
+    /// Returns the place on the page of coordinates, as `Scale::coordinate` gives them.
+    fn place_coordinates(&self, x: f64, y: f64) -> PagePlace {
+        let (x, y) = (self.x.position_at(x), self.y.position_at(y));
+        let (across, up) = if self.turned { (y, 1.0 - x) } else { (x, y) };
         let (wide, high) = (self.right - self.left, self.bottom - self.top);
         (self.left + across * wide, self.bottom - up * high)
     }
 
-    /// The horizontal place of a value of the horizontal axis.
-    pub(crate) fn across(&self, value: f64) -> f64 {
-        self.at(if self.turned { (0.0, value) } else { (value, 0.0) }).0
+    /// Returns the horizontal place of a value of the horizontal axis.
+    pub(crate) fn horizontal(&self, value: f64) -> f64 {
+        let (x, y) = if self.turned { (0.0, value) } else { (value, 0.0) };
+        self.place(x, y).0
     }
 
-    /// The vertical place of a value of the vertical axis.
-    pub(crate) fn up(&self, value: f64) -> f64 {
-        self.at(if self.turned { (value, 0.0) } else { (0.0, value) }).1
+    /// Returns the vertical place of a value of the vertical axis.
+    pub(crate) fn vertical(&self, value: f64) -> f64 {
+        let (x, y) = if self.turned { (value, 0.0) } else { (0.0, value) };
+        self.place(x, y).1
     }
 
-    /// The paths of a shape on the page.
-    pub(crate) fn paths(&self, PlotShape { part, paths, .. }: &PlotShape) -> Vec<Vec<At>> {
-        let is_seen = |p: &&Point| *part != ShapePart::Mark || self.x.contains(p.x);
-        let path = |points: &Vec<Point>| -> Vec<At> {
-            let points: Vec<&Point> = points.iter().filter(is_seen).collect();
-            let xs = part.places(self.x.scale, points.iter().map(|p| p.x));
-            let ys = part.places(self.y.scale, points.iter().map(|p| p.y));
-            xs.into_iter().zip(ys).filter_map(|(x, y)| Some(self.put((x?, y?)))).collect()
-        };
-        paths.iter().map(path).filter(|path| !path.is_empty()).collect()
+    /// Returns the paths of a shape on the page, without points that cannot be drawn and without
+    /// empty paths.
+    pub(crate) fn paths(&self, shape: &PlotShape) -> Vec<Vec<PagePlace>> {
+        let mut paths = Vec::new();
+        for points in &shape.paths {
+            let mut seen: Vec<Point> = points.clone();
+            // A mark beyond the axis would lie on its end.
+            seen.retain(|point| shape.part != ShapePart::Mark || self.x.contains(point.x));
+            let xs = shape.part.coordinates(self.x.scale, seen.iter().map(|point| point.x));
+            let ys = shape.part.coordinates(self.y.scale, seen.iter().map(|point| point.y));
+            let mut path = Vec::new();
+            for pair in xs.into_iter().zip(ys) {
+                if let (Some(x), Some(y)) = pair {
+                    path.push(self.place_coordinates(x, y));
+                }
+            }
+            if !path.is_empty() {
+                paths.push(path);
+            }
+        }
+        paths
     }
 }
 
@@ -196,6 +214,13 @@ pub(crate) struct PlacedChart<'a> {
     pub(crate) up: Vec<f64>,
     pub(crate) shapes: Vec<PlotShape>,
     pub(crate) cells: Vec<MapCell>,
-    /// How many points are not drawn, and why.
+    /// Sentence that says how many points are not drawn, and why.
     pub(crate) left_out: Option<String>,
+}
+
+impl<'a> PlacedChart<'a> {
+    /// Returns the entry of the series that a shape belongs to, if it belongs to one.
+    pub(crate) fn entry(&self, shape: &PlotShape) -> Option<&SeriesEntry<'a>> {
+        self.entries.get(shape.series?)
+    }
 }

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use anyhow::{Context, Result};
 use tiny_skia::{
-    Color, FillRule, LineCap, Paint, PathSegment, Pixmap, Point, Stroke, StrokeDash, Transform,
+    Color, FillRule, LineCap, Paint, Path, PathSegment, Pixmap, Point, Stroke, StrokeDash,
+    Transform,
 };
 
 use crate::figure::Figure;
@@ -12,14 +13,14 @@ use crate::layout::layout;
 use crate::picture::{DrawMode, Ink, PAPER, PictureElement, picture};
 use crate::text::{clean, escape};
 
-/// Pixels of a PNG for each of the page: 300 to the inch.
-const PIXELS: f32 = 3.0;
+/// Pixels of a PNG for each pixel of the page: 300 to the inch.
+const PNG_SCALE: f32 = 3.0;
 
-/// A figure as SVG, 720 pixels wide, its texts as outlines. `runs` are the names of the runs that
-/// it is of; `note` is written below it.
+/// Draws a figure as SVG, 720 pixels wide, its texts as outlines. `runs` are the names of the runs
+/// that it shows; `note` is written below it.
 pub fn render_svg(figure: &Figure, runs: &[String], note: &str) -> String {
     let chart = layout(figure, runs, note, &PAPER);
-    let (width, height) = (PAPER.width, number(chart.height));
+    let (width, height) = (PAPER.width, rounded(chart.height));
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\">\
          <title>{}</title><desc>{}</desc>\n<path fill=\"#ffffff\" d=\"M0,0H{width}V{height}H0Z\"/>\n",
@@ -28,17 +29,18 @@ pub fn render_svg(figure: &Figure, runs: &[String], note: &str) -> String {
     );
     for element in picture(&chart) {
         // Writing to a String cannot fail.
-        let _ = writeln!(svg, "<path {}/>", attributes(&element, &hex(element.ink)));
+        let _ = writeln!(svg, "<path {}/>", attributes(&element, &hex_colour(element.ink)));
     }
     svg + "</svg>\n"
 }
 
-/// A figure as the bytes of a PNG file: the drawing of [`render_svg`], three pixels for each of its. Fails
-/// for one that is higher than a picture can be.
+/// Draws a figure as the bytes of a PNG file: the picture of [`render_svg`], three pixels for each
+/// of its own. An error for one that is higher than a picture can be.
 pub fn render_png(figure: &Figure, runs: &[String], note: &str) -> Result<Vec<u8>> {
     let chart = layout(figure, runs, note, &PAPER);
-    let pixels = |length: f64| (length * f64::from(PIXELS)) as u32;
-    let mut image = Pixmap::new(pixels(PAPER.width), pixels(chart.height))
+    let width = (PAPER.width * f64::from(PNG_SCALE)) as u32;
+    let height = (chart.height * f64::from(PNG_SCALE)) as u32;
+    let mut image = Pixmap::new(width, height)
         .with_context(|| format!("a picture {} pixels high is too large", chart.height))?;
     image.fill(Color::WHITE);
     for element in picture(&chart) {
@@ -49,52 +51,68 @@ pub fn render_png(figure: &Figure, runs: &[String], note: &str) -> Result<Vec<u8
 
 fn draw(image: &mut Pixmap, element: &PictureElement) {
     let Some(path) = &element.path else { return };
-    let scale = Transform::from_scale(PIXELS, PIXELS);
+    let scale = Transform::from_scale(PNG_SCALE, PNG_SCALE);
     let mut paint = Paint::default();
     let [_, red, green, blue] = element.ink.colour().to_be_bytes();
     paint.set_color_rgba8(red, green, blue, (element.alpha * 255.0).round() as u8);
-    let (width, dash, line_cap) = match element.draw {
+    let (width, dash, line_cap) = match element.mode {
         DrawMode::Fill => return image.fill_path(path, &paint, FillRule::Winding, scale, None),
-        DrawMode::Dots(wide) => (wide, None, LineCap::Round),
-        DrawMode::Line(wide, dash) => (wide, dash, LineCap::Butt),
+        DrawMode::Dots(diameter) => (diameter, None, LineCap::Round),
+        DrawMode::Line(width, dash) => (width, dash, LineCap::Butt),
     };
     let dash = dash.and_then(|(on, off)| StrokeDash::new(vec![on as f32, off as f32], 0.0));
     let stroke = Stroke { width: width as f32, dash, line_cap, ..Stroke::default() };
     image.stroke_path(path, &paint, &stroke, scale, None);
 }
 
-/// A colour as SVG and CSS write it.
-pub(crate) fn hex(ink: Ink) -> String {
+/// Writes a colour as SVG and CSS have it.
+pub(crate) fn hex_colour(ink: Ink) -> String {
     format!("#{:06x}", ink.colour())
 }
 
-/// Pixels to a hundredth.
-pub(crate) fn number(pixels: f64) -> f64 {
+/// Rounds pixels to a hundredth.
+pub(crate) fn rounded(pixels: f64) -> f64 {
     (pixels * 100.0).round() / 100.0
 }
 
-/// The look of an element in that colour, and its path.
+/// Writes the look of an element in that colour, and its path, as attributes of SVG.
 pub(crate) fn attributes(element: &PictureElement, ink: &str) -> String {
-    let line = |wide| format!("fill=\"none\" stroke=\"{ink}\" stroke-width=\"{wide}\"");
-    let mut text = match element.draw {
+    let mut text = match element.mode {
         DrawMode::Fill => format!("fill=\"{ink}\""),
-        DrawMode::Dots(wide) => line(wide) + " stroke-linecap=\"round\"",
-        DrawMode::Line(wide, None) => line(wide),
-        DrawMode::Line(wide, Some((on, off))) => {
-            line(wide) + &format!(" stroke-dasharray=\"{on} {off}\"")
+        DrawMode::Dots(diameter) => stroke(ink, diameter) + " stroke-linecap=\"round\"",
+        DrawMode::Line(width, None) => stroke(ink, width),
+        DrawMode::Line(width, Some((on, off))) => {
+            stroke(ink, width) + &format!(" stroke-dasharray=\"{on} {off}\"")
         }
     };
     if element.alpha != 1.0 {
         text += &format!(" opacity=\"{}\"", element.alpha);
     }
-    let place = |to: Point| format!("{},{}", number(to.x.into()), number(to.y.into()));
-    let segment = |segment| match segment {
-        PathSegment::MoveTo(to) => format!("M{}", place(to)),
-        PathSegment::LineTo(to) => format!("L{}", place(to)),
-        PathSegment::QuadTo(by, to) => format!("Q{} {}", place(by), place(to)),
-        PathSegment::CubicTo(by, on, to) => format!("C{} {} {}", place(by), place(on), place(to)),
-        PathSegment::Close => "Z".to_string(),
-    };
-    let segments = element.path.iter().flat_map(|path| path.segments());
-    text + &format!(" d=\"{}\"", segments.map(segment).collect::<String>())
+    let path = element.path.as_ref().map(path_data).unwrap_or_default();
+    text + &format!(" d=\"{path}\"")
+}
+
+fn stroke(ink: &str, width: f64) -> String {
+    format!("fill=\"none\" stroke=\"{ink}\" stroke-width=\"{width}\"")
+}
+
+/// Writes a path as the attribute `d` of SVG has it.
+fn path_data(path: &Path) -> String {
+    let mut data = String::new();
+    for segment in path.segments() {
+        data += &match segment {
+            PathSegment::MoveTo(to) => format!("M{}", point(to)),
+            PathSegment::LineTo(to) => format!("L{}", point(to)),
+            PathSegment::QuadTo(by, to) => format!("Q{} {}", point(by), point(to)),
+            PathSegment::CubicTo(by, on, to) => {
+                format!("C{} {} {}", point(by), point(on), point(to))
+            }
+            PathSegment::Close => "Z".to_string(),
+        };
+    }
+    data
+}
+
+fn point(at: Point) -> String {
+    format!("{},{}", rounded(at.x.into()), rounded(at.y.into()))
 }

@@ -1,4 +1,4 @@
-//! A chart in pixels: what SVG, PNG and HTML have in common. Each of them writes these elements.
+//! A chart in pixels: the elements that SVG, PNG and HTML have in common. Each of them writes these.
 
 use std::io::Read;
 use std::sync::LazyLock;
@@ -11,16 +11,16 @@ use tiny_skia::{Path, PathBuilder};
 
 use crate::figure::Role;
 use crate::page::{
-    At, LegendItem, LegendSample, MapCell, PageMedium, PlacedChart, PlacedText, PlotAxes,
+    LegendItem, LegendSample, MapCell, PageMedium, PagePlace, PlacedChart, PlacedText, PlotAxes,
     TextAnchor, TextKind,
 };
-use crate::shapes::{PlotShape, SeriesEntry, ShapePart};
+use crate::shapes::{PlotShape, ShapePart};
 
-/// The sizes of a picture for a paper: 7.2 inches at 100 pixels to the inch.
+/// Sizes of a picture for a paper: 7.2 inches at 100 pixels to the inch.
 pub(crate) const PAPER: PageMedium = PageMedium {
     width: 720.0,
     margin: 14.0,
-    row: |kind| size(kind).0,
+    row: |kind| text_size(kind).row,
     plot: 340.0,
     name: (24.0, 14.0),
     below: 14.0,
@@ -30,13 +30,18 @@ pub(crate) const PAPER: PageMedium = PageMedium {
     longest: 210.0,
     rows: 8,
     bare: false,
-    measure: |text, kind| width(&with_micro_sign(text), kind),
+    measure: |text, kind| text_width(&with_micro_sign(text), kind),
     cut: "…",
 };
 
-/// Pixels of a row of text and of its letters.
-fn size(kind: TextKind) -> (f64, f64) {
-    match kind {
+/// Pixels of a row of text, and of its letters.
+struct TextSize {
+    row: f64,
+    letters: f64,
+}
+
+fn text_size(kind: TextKind) -> TextSize {
+    let (row, letters) = match kind {
         TextKind::Title | TextKind::Nothing => (24.0, 14.0),
         TextKind::Upright => (18.0, 11.0),
         TextKind::Across => (17.0, 11.0),
@@ -45,15 +50,21 @@ fn size(kind: TextKind) -> (f64, f64) {
         TextKind::Mark | TextKind::Region | TextKind::Value | TextKind::Name => (13.0, 9.5),
         TextKind::Note => (13.0, 9.0),
         TextKind::Cell(_) => (11.0, 8.5),
-    }
+    };
+    TextSize { row, letters }
 }
 
-/// Pixels of the letters of a text.
-pub(crate) fn letters(kind: TextKind) -> f64 {
-    size(kind).1
+/// Returns the size of the letters of a text in pixels.
+pub(crate) fn letter_size(kind: TextKind) -> f64 {
+    text_size(kind).letters
 }
 
-/// Unicode for the `us` of texts that are also written for terminals with ASCII only.
+/// Returns the vertical place of the baseline of a text in pixels.
+pub(crate) fn baseline(text: &PlacedText) -> f64 {
+    text.at.1 + 0.36 * letter_size(text.kind)
+}
+
+/// Writes `µs` for the ` us` of texts that are also written for terminals with ASCII only.
 pub fn with_micro_sign(text: &str) -> String {
     let mut parts = text.split(" us");
     let mut written = parts.next().unwrap_or_default().to_string();
@@ -65,76 +76,82 @@ pub fn with_micro_sign(text: &str) -> String {
     written.replace("(us)", "(µs)")
 }
 
-/// What something is drawn with.
+/// Colour of an element. The styles of a page know some of these by their names in lower case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Ink {
     Black,
     Soft,
     Grid,
     Paper,
-    /// Of the series of that number. The colours are safe for colour-blind readers (Okabe and Ito
-    /// 2008), without the yellow, which is faint on paper.
+    /// Colour of the series of that number.
     Series(usize),
-    /// Of a cell at that position on the colour scale.
+    /// Colour of a cell at that position on the colour scale; none without a value.
     Cell(Option<f64>),
-    /// Of the value in such a cell: black or white.
+    /// Colour of the value in a cell at that position: black or white.
     OnCell(f64),
 }
 
-const SERIES: [u32; 7] =
+/// Colours of series. They are safe for colour-blind readers (Okabe and Ito 2008), without the
+/// yellow, which is faint on paper.
+const SERIES_COLOURS: [u32; 7] =
     [0x00_72b2, 0xd5_5e00, 0x00_9e73, 0xcc_79a7, 0xe6_9f00, 0x56_b4e9, 0x5a_5a5a];
 
 /// Five steps of the colour map viridis, evenly spaced.
 const VIRIDIS: [u32; 5] = [0x44_0154, 0x3b_528b, 0x21_918c, 0x5e_c962, 0xfd_e725];
 
-/// Position on the colour scale from which black has more contrast than white (WCAG's relative
+/// Least position on the colour scale at which black has more contrast than white (WCAG's relative
 /// luminance).
-const BRIGHT: f64 = 0.43;
+const MIN_BRIGHT_SHARE: f64 = 0.43;
 
 impl Ink {
-    /// Red, green and blue, a byte each.
+    /// Returns red, green and blue, a byte each.
     pub(crate) fn colour(self) -> u32 {
         match self {
             Self::Black => 0x14_1414,
             Self::Soft => 0x5f_5f5f,
             Self::Grid => 0xe2_e2e2,
             Self::Paper => 0xff_ffff,
-            Self::Series(number) => SERIES[number % SERIES.len()],
+            Self::Series(number) => SERIES_COLOURS[number % SERIES_COLOURS.len()],
             Self::Cell(None) => 0xec_ecec,
-            Self::Cell(Some(share)) => {
-                let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
-                let first = (place as usize).min(VIRIDIS.len() - 2);
-                let mix = |byte: u32| {
-                    let of = |step: usize| f64::from((VIRIDIS[step] >> byte) & 0xff);
-                    let part = place - first as f64;
-                    ((of(first) * (1.0 - part) + of(first + 1) * part).round() as u32) << byte
-                };
-                mix(16) | mix(8) | mix(0)
-            }
-            Self::OnCell(share) if share < BRIGHT => 0xff_ffff,
+            Self::Cell(Some(share)) => viridis(share),
+            Self::OnCell(share) if share < MIN_BRIGHT_SHARE => 0xff_ffff,
             Self::OnCell(_) => 0,
         }
     }
 }
 
-/// How paths are drawn.
+/// Returns the colour at a position from 0 to 1, mixed from the two steps beside it.
+fn viridis(share: f64) -> u32 {
+    let place = share.clamp(0.0, 1.0) * (VIRIDIS.len() - 1) as f64;
+    let first = (place as usize).min(VIRIDIS.len() - 2);
+    let part = place - first as f64;
+    let mut colour = 0;
+    for shift in [16, 8, 0] {
+        let below = f64::from((VIRIDIS[first] >> shift) & 0xff);
+        let above = f64::from((VIRIDIS[first + 1] >> shift) & 0xff);
+        colour |= ((below * (1.0 - part) + above * part).round() as u32) << shift;
+    }
+    colour
+}
+
+/// Way in which paths are drawn. Lengths are in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum DrawMode {
     Fill,
-    /// So many pixels wide, with dashes and gaps of these lengths.
+    /// A line of this width, with dashes and gaps of these lengths.
     Line(f64, Option<(f64, f64)>),
-    /// A round dot of that diameter at each place.
+    /// A round dot of this diameter at each place.
     Dots(f64),
 }
 
 const DASHED: Option<(f64, f64)> = Some((6.0, 3.5));
 const DOTTED: Option<(f64, f64)> = Some((1.4, 2.6));
 
-/// What an element is for: a browser draws it again on other axes.
+/// Origin of an element: a browser draws it again on other axes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ElementSource<'a> {
     /// A shape, and the corners around each of its points.
-    Shape(&'a PlotShape, &'static [At]),
+    Shape(&'a PlotShape, &'static [PagePlace]),
     Cell(&'a MapCell),
     /// A part of the frame, by the name of its class.
     Frame(&'static str),
@@ -142,41 +159,62 @@ pub(crate) enum ElementSource<'a> {
     Other,
 }
 
+/// Look of a part of a chart.
+#[derive(Clone, Copy, Debug)]
+struct ElementLook {
+    mode: DrawMode,
+    /// Opacity: 1 hides what is behind it.
+    alpha: f64,
+    /// Corners around each point; without corners the points are a line or an area.
+    corners: &'static [PagePlace],
+}
+
+impl ElementLook {
+    const FILLED: Self = Self::new(DrawMode::Fill, 1.0);
+
+    const fn new(mode: DrawMode, alpha: f64) -> Self {
+        Self { mode, alpha, corners: &[] }
+    }
+}
+
 /// A path and its look.
 #[derive(Clone, Debug)]
 pub(crate) struct PictureElement<'a> {
-    /// None if nothing is drawn.
+    /// Path; none if nothing is drawn.
     pub(crate) path: Option<Path>,
-    pub(crate) draw: DrawMode,
+    pub(crate) mode: DrawMode,
     pub(crate) ink: Ink,
     pub(crate) alpha: f64,
     pub(crate) source: ElementSource<'a>,
 }
 
-fn element<'a>(
-    paths: &[Vec<At>],
-    look: (DrawMode, f64),
-    ink: Ink,
-    source: ElementSource<'a>,
-) -> PictureElement<'a> {
-    let mut path = PathBuilder::new();
-    for places in paths {
-        let mut places = places.iter().map(|(x, y)| (*x as f32, *y as f32));
-        let Some((x, y)) = places.next() else { continue };
-        path.move_to(x, y);
-        places.for_each(|(x, y)| path.line_to(x, y));
-        match look.0 {
-            DrawMode::Fill => path.close(),
-            // A line without length is a dot.
-            DrawMode::Dots(_) => path.line_to(x, y),
-            DrawMode::Line(..) => {}
+impl<'a> PictureElement<'a> {
+    fn new(
+        paths: &[Vec<PagePlace>],
+        look: ElementLook,
+        ink: Ink,
+        source: ElementSource<'a>,
+    ) -> Self {
+        let mut builder = PathBuilder::new();
+        for places in paths {
+            let Some(((x, y), others)) = places.split_first() else { continue };
+            builder.move_to(*x as f32, *y as f32);
+            for (x, y) in others {
+                builder.line_to(*x as f32, *y as f32);
+            }
+            match look.mode {
+                DrawMode::Fill => builder.close(),
+                // A line without length is a dot.
+                DrawMode::Dots(_) => builder.line_to(*x as f32, *y as f32),
+                DrawMode::Line(..) => {}
+            }
         }
+        Self { path: builder.finish(), mode: look.mode, ink, alpha: look.alpha, source }
     }
-    PictureElement { path: path.finish(), draw: look.0, ink, alpha: look.1, source }
 }
 
-/// The symbols by which series are told apart without colours; the first is a dot.
-const SYMBOLS: [&[At]; 5] = [
+/// Symbols that tell series apart without colours; the first is a dot.
+const SYMBOLS: [&[PagePlace]; 5] = [
     &[],
     &[(-2.7, -2.7), (2.7, -2.7), (2.7, 2.7), (-2.7, 2.7)],
     &[(0.0, -3.8), (3.4, 2.4), (-3.4, 2.4)],
@@ -184,8 +222,8 @@ const SYMBOLS: [&[At]; 5] = [
     &[(0.0, 3.8), (3.4, -2.4), (-3.4, -2.4)],
 ];
 
-/// The same symbols as closed lines; the first is a ring.
-const HOLLOW: [&[At]; 5] = [
+/// Symbols as closed lines, in the order of [`SYMBOLS`]; the first is a ring.
+const HOLLOW: [&[PagePlace]; 5] = [
     &[
         (3.0, 0.0),
         (2.1, 2.1),
@@ -203,12 +241,12 @@ const HOLLOW: [&[At]; 5] = [
     &[(0.0, 3.8), (3.4, -2.4), (-3.4, -2.4), (0.0, 3.8)],
 ];
 
-/// How a part of a series looks: how it is drawn, its opacity, and the corners around each point.
-fn look(part: ShapePart, role: Role, number: usize) -> ((DrawMode, f64), &'static [At]) {
+/// Returns the look of a part of a series whose colour has that number.
+fn series_look(part: ShapePart, role: Role, number: usize) -> ElementLook {
     let symbol = SYMBOLS[number % SYMBOLS.len()];
-    // Beside a symbol that is used again stands another line.
-    let beside = if (number / SYMBOLS.len()) % 2 == 0 { DOTTED } else { DASHED };
-    let look = match (part, role) {
+    // A symbol that is used again stands beside another kind of line.
+    let published = if (number / SYMBOLS.len()) % 2 == 0 { DOTTED } else { DASHED };
+    let (mode, alpha) = match (part, role) {
         (ShapePart::Band, _) => (DrawMode::Fill, 0.2),
         (ShapePart::Bar, _) => (DrawMode::Fill, 0.55),
         (ShapePart::Shade, _) => (DrawMode::Fill, 0.1),
@@ -218,19 +256,21 @@ fn look(part: ShapePart, role: Role, number: usize) -> ((DrawMode, f64), &'stati
         (ShapePart::Line, Role::Measured) => (DrawMode::Line(1.0, None), 0.6),
         (ShapePart::Line, Role::Projected) => (DrawMode::Line(1.6, DASHED), 1.0),
         (ShapePart::Line, Role::Distribution) => (DrawMode::Line(1.6, None), 1.0),
-        (ShapePart::Line, Role::Published) => (DrawMode::Line(1.0, beside), 1.0),
+        (ShapePart::Line, Role::Published) => (DrawMode::Line(1.0, published), 1.0),
         (ShapePart::Line, _) => (DrawMode::Line(2.2, None), 1.0),
         (ShapePart::Hollow, _) => {
-            return ((DrawMode::Line(1.3, None), 1.0), HOLLOW[number % HOLLOW.len()]);
+            let corners = HOLLOW[number % HOLLOW.len()];
+            return ElementLook { mode: DrawMode::Line(1.3, None), alpha: 1.0, corners };
         }
-        (_, Role::Raw) => return ((DrawMode::Dots(3.4), 0.55), &[]),
+        (_, Role::Raw) => return ElementLook::new(DrawMode::Dots(3.4), 0.55),
         _ if symbol.is_empty() => (DrawMode::Dots(6.0), 1.0),
         _ => (DrawMode::Fill, 1.0),
     };
-    (look, if part == ShapePart::Points { symbol } else { &[] })
+    let corners = if part == ShapePart::Points { symbol } else { &[] };
+    ElementLook { mode, alpha, corners }
 }
 
-fn ink(part: ShapePart, role: Role, number: usize) -> Ink {
+fn series_ink(part: ShapePart, role: Role, number: usize) -> Ink {
     match (part, role) {
         (ShapePart::Whisker, Role::Bars) => Ink::Black,
         // Published ones are many, and no measured one is to have the colour of one.
@@ -239,83 +279,99 @@ fn ink(part: ShapePart, role: Role, number: usize) -> Ink {
     }
 }
 
-/// Each place with the corners around it.
-fn stamped(paths: Vec<Vec<At>>, corners: &[At]) -> Vec<Vec<At>> {
+/// Puts the corners around each place, a path for each; without corners the paths stay.
+fn stamped(paths: Vec<Vec<PagePlace>>, corners: &[PagePlace]) -> Vec<Vec<PagePlace>> {
     if corners.is_empty() {
         return paths;
     }
-    let around = |(x, y): At| corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect();
-    paths.into_iter().flatten().map(around).collect()
+    let mut stamps = Vec::new();
+    for (x, y) in paths.into_iter().flatten() {
+        stamps.push(corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect());
+    }
+    stamps
 }
 
-/// All that is drawn of a chart but its texts and its legend, from back to front.
+/// Returns all elements of a chart but its texts and its legend, from back to front.
 pub(crate) fn elements<'a>(chart: &'a PlacedChart) -> Vec<PictureElement<'a>> {
     let (shades, shapes): (Vec<&PlotShape>, Vec<&PlotShape>) =
         chart.shapes.iter().partition(|shape| shape.part == ShapePart::Shade);
-    let draw = |shape| of_shape(chart, shape);
-    let cell = |cell: &'a MapCell| {
+    let mut elements: Vec<PictureElement> = Vec::new();
+    elements.extend(shades.into_iter().map(|shape| shape_element(chart, shape)));
+    elements.extend(frame(chart));
+    for cell in &chart.cells {
         // A thin line of paper is left between neighbours.
         let area = block(cell.low, (cell.high.0 - 0.7, cell.high.1 + 0.7));
-        element(&[area], (DrawMode::Fill, 1.0), Ink::Cell(cell.share), ElementSource::Cell(cell))
-    };
-    let behind = shades.into_iter().map(draw).chain(frame(chart));
-    behind.chain(chart.cells.iter().map(cell)).chain(shapes.into_iter().map(draw)).collect()
+        let (ink, source) = (Ink::Cell(cell.share), ElementSource::Cell(cell));
+        elements.push(PictureElement::new(&[area], ElementLook::FILLED, ink, source));
+    }
+    elements.extend(shapes.into_iter().map(|shape| shape_element(chart, shape)));
+    elements
 }
 
-fn of_shape<'a>(chart: &PlacedChart, shape: &'a PlotShape) -> PictureElement<'a> {
-    let entry = shape.series.and_then(|index| chart.entries.get(index));
-    let (role, number) = entry.map_or((Role::Law, 0), |e| (e.series.role, e.colour));
-    let (look, corners) = look(shape.part, role, number);
-    let is_reference =
-        |entry: &SeriesEntry| entry.series.role.is_line() && entry.series.run.is_none();
+fn shape_element<'a>(chart: &PlacedChart, shape: &'a PlotShape) -> PictureElement<'a> {
+    let entry = chart.entry(shape);
+    let (role, number) = match entry {
+        Some(entry) => (entry.series.role, entry.colour),
+        None => (Role::Law, 0),
+    };
+    let look = series_look(shape.part, role, number);
     let ink = match entry {
-        Some(entry) if !is_reference(entry) => ink(shape.part, role, number),
+        Some(entry) if !entry.is_reference() => series_ink(shape.part, role, number),
         _ => Ink::Soft,
     };
-    let paths = stamped(chart.axes.paths(shape), corners);
-    element(&paths, look, ink, ElementSource::Shape(shape, corners))
+    let paths = stamped(chart.axes.paths(shape), look.corners);
+    PictureElement::new(&paths, look, ink, ElementSource::Shape(shape, look.corners))
 }
 
-fn block(low: At, high: At) -> Vec<At> {
+/// Returns the corners of an area between a lower left and an upper right one.
+fn block(low: PagePlace, high: PagePlace) -> Vec<PagePlace> {
     vec![low, (high.0, low.1), high, (low.0, high.1)]
 }
 
-/// Lines at the ticks (names have none, nor has a map), both axes with their ticks, and lines from
-/// labels down to the plot.
+/// Draws lines at the ticks (names have none, nor has a map), both axes with their ticks, and lines
+/// from labels down to the plot.
 fn frame<'a>(chart: &PlacedChart) -> [PictureElement<'a>; 3] {
     let PlotAxes { left, right, top, bottom, turned, .. } = chart.axes;
     let mut axes = vec![vec![(left, top), (left, bottom), (right, bottom)]];
-    axes.extend(chart.across.iter().map(|x| vec![(*x, bottom), (*x, bottom + 4.0)]));
-    axes.extend(chart.up.iter().map(|y| vec![(left - 4.0, *y), (left, *y)]));
-    let up = chart.up.iter().filter(|_| !turned).map(|y| vec![(left, *y), (right, *y)]);
-    let grid = chart.across.iter().map(|x| vec![(*x, top), (*x, bottom)]).chain(up);
-    let grid: Vec<Vec<At>> = grid.filter(|_| chart.cells.is_empty()).collect();
-    let marks = chart.texts.iter().filter(|text| text.kind == TextKind::Mark);
-    let leader = |text: &PlacedText| {
-        let x = chart.axes.across(text.of?.0);
-        Some(vec![(x, text.at.1 + 5.0), (x, top)])
-    };
-    let leaders: Vec<Vec<At>> = marks.filter_map(leader).collect();
-    let dashed = (DrawMode::Line(0.8, DASHED), 0.75);
+    let mut grid = Vec::new();
+    for x in &chart.across {
+        axes.push(vec![(*x, bottom), (*x, bottom + 4.0)]);
+        grid.push(vec![(*x, top), (*x, bottom)]);
+    }
+    for y in &chart.up {
+        axes.push(vec![(left - 4.0, *y), (left, *y)]);
+        if !turned {
+            grid.push(vec![(left, *y), (right, *y)]);
+        }
+    }
+    if !chart.cells.is_empty() {
+        grid.clear();
+    }
+    let mut leaders = Vec::new();
+    for text in chart.texts.iter().filter(|text| text.kind == TextKind::Mark) {
+        if let Some((from, _)) = text.stretch {
+            let x = chart.axes.horizontal(from);
+            leaders.push(vec![(x, text.at.1 + 5.0), (x, top)]);
+        }
+    }
+    let thin = ElementLook::new(DrawMode::Line(0.6, None), 1.0);
+    let plain = ElementLook::new(DrawMode::Line(1.0, None), 1.0);
+    let dashed = ElementLook::new(DrawMode::Line(0.8, DASHED), 0.75);
     [
-        element(&grid, (DrawMode::Line(0.6, None), 1.0), Ink::Grid, ElementSource::Frame("grid")),
-        element(&axes, (DrawMode::Line(1.0, None), 1.0), Ink::Black, ElementSource::Frame("frame")),
-        element(&leaders, dashed, Ink::Soft, ElementSource::Frame("leaders")),
+        PictureElement::new(&grid, thin, Ink::Grid, ElementSource::Frame("grid")),
+        PictureElement::new(&axes, plain, Ink::Black, ElementSource::Frame("frame")),
+        PictureElement::new(&leaders, dashed, Ink::Soft, ElementSource::Frame("leaders")),
     ]
 }
 
-/// What is written before a name in the legend.
-pub(crate) fn sample<'a>(item: &LegendItem) -> Vec<PictureElement<'a>> {
+/// Draws the sample before a name in the legend.
+pub(crate) fn sample_elements<'a>(item: &LegendItem) -> Vec<PictureElement<'a>> {
     let (x, y) = item.at;
     let (ends, area) = (vec![(x, y), (x + 22.0, y)], block((x, y - 4.0), (x + 22.0, y + 4.0)));
     let (role, number) = match item.sample {
         LegendSample::Shade(share) => {
-            return vec![element(
-                &[area],
-                (DrawMode::Fill, 1.0),
-                Ink::Cell(share),
-                ElementSource::Other,
-            )];
+            let (ink, source) = (Ink::Cell(share), ElementSource::Other);
+            return vec![PictureElement::new(&[area], ElementLook::FILLED, ink, source)];
         }
         LegendSample::Series(role, number) => (role, number),
     };
@@ -326,37 +382,45 @@ pub(crate) fn sample<'a>(item: &LegendItem) -> Vec<PictureElement<'a>> {
         Role::Raw | Role::Quantiles => &[ShapePart::Points],
         Role::Bars => &[ShapePart::Bar],
     };
-    let of_part = |part: &ShapePart| {
-        let (look, corners) = look(*part, role, number.unwrap_or(0));
+    let mut elements = Vec::new();
+    for part in parts {
+        let look = series_look(*part, role, number.unwrap_or(0));
         let paths = match part {
             ShapePart::Band | ShapePart::Bar => vec![area.clone()],
-            ShapePart::Points => stamped(vec![vec![(x + 11.0, y)]], corners),
+            ShapePart::Points => stamped(vec![vec![(x + 11.0, y)]], look.corners),
             _ => vec![ends.clone()],
         };
-        let ink = number.map_or(Ink::Soft, |number| ink(*part, role, number));
-        element(&paths, look, ink, ElementSource::Other)
-    };
-    parts.iter().map(of_part).collect()
+        let ink = match number {
+            Some(number) => series_ink(*part, role, number),
+            None => Ink::Soft,
+        };
+        elements.push(PictureElement::new(&paths, look, ink, ElementSource::Other));
+    }
+    elements
 }
 
-/// The whole picture: elements, legend and texts as outlines.
-pub(crate) fn picture<'a>(chart: &'a PlacedChart) -> impl Iterator<Item = PictureElement<'a>> {
+/// Returns the whole picture: elements, legend and texts as outlines.
+pub(crate) fn picture<'a>(chart: &'a PlacedChart) -> Vec<PictureElement<'a>> {
+    let mut picture = elements(chart);
     // Lines from labels pass behind other labels.
-    let behind = |text: &PlacedText| {
-        let (x, y) = start(text);
-        let wide = width(&with_micro_sign(&text.words), text.kind);
-        block((x - 1.0, y + 2.0), (x + wide + 1.0, y - 9.0))
-    };
-    let behind: Vec<Vec<At>> =
-        chart.texts.iter().filter(|text| text.of.is_some()).map(behind).collect();
-    let behind = element(&behind, (DrawMode::Fill, 1.0), Ink::Paper, ElementSource::Other);
-    let samples = chart.items.iter().flat_map(sample);
-    let all = elements(chart).into_iter().chain([behind]).chain(samples);
-    all.chain(chart.texts.iter().map(outline)).filter(|element| element.path.is_some())
+    let mut blanks = Vec::new();
+    for text in chart.texts.iter().filter(|text| text.stretch.is_some()) {
+        let (x, y) = text_start(text);
+        let width = text_width(&with_micro_sign(&text.words), text.kind);
+        blanks.push(block((x - 1.0, y + 2.0), (x + width + 1.0, y - 9.0)));
+    }
+    let (look, source) = (ElementLook::FILLED, ElementSource::Other);
+    picture.push(PictureElement::new(&blanks, look, Ink::Paper, source));
+    for item in &chart.items {
+        picture.extend(sample_elements(item));
+    }
+    picture.extend(chart.texts.iter().map(outline));
+    picture.retain(|element| element.path.is_some());
+    picture
 }
 
-/// The ink of a kind of text.
-pub(crate) fn ink_of(kind: TextKind) -> Ink {
+/// Returns the ink of a kind of text.
+pub(crate) fn text_ink(kind: TextKind) -> Ink {
     match kind {
         TextKind::Upright
         | TextKind::Across
@@ -368,13 +432,13 @@ pub(crate) fn ink_of(kind: TextKind) -> Ink {
     }
 }
 
-/// The font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is not
-/// installed.
+/// Returns the font, DejaVu Sans (free licence), bold for titles: pictures look the same where it is
+/// not installed.
 fn font(kind: TextKind) -> FontRef<'static> {
     static REGULAR: LazyLock<Vec<u8>> =
-        LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/regular"))));
+        LazyLock::new(|| unpack(include_bytes!(concat!(env!("OUT_DIR"), "/regular"))));
     static BOLD: LazyLock<Vec<u8>> =
-        LazyLock::new(|| unpacked(include_bytes!(concat!(env!("OUT_DIR"), "/bold"))));
+        LazyLock::new(|| unpack(include_bytes!(concat!(env!("OUT_DIR"), "/bold"))));
     let data = match kind {
         TextKind::Title | TextKind::Nothing => &BOLD,
         _ => &REGULAR,
@@ -382,46 +446,49 @@ fn font(kind: TextKind) -> FontRef<'static> {
     FontRef::new(data).expect("the font in this program can be read")
 }
 
-/// A font as `build.rs` has packed it.
-fn unpacked(packed: &[u8]) -> Vec<u8> {
+/// Unpacks a font that `build.rs` has packed.
+fn unpack(packed: &[u8]) -> Vec<u8> {
     let mut font = Vec::new();
     ZlibDecoder::new(packed).read_to_end(&mut font).expect("the font in this program can be read");
     font
 }
 
-/// The glyph of a letter, and the pixels from it to the next letter's.
+/// Returns the glyph of a letter, and the pixels from it to the next letter's.
 fn glyph(font: &FontRef, letter: char, size: Size) -> (GlyphId, f64) {
     let glyph = font.charmap().map(letter).unwrap_or_default();
     let advance = font.glyph_metrics(size, LocationRef::default()).advance_width(glyph);
     (glyph, advance.unwrap_or_default().into())
 }
 
-/// Pixels of a text on paper.
-pub(crate) fn width(text: &str, kind: TextKind) -> f64 {
-    let (font, size) = (font(kind), Size::new(letters(kind) as f32));
+/// Returns the pixels of a text on paper.
+pub(crate) fn text_width(text: &str, kind: TextKind) -> f64 {
+    let (font, size) = (font(kind), Size::new(letter_size(kind) as f32));
     text.chars().map(|letter| glyph(&font, letter, size).1).sum()
 }
 
-/// Where a text begins on paper: its left end, and its baseline.
-pub(crate) fn start(text: &PlacedText) -> At {
-    let wide = width(&with_micro_sign(&text.words), text.kind);
+/// Returns the start of a text on paper: its left end, and its baseline.
+pub(crate) fn text_start(text: &PlacedText) -> PagePlace {
+    let width = text_width(&with_micro_sign(&text.words), text.kind);
     let left = match text.anchor {
         TextAnchor::Left => text.at.0,
-        TextAnchor::Middle => text.at.0 - wide / 2.0,
-        TextAnchor::Right => text.at.0 - wide,
+        TextAnchor::Middle => text.at.0 - width / 2.0,
+        TextAnchor::Right => text.at.0 - width,
     };
-    (left, text.at.1 + 0.36 * letters(text.kind))
+    (left, baseline(text))
 }
 
+/// Draws a text as the outlines of its letters.
 fn outline<'a>(text: &PlacedText) -> PictureElement<'a> {
-    let (font, size) = (font(text.kind), Size::new(letters(text.kind) as f32));
-    let (glyphs, (mut start, base)) = (font.outline_glyphs(), start(text));
+    let (font, size) = (font(text.kind), Size::new(letter_size(text.kind) as f32));
+    let (glyphs, (mut start, base)) = (font.outline_glyphs(), text_start(text));
     let mut path = PathBuilder::new();
     for letter in with_micro_sign(&text.words).chars() {
         let (glyph, advance) = glyph(&font, letter, size);
         let mut strokes: Vec<PathElement> = Vec::new();
-        // A letter whose outline is broken is left blank.
-        let _ = glyphs.get(glyph).map(|of| of.draw((size, LocationRef::default()), &mut strokes));
+        if let Some(outline) = glyphs.get(glyph) {
+            // A letter whose outline is broken is left blank.
+            let _ = outline.draw((size, LocationRef::default()), &mut strokes);
+        }
         let (left, base) = (start as f32, base as f32);
         for stroke in strokes {
             match stroke {
@@ -437,6 +504,6 @@ fn outline<'a>(text: &PlacedText) -> PictureElement<'a> {
         }
         start += advance;
     }
-    let (path, ink) = (path.finish(), ink_of(text.kind));
-    PictureElement { path, draw: DrawMode::Fill, ink, alpha: 1.0, source: ElementSource::Other }
+    let (mode, ink) = (DrawMode::Fill, text_ink(text.kind));
+    PictureElement { path: path.finish(), mode, ink, alpha: 1.0, source: ElementSource::Other }
 }

@@ -66,7 +66,7 @@ impl AxisRuler {
         extremes(values.iter().copied().filter(|value| self.draws(*value)))
     }
 
-    /// Whether the value can be drawn at all.
+    /// Returns whether the value can be drawn at all.
     pub(crate) fn draws(&self, value: f64) -> bool {
         self.scale.draws(value)
     }
@@ -95,7 +95,7 @@ impl AxisRuler {
         self.scale.value_at(low + position * (high - low))
     }
 
-    /// Whether the value lies between the ends.
+    /// Returns whether the value lies between the ends.
     pub(crate) fn contains(&self, value: f64) -> bool {
         self.draws(value) && value >= self.low && value <= self.high
     }
@@ -249,7 +249,7 @@ impl<'a> MapGrid<'a> {
     }
 }
 
-/// Whether these are places that can be drawn, at least one, each above the one before.
+/// Returns whether these are places that can be drawn, at least one, each above the one before.
 fn are_rising(places: &[f64]) -> bool {
     let is_ordered = places.windows(2).all(|pair| pair[0] < pair[1]);
     is_ordered && !places.is_empty() && places.iter().all(|place| Scale::Linear.draws(*place))

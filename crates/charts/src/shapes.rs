@@ -1,85 +1,111 @@
-//! What is drawn between the axes, in units of the figure: no pixels, no colours.
+//! Shapes between the axes, in units of the figure: no pixels, no colours.
 
-use crate::figure::{Figure, Point, PointCertainty, Role, Scale, Series, Unit};
+use crate::figure::{AxisRegion, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 use crate::text::clean;
 
-/// The part of a name's width on the axis that its bars take.
-const BARS: f64 = 0.72;
+/// Part of a name's width on the axis that its bars take.
+const BAR_SHARE: f64 = 0.72;
 
-/// A series and how it is told from others.
+/// Half of a bar's width, as a part of the width that it may take.
+const HALF_BAR: f64 = 0.46;
+
+/// A series with the name and the colour that set it apart from others.
 #[derive(Clone, Debug)]
 pub(crate) struct SeriesEntry<'a> {
     pub(crate) series: &'a Series,
-    /// Its points, those of the same name on an axis of names side by side.
+    /// Points of the series; on an axis of names, those of one name are side by side.
     pub(crate) points: Vec<Point>,
-    /// Its name, with that of its run where there are several.
+    /// Name, with the run's where there are several.
     pub(crate) name: String,
-    /// The number of its colour and symbol: for a line that of the series that it is fitted to.
+    /// Number of the colour and symbol; a line has that of the series that it is fitted to.
     pub(crate) colour: usize,
     /// Whether it is a line of another series: such lines share an item of the legend.
     pub(crate) follows: bool,
 }
 
-/// One entry for each series, in their order. `runs` are the names of the runs that the figure is
-/// of.
-pub(crate) fn entries<'a>(all: &'a [Series], runs: &[String]) -> Vec<SeriesEntry<'a>> {
-    let leaders: Vec<Option<usize>> = all.iter().map(|series| leader(all, series)).collect();
-    // What follows comes last, so that it does not use up colours.
-    let mut owners: Vec<usize> = (0..all.len()).filter(|at| leaders[*at].is_none()).collect();
-    owners.sort_by_key(|at| all[*at].role.leader_role().is_some());
-    let colour = |owner| owners.iter().position(|known| *known == owner).unwrap_or_default();
-    let entry = |(place, series): (usize, &'a Series)| SeriesEntry {
-        series,
-        points: series.points.clone(),
-        name: name(series, runs),
-        colour: colour(leaders[place].unwrap_or(place)),
-        follows: leaders[place].is_some(),
-    };
-    all.iter().enumerate().map(entry).collect()
-}
-
-/// The series that a law or percentiles are of: the one whose name they begin with, or the only one
-/// of their run.
-pub(crate) fn leader(all: &[Series], of: &Series) -> Option<usize> {
-    let role = of.role.leader_role()?;
-    let leaders = || {
-        let places = 0..all.len();
-        places.filter(|at| all[*at].role == role && all[*at].run == of.run)
-    };
-    let begins = |at: &usize| of.name.starts_with(&all[*at].name);
-    let named = leaders().filter(begins).max_by_key(|at| all[*at].name.len());
-    named.or_else(|| leaders().next().filter(|_| leaders().count() == 1))
-}
-
-fn name(series: &Series, runs: &[String]) -> String {
-    let run = series.run.filter(|_| runs.len() > 1).and_then(|run| runs.get(run));
-    let run = run.map_or(String::new(), |run| format!("{}: ", clean(run)));
-    run + &clean(&series.name)
-}
-
-/// Puts points of the same name side by side, lines left as they are; `names` are the names on the
-/// axis. Gives the largest number of points of a name.
-pub(crate) fn side_by_side(entries: &mut [SeriesEntry], names: usize) -> usize {
-    let mut taken = vec![0; names];
-    let mut lanes = Vec::new();
-    let is_apart = |entry: &&SeriesEntry| !entry.series.role.is_line();
-    for point in entries.iter().filter(is_apart).flat_map(|entry| &entry.points) {
-        // NaN and negative positions are taken for the first name.
-        lanes.push(taken.get_mut(point.x as usize).map_or(0, |taken| {
-            *taken += 1;
-            *taken - 1
-        }));
+impl SeriesEntry<'_> {
+    /// Returns whether it is a line for comparison: it belongs to no run.
+    pub(crate) fn is_reference(&self) -> bool {
+        self.series.role.is_line() && self.series.run.is_none()
     }
-    let most = taken.iter().copied().fold(1, usize::max);
-    let apart = entries.iter_mut().filter(|entry| !entry.series.role.is_line());
-    for (point, lane) in apart.flat_map(|entry| &mut entry.points).zip(lanes) {
-        let own = taken.get(point.x as usize).copied().unwrap_or(1);
-        point.x += BARS / most as f64 * (lane as f64 - (own as f64 - 1.0) / 2.0);
+}
+
+/// Builds one entry for each series, in their order. `runs` are the names of the runs that the
+/// figure shows.
+pub(crate) fn entries<'a>(series: &'a [Series], runs: &[String]) -> Vec<SeriesEntry<'a>> {
+    let leaders: Vec<Option<usize>> = series.iter().map(|one| leader(series, one)).collect();
+    // Lines that would follow a leader come last, so that they do not use up colours.
+    let mut owners: Vec<usize> = (0..series.len()).collect();
+    owners.retain(|index| leaders[*index].is_none());
+    owners.sort_by_key(|index| series[*index].role.leader_role().is_some());
+    let mut entries = Vec::new();
+    for (index, one) in series.iter().enumerate() {
+        let owner = leaders[index].unwrap_or(index);
+        entries.push(SeriesEntry {
+            series: one,
+            points: one.points.clone(),
+            name: full_name(one, runs),
+            colour: owners.iter().position(|known| *known == owner).unwrap_or_default(),
+            follows: leaders[index].is_some(),
+        });
+    }
+    entries
+}
+
+/// Finds the series that a law or percentiles belong to: the one whose name theirs begins with (the
+/// longest such name), or the only candidate of their run.
+pub(crate) fn leader(series: &[Series], follower: &Series) -> Option<usize> {
+    let role = follower.role.leader_role()?;
+    let mut candidates: Vec<usize> = (0..series.len()).collect();
+    candidates.retain(|index| series[*index].role == role && series[*index].run == follower.run);
+    let mut named = candidates.clone();
+    named.retain(|index| follower.name.starts_with(&series[*index].name));
+    match named.into_iter().max_by_key(|index| series[*index].name.len()) {
+        Some(index) => Some(index),
+        None if candidates.len() == 1 => Some(candidates[0]),
+        None => None,
+    }
+}
+
+/// Returns the name of a series, with the run's before it if the figure shows several runs.
+fn full_name(series: &Series, runs: &[String]) -> String {
+    let name = clean(&series.name);
+    match series.run.and_then(|run| runs.get(run)) {
+        Some(run) if runs.len() > 1 => format!("{}: {name}", clean(run)),
+        _ => name,
+    }
+}
+
+/// Puts points of one name side by side and leaves lines as they are; `names` is the number of names
+/// on the axis. Returns the largest number of points of a name.
+pub(crate) fn side_by_side(entries: &mut [SeriesEntry], names: usize) -> usize {
+    // How many points each name has, and for each point how many of its name came before.
+    let mut counts: Vec<usize> = vec![0; names];
+    let mut lanes: Vec<usize> = Vec::new();
+    for entry in entries.iter().filter(|entry| !entry.series.role.is_line()) {
+        for point in &entry.points {
+            // NaN and negative positions are taken for the first name.
+            lanes.push(match counts.get_mut(point.x as usize) {
+                Some(count) => {
+                    *count += 1;
+                    *count - 1
+                }
+                None => 0,
+            });
+        }
+    }
+    let most = counts.iter().copied().max().unwrap_or(0).max(1);
+    let mut lanes = lanes.into_iter();
+    for entry in entries.iter_mut().filter(|entry| !entry.series.role.is_line()) {
+        for (point, lane) in entry.points.iter_mut().zip(&mut lanes) {
+            let count = counts.get(point.x as usize).copied().unwrap_or(1);
+            point.x += BAR_SHARE / most as f64 * (lane as f64 - (count as f64 - 1.0) / 2.0);
+        }
     }
     most
 }
 
-/// Which part of a drawing a shape is.
+/// Part of a drawing. The script and the styles of a page know these by their names in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ShapePart {
     /// A region, or the interval of a mark.
@@ -97,26 +123,31 @@ pub(crate) enum ShapePart {
 }
 
 impl ShapePart {
-    /// Where the values of a path lie on an axis of that scale, as [`Scale::coordinate`] has them; none for
-    /// what is left out. Of an area or an interval, an end that cannot be drawn is at the end of
-    /// the axis if another one can.
-    pub(crate) fn places(
+    /// Returns the coordinates of the values of a path, as [`Scale::coordinate`] has them; none for
+    /// a value that is left out. An area or an interval of which one end can be drawn reaches with
+    /// the other to the end of the axis.
+    pub(crate) fn coordinates(
         self,
         scale: Scale,
         values: impl Iterator<Item = f64>,
     ) -> Vec<Option<f64>> {
-        let place = |value: f64| match self {
-            Self::Mark | Self::Shade if value.is_infinite() => Some(value),
-            // Lengths on a logarithmic axis would say nothing.
-            Self::Bar if scale == Scale::Log => None,
-            _ => scale.draws(value).then(|| scale.coordinate(value)),
-        };
-        let mut places: Vec<Option<f64>> = values.map(place).collect();
-        let is_whole = matches!(self, Self::Band | Self::Bar | Self::Whisker);
-        if is_whole && places.iter().any(Option::is_some) {
-            places.iter_mut().for_each(|at| *at = at.or(Some(f64::NEG_INFINITY)));
+        let mut coordinates: Vec<Option<f64>> = Vec::new();
+        for value in values {
+            coordinates.push(match self {
+                Self::Mark | Self::Shade if value.is_infinite() => Some(value),
+                // Lengths on a logarithmic axis would say nothing.
+                Self::Bar if scale == Scale::Log => None,
+                _ if scale.draws(value) => Some(scale.coordinate(value)),
+                _ => None,
+            });
         }
-        places
+        let is_whole = matches!(self, Self::Band | Self::Bar | Self::Whisker);
+        if is_whole && coordinates.iter().any(Option::is_some) {
+            for coordinate in &mut coordinates {
+                *coordinate = coordinate.or(Some(f64::NEG_INFINITY));
+            }
+        }
+        coordinates
     }
 }
 
@@ -131,83 +162,149 @@ pub(crate) struct PlotShape {
     pub(crate) paths: Vec<Vec<Point>>,
 }
 
-/// All shapes of a figure, from back to front. `lanes` is the largest number of points of a name.
+impl PlotShape {
+    /// Builds a shape of one path that belongs to no series.
+    fn without_series(part: ShapePart, path: Vec<Point>) -> Self {
+        Self { part, series: None, paths: vec![path] }
+    }
+}
+
+/// Builds all shapes of a figure, from back to front. `lanes` is the largest number of points of a
+/// name.
 pub(crate) fn shapes(figure: &Figure, entries: &[SeriesEntry], lanes: usize) -> Vec<PlotShape> {
-    let loose = |part, path| PlotShape { part, series: None, paths: vec![path] };
-    let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
-    // Every second region, so that neighbours are told apart.
-    let regions = figure.regions.iter().skip(1).step_by(2).map(|region| (region.from, region.to));
-    let shades = regions.chain(figure.marks.iter().filter_map(|mark| mark.between));
-    let shade = |(from, to)| {
-        loose(ShapePart::Shade, places([(from, low), (from, high), (to, high), (to, low)]))
-    };
-    let mut all: Vec<PlotShape> = shades.filter(|(from, to)| from < to).map(shade).collect();
-    let of_entry = |(index, entry)| of_series(figure, lanes, index, entry);
-    let mut drawn: Vec<PlotShape> = entries.iter().enumerate().flat_map(of_entry).collect();
+    let mut shapes = shades(figure);
+    let mut drawn = Vec::new();
+    for (index, entry) in entries.iter().enumerate() {
+        drawn.extend(series_shapes(figure, lanes, index, entry));
+    }
     // Bands first, so that no line is under one.
     drawn.sort_by_key(|shape| shape.part != ShapePart::Band);
-    all.extend(drawn);
-    let marks = figure.marks.iter().filter(|mark| mark.x.is_finite());
-    all.extend(marks.map(|mark| loose(ShapePart::Mark, places([(mark.x, low), (mark.x, high)]))));
-    all
+    shapes.extend(drawn);
+    for mark in figure.marks.iter().filter(|mark| mark.x.is_finite()) {
+        let line = points_at([(mark.x, f64::NEG_INFINITY), (mark.x, f64::INFINITY)]);
+        shapes.push(PlotShape::without_series(ShapePart::Mark, line));
+    }
+    shapes
 }
 
-fn places(all: impl IntoIterator<Item = (f64, f64)>) -> Vec<Point> {
-    all.into_iter().map(|(x, y)| Point::bare(x, y)).collect()
+/// Builds the areas behind the plot: every second region, so that neighbours are told apart, and the
+/// intervals of marks.
+fn shades(figure: &Figure) -> Vec<PlotShape> {
+    let mut stretches = Vec::new();
+    for AxisRegion { from, to, .. } in figure.regions.iter().skip(1).step_by(2) {
+        stretches.push((*from, *to));
+    }
+    stretches.extend(figure.marks.iter().filter_map(|mark| mark.between));
+    stretches.retain(|(from, to)| from < to);
+    let (low, high) = (f64::NEG_INFINITY, f64::INFINITY);
+    let mut shades = Vec::new();
+    for (from, to) in stretches {
+        let corners = points_at([(from, low), (from, high), (to, high), (to, low)]);
+        shades.push(PlotShape::without_series(ShapePart::Shade, corners));
+    }
+    shades
 }
 
-fn of_series(figure: &Figure, lanes: usize, index: usize, entry: &SeriesEntry) -> Vec<PlotShape> {
-    let mut shapes = Vec::new();
-    let mut add = |part, paths| shapes.push(PlotShape { part, series: Some(index), paths });
-    let (role, points) = (entry.series.role, &entry.points);
-    let stamps = |certainty: PointCertainty| -> Vec<Vec<Point>> {
-        let points = points.iter().filter(|point| point.certainty == certainty);
-        points.map(|point| vec![*point]).collect()
-    };
-    let by_name = figure.x.unit == Unit::Names;
+fn points_at(places: impl IntoIterator<Item = (f64, f64)>) -> Vec<Point> {
+    places.into_iter().map(|(x, y)| Point::bare(x, y)).collect()
+}
+
+/// Builds the shapes of one series: bars or a line, then intervals, then symbols.
+fn series_shapes(
+    figure: &Figure,
+    lanes: usize,
+    index: usize,
+    entry: &SeriesEntry,
+) -> Vec<PlotShape> {
+    let (role, by_name) = (entry.series.role, figure.x.unit == Unit::Names);
+    let mut parts = Vec::new();
     match role {
-        Role::Bars => {
-            let half = BARS / lanes as f64 * 0.46;
-            let bar = |p: &Point| {
-                let (left, right) = (p.x - half, p.x + half);
-                places([(left, 0.0), (left, p.y), (right, p.y), (right, 0.0)])
-            };
-            add(ShapePart::Bar, points.iter().map(bar).collect());
-        }
+        Role::Bars => parts.push((ShapePart::Bar, bars(&entry.points, lanes))),
         Role::Raw | Role::Quantiles => {}
         _ if by_name && !role.is_line() => {}
         _ => {
-            let valued = points.iter().filter(|point| point.certainty != PointCertainty::RangeOnly);
-            let path = places(valued.map(|point| (point.x, point.y)));
+            let path = line(&entry.points);
             if !path.is_empty() {
-                add(ShapePart::Line, vec![path]);
+                parts.push((ShapePart::Line, vec![path]));
             }
         }
     }
-    for stretch in points.split(|point| point.interval().is_none()) {
-        let ends = || stretch.iter().filter_map(|point| Some((point.x, point.interval()?)));
-        let is_area = role == Role::Measured
-            || stretch.iter().all(|point| point.certainty == PointCertainty::RangeOnly);
+    for stretch in entry.points.split(|point| point.interval().is_none()) {
+        let is_range = |point: &Point| point.certainty == PointCertainty::RangeOnly;
+        let is_area = role == Role::Measured || stretch.iter().all(is_range);
         if !by_name && is_area && stretch.len() > 1 {
-            let above = ends().map(|(x, (_, high))| (x, high));
-            let below = ends().rev().map(|(x, (low, _))| (x, low));
-            add(ShapePart::Band, vec![places(above.chain(below))]);
+            parts.push((ShapePart::Band, vec![band(stretch)]));
         } else if !stretch.is_empty() {
-            let whisker = |(x, (low, high))| places([(x, low), (x, high)]);
-            add(ShapePart::Whisker, ends().map(whisker).collect());
+            parts.push((ShapePart::Whisker, whiskers(stretch)));
         }
     }
     if !role.is_line() {
-        for (part, known) in
-            [(ShapePart::Points, PointCertainty::Sure), (ShapePart::Hollow, PointCertainty::Rough)]
-        {
-            let stamps = stamps(known);
-            if !stamps.is_empty() {
-                add(part, stamps);
+        let known = symbols(&entry.points, PointCertainty::Sure);
+        let rough = symbols(&entry.points, PointCertainty::Rough);
+        for (part, paths) in [(ShapePart::Points, known), (ShapePart::Hollow, rough)] {
+            if !paths.is_empty() {
+                parts.push((part, paths));
             }
         }
     }
+    let mut shapes = Vec::new();
+    for (part, paths) in parts {
+        shapes.push(PlotShape { part, series: Some(index), paths });
+    }
     shapes
+}
+
+/// Builds a bar from zero to each value.
+fn bars(points: &[Point], lanes: usize) -> Vec<Vec<Point>> {
+    let half = BAR_SHARE / lanes as f64 * HALF_BAR;
+    let mut bars = Vec::new();
+    for Point { x, y, .. } in points {
+        let (left, right) = (x - half, x + half);
+        bars.push(points_at([(left, 0.0), (left, *y), (right, *y), (right, 0.0)]));
+    }
+    bars
+}
+
+/// Builds the line through all points that have a value.
+fn line(points: &[Point]) -> Vec<Point> {
+    let valued = points.iter().filter(|point| point.certainty != PointCertainty::RangeOnly);
+    points_at(valued.map(|point| (point.x, point.y)))
+}
+
+/// Builds the area between the ends of intervals: the upper ends from left to right, then the lower
+/// ends back.
+fn band(points: &[Point]) -> Vec<Point> {
+    let (mut above, mut below) = (Vec::new(), Vec::new());
+    for point in points {
+        if let Some((low, high)) = point.interval() {
+            above.push((point.x, high));
+            below.push((point.x, low));
+        }
+    }
+    below.reverse();
+    points_at([above, below].concat())
+}
+
+/// Builds a line from end to end of each interval.
+fn whiskers(points: &[Point]) -> Vec<Vec<Point>> {
+    let mut whiskers = Vec::new();
+    for point in points {
+        if let Some((low, high)) = point.interval() {
+            whiskers.push(points_at([(point.x, low), (point.x, high)]));
+        }
+    }
+    whiskers
+}
+
+/// Returns a path of one point for each point of that certainty.
+fn symbols(points: &[Point], certainty: PointCertainty) -> Vec<Vec<Point>> {
+    let mut paths = Vec::new();
+    for point in points {
+        if point.certainty == certainty {
+            paths.push(vec![*point]);
+        }
+    }
+    paths
 }
 
 #[cfg(test)]

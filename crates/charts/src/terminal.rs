@@ -1,21 +1,34 @@
 //! Charts as text: the shape of a curve; its numbers are in the table above.
+//!
+//! A terminal has cells, each for one character. Lines are finer: a cell holds 2 by 4 dots, which
+//! the characters of braille draw (U+2800 with a bit for each dot). Without Unicode a line is made
+//! of one ASCII character for each cell that it passes.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::figure::{Figure, Point, PointCertainty, Role, Scale, Unit};
+use crate::figure::{Figure, PointCertainty, Role, Scale, Unit};
 use crate::layout::layout;
 use crate::page::{
-    At, LegendSample, PageMedium, PlacedChart, PlacedText, PlotAxes, TextAnchor, TextKind,
+    LegendItem, LegendSample, PageMedium, PagePlace, PlacedChart, PlacedText, PlotAxes, TextAnchor,
+    TextKind,
 };
 use crate::shapes::{PlotShape, SeriesEntry, ShapePart};
 use crate::text::clean;
 
-/// Plots are not drawn on fewer columns.
-const NARROWEST: usize = 30;
-/// Dots of braille in a cell.
-const DOTS: (f64, f64) = (2.0, 4.0);
+/// Fewest columns of a plot.
+const MIN_COLUMNS: usize = 30;
 
-/// How a plot may look.
+/// Most columns of a plot, on however wide a terminal.
+const MAX_COLUMNS: usize = 400;
+
+/// Most characters of a title without a plot.
+const MAX_TITLE: usize = 200;
+
+/// Dots of braille in a cell, across and down.
+const DOTS_ACROSS: usize = 2;
+const DOTS_DOWN: usize = 4;
+
+/// Width and means of a plot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlotStyle {
     /// Columns that it may take.
@@ -26,12 +39,13 @@ pub struct PlotStyle {
     pub unicode: bool,
 }
 
-/// A figure as lines of text, none wider than the look has columns.
-pub fn render_text(figure: &Figure, runs: &[String], look: &PlotStyle) -> String {
-    if look.columns < NARROWEST {
-        return too_narrow(&clean(&figure.title), look);
+/// Draws a figure as lines of text, none wider than the style has columns. `runs` are the names of
+/// the runs that it shows.
+pub fn render_text(figure: &Figure, runs: &[String], style: &PlotStyle) -> String {
+    if style.columns < MIN_COLUMNS {
+        return too_narrow(&clean(&figure.title), style);
     }
-    let columns = look.columns.min(400);
+    let columns = style.columns.min(MAX_COLUMNS);
     let medium = PageMedium {
         width: columns as f64,
         margin: 0.0,
@@ -48,21 +62,25 @@ pub fn render_text(figure: &Figure, runs: &[String], look: &PlotStyle) -> String
         measure: |text, _| text.width() as f64,
         cut: "..",
     };
-    let chart = layout(figure, runs, &legend(figure), &medium);
-    let mut page = TextPage { columns, look, chart: &chart, cells: Vec::new() };
+    let chart = layout(figure, runs, &mark_legend(figure), &medium);
+    let mut page = TextPage { columns, style, chart: &chart, cells: Vec::new() };
     page.draw();
     page.text()
 }
 
-/// What the marks of a plot mean, beside those of its series.
-fn legend(figure: &Figure) -> String {
-    let points: Vec<&Point> = figure.series().iter().flat_map(|of| &of.points).collect();
+/// Explains the marks of a plot that are not in the legend of its series.
+fn mark_legend(figure: &Figure) -> String {
     let is_by_name = figure.x.unit == Unit::Names;
+    let (mut has_interval, mut has_rough) = (false, false);
+    for point in figure.series().iter().flat_map(|series| &series.points) {
+        has_interval |= point.interval().is_some();
+        has_rough |= point.certainty == PointCertainty::Rough;
+    }
     let mut marks: Vec<String> = Vec::new();
-    if !is_by_name && points.iter().any(|point| point.interval().is_some()) {
+    if !is_by_name && has_interval {
         marks.push("│ interval".to_string());
     }
-    if points.iter().any(|point| point.certainty == PointCertainty::Rough) {
+    if has_rough {
         // Bars have the mark before their values.
         let mark = if is_by_name { '~' } else { HOLLOW[0] };
         marks.push(format!("{mark} known only roughly"));
@@ -70,122 +88,174 @@ fn legend(figure: &Figure) -> String {
     marks.join("   ")
 }
 
-/// The title without a plot, and why, in lines of any width.
-fn too_narrow(title: &str, look: &PlotStyle) -> String {
-    let columns = look.columns.max(1);
-    let title: String = title.chars().take(200).collect();
-    let words = format!("{title} no plot: {columns} columns are too few ({NARROWEST})");
+/// Writes the title without a plot, and why there is none, in lines of any width.
+fn too_narrow(title: &str, style: &PlotStyle) -> String {
+    let columns = style.columns.max(1);
+    let title: String = title.chars().take(MAX_TITLE).collect();
+    let words = format!("{title} no plot: {columns} columns are too few ({MIN_COLUMNS})");
     let (mut text, mut column) = (String::new(), 0);
-    for letter in words.chars().map(|letter| if look.unicode { letter } else { ascii(letter) }) {
-        let wide = letter.width().unwrap_or(0);
-        if column + wide > columns {
+    for letter in words.chars() {
+        let letter = if style.unicode { letter } else { to_ascii(letter) };
+        let width = letter.width().unwrap_or(0);
+        if column + width > columns {
             text.push('\n');
             column = 0;
         }
-        if wide <= columns {
+        if width <= columns {
             text.push(letter);
-            column += wide;
+            column += width;
         }
     }
     text + "\n"
 }
 
-const POINTS: [char; 8] = ['●', '■', '▲', '◆', '▼', '★', '◀', '▶'];
-/// The same of values that are only roughly known.
+/// Symbols of points.
+const SYMBOLS: [char; 8] = ['●', '■', '▲', '◆', '▼', '★', '◀', '▶'];
+/// Symbols of values that are only roughly known.
 const HOLLOW: [char; 8] = ['○', '□', '△', '◇', '▽', '☆', '◁', '▷'];
-/// From small to large values.
+/// Shades from small to large values.
 const SHADES: [char; 4] = ['░', '▒', '▓', '█'];
 
-/// Characters of plots, and what stands for them where there is only ASCII.
+/// Characters of plots, and below each the one that replaces it where there is only ASCII.
 const SIGNS: &str = "●■▲◆▼★◀▶○□△◇▽☆◁▷░▒▓█·▇│─└┬┤┝┥╌┈";
 const ASCII: &str = "ox+*#@%&~~~~~~~~.:+#?=|-+++<>-.";
 
-fn ascii(letter: char) -> char {
-    let known = SIGNS.chars().zip(ASCII.chars()).find(|(sign, _)| *sign == letter);
-    known.map_or(if letter.is_ascii() { letter } else { '?' }, |(_, ascii)| ascii)
+/// Replaces a character that is not ASCII.
+fn to_ascii(letter: char) -> char {
+    for (sign, ascii) in SIGNS.chars().zip(ASCII.chars()) {
+        if sign == letter {
+            return ascii;
+        }
+    }
+    if letter.is_ascii() { letter } else { '?' }
 }
 
-fn shade(share: Option<f64>) -> String {
+/// Returns the sign for a position on the colour scale.
+fn shade(share: Option<f64>) -> char {
     let sign = share.and_then(|share| SHADES.get((share * 3.0).round() as usize));
-    sign.unwrap_or(&'·').to_string()
+    *sign.unwrap_or(&'·')
 }
 
 fn symbol(number: usize, part: ShapePart) -> String {
-    let symbols = if part == ShapePart::Hollow { HOLLOW } else { POINTS };
+    let symbols = if part == ShapePart::Hollow { HOLLOW } else { SYMBOLS };
     symbols[number % symbols.len()].to_string()
 }
 
 /// Parameter of the escape sequence for a colour; none for the terminal's own.
-type Colour = Option<u8>;
+type TerminalColour = Option<u8>;
 
 /// Colours that are readable on dark and on light: cyan, magenta, yellow, green, red, blue.
-const SERIES: [u8; 6] = [36, 35, 33, 32, 31, 34];
-/// Grey, for the frame and for what is of no series.
-const SOFT: Colour = Some(90);
+const SERIES_COLOURS: [u8; 6] = [36, 35, 33, 32, 31, 34];
+/// Grey, for the frame and for shapes without a series.
+const SOFT: TerminalColour = Some(90);
 
-fn colour(number: usize) -> Colour {
-    Some(SERIES[number % SERIES.len()])
+fn series_colour(number: usize) -> TerminalColour {
+    Some(SERIES_COLOURS[number % SERIES_COLOURS.len()])
 }
 
 /// Fills the second column of a wide character.
 const COVERED: char = '\0';
 
+/// Braille without a dot; the 255 characters that follow have dots.
+const BRAILLE: u32 = 0x2800;
+
+/// Bit of each dot of a cell in the characters of braille, by column and row.
+const BRAILLE_BITS: [[u32; DOTS_DOWN]; DOTS_ACROSS] =
+    [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+
+/// Place of a character.
+#[derive(Clone, Copy)]
+struct CellPlace {
+    column: usize,
+    line: usize,
+}
+
+/// Place of a dot of braille, from the upper left corner of the page.
+#[derive(Clone, Copy)]
+struct DotPlace {
+    x: usize,
+    y: usize,
+}
+
+impl DotPlace {
+    fn cell(self) -> CellPlace {
+        CellPlace { column: self.x / DOTS_ACROSS, line: self.y / DOTS_DOWN }
+    }
+}
+
+/// Pattern of a line: the first `on` of every `period` dots are drawn.
+#[derive(Clone, Copy)]
+struct DotPattern {
+    on: usize,
+    period: usize,
+}
+
+const SOLID: DotPattern = DotPattern { on: 1, period: 1 };
+
 /// Cells of characters, as wide as the terminal.
 struct TextPage<'a> {
     columns: usize,
-    look: &'a PlotStyle,
+    style: &'a PlotStyle,
     chart: &'a PlacedChart<'a>,
-    cells: Vec<Vec<(char, Colour)>>,
+    cells: Vec<Vec<(char, TerminalColour)>>,
 }
 
 impl TextPage<'_> {
-    /// Writes at a place; what is beyond the right edge is cut.
-    fn put(&mut self, (mut column, line): (usize, usize), text: &str, colour: Colour) {
-        if self.cells.len() <= line {
-            self.cells.resize(line + 1, vec![(' ', None); self.columns]);
+    /// Writes at a place; text beyond the right edge is cut.
+    fn put(&mut self, at: CellPlace, text: &str, colour: TerminalColour) {
+        if self.cells.len() <= at.line {
+            self.cells.resize(at.line + 1, vec![(' ', None); self.columns]);
         }
-        let cells = &mut self.cells[line];
+        let (cells, mut column) = (&mut self.cells[at.line], at.column);
         for letter in text.chars() {
-            let wide = letter.width().unwrap_or(0);
-            if wide == 0 || column + wide > cells.len() {
+            let width = letter.width().unwrap_or(0);
+            if width == 0 || column + width > cells.len() {
                 continue;
             }
             // The other half of a wide character that is overwritten becomes a blank.
             if cells[column].0 == COVERED && column > 0 {
                 cells[column - 1].0 = ' ';
             }
-            if let Some(after) = cells.get_mut(column + wide).filter(|cell| cell.0 == COVERED) {
-                after.0 = ' ';
+            match cells.get_mut(column + width) {
+                Some(after) if after.0 == COVERED => after.0 = ' ',
+                _ => {}
             }
             cells[column] = (letter, colour);
-            cells[column + 1..column + wide].fill((COVERED, colour));
-            column += wide;
+            cells[column + 1..column + width].fill((COVERED, colour));
+            column += width;
         }
     }
 
     /// Adds a dot of braille, or writes a character where there is only ASCII.
-    fn put_dot(&mut self, (x, y): (usize, usize), ascii: char, colour: Colour) {
-        let bits = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
-        let (column, line) = (x / 2, y / 4);
-        let there = self.cells.get(line).and_then(|cells| cells.get(column));
-        let dots = there.map_or(0, |cell| cell.0 as u32).checked_sub(0x2800);
-        let dots = dots.filter(|dots| *dots < 0x100).unwrap_or(0) | bits[x % 2][y % 4];
-        let braille = char::from_u32(0x2800 + dots).unwrap_or(ascii);
-        let sign = if self.look.unicode { braille } else { ascii };
-        self.put((column, line), &sign.to_string(), colour);
+    fn put_dot(&mut self, dot: DotPlace, ascii: char, colour: TerminalColour) {
+        let at = dot.cell();
+        let mut dots = 0;
+        if let Some((letter, _)) = self.cells.get(at.line).and_then(|cells| cells.get(at.column)) {
+            let bits = (*letter as u32).wrapping_sub(BRAILLE);
+            dots = if bits < 0x100 { bits } else { 0 };
+        }
+        dots |= BRAILLE_BITS[dot.x % DOTS_ACROSS][dot.y % DOTS_DOWN];
+        let braille = char::from_u32(BRAILLE + dots).unwrap_or(ascii);
+        let sign = if self.style.unicode { braille } else { ascii };
+        self.put(at, &sign.to_string(), colour);
     }
 
-    /// The page as lines, without blanks at their ends.
+    /// Returns the page as lines, without blanks at their ends.
     fn text(&self) -> String {
         let mut text = String::new();
         for cells in &self.cells {
-            let end = cells.iter().rposition(|cell| !matches!(cell.0, ' ' | '\u{2800}'));
-            let cells = cells.iter().take(end.map_or(0, |end| end + 1));
-            for (letter, colour) in cells.filter(|(letter, _)| *letter != COVERED) {
-                let letter = if self.look.unicode { *letter } else { ascii(*letter) };
-                match colour.filter(|_| self.look.colour && letter != ' ') {
-                    Some(colour) => text += &format!("\x1b[{colour}m{letter}\x1b[0m"),
-                    None => text.push(letter),
+            let is_blank = |letter: char| matches!(letter, ' ' | '\u{2800}');
+            let blanks = cells.iter().rev().take_while(|(letter, _)| is_blank(*letter)).count();
+            for (letter, colour) in &cells[..cells.len() - blanks] {
+                if *letter == COVERED {
+                    continue;
+                }
+                let letter = if self.style.unicode { *letter } else { to_ascii(*letter) };
+                match colour {
+                    Some(colour) if self.style.colour && letter != ' ' => {
+                        text += &format!("\x1b[{colour}m{letter}\x1b[0m");
+                    }
+                    _ => text.push(letter),
                 }
             }
             text.push('\n');
@@ -195,7 +265,7 @@ impl TextPage<'_> {
 
     fn draw(&mut self) {
         let chart = self.chart;
-        self.cells();
+        self.put_cells();
         // Symbols are over all lines and intervals.
         let layers: [&[ShapePart]; 4] = [
             &[ShapePart::Mark],
@@ -204,179 +274,220 @@ impl TextPage<'_> {
             &[ShapePart::Points, ShapePart::Hollow],
         ];
         for layer in layers {
-            let shapes = chart.shapes.iter().filter(|shape| layer.contains(&shape.part));
-            shapes.for_each(|shape| self.shape(shape));
+            for shape in chart.shapes.iter().filter(|shape| layer.contains(&shape.part)) {
+                self.put_shape(shape);
+            }
         }
-        self.frame();
+        self.put_frame();
         for item in &chart.items {
-            let (sign, ink) = match item.sample {
-                LegendSample::Shade(share) => (shade(share), None),
-                LegendSample::Series(role, number) => {
-                    let sign = match role {
-                        Role::Law | Role::Distribution => "──".to_string(),
-                        Role::Projected => "╌ ".to_string(),
-                        Role::Published => "┈┈".to_string(),
-                        Role::Bars => "▇".to_string(),
-                        Role::Measured | Role::Raw | Role::Quantiles => {
-                            symbol(number.unwrap_or(0), ShapePart::Points)
-                        }
-                    };
-                    (sign, number.map_or(SOFT, colour))
-                }
-            };
-            self.put((item.at.0 as usize, item.at.1 as usize), &sign, ink);
+            self.put_sample(item);
         }
         for text in chart.texts.iter().filter(|text| text.kind == TextKind::Region) {
-            let column = |x: f64| self.cell((chart.axes.across(x), 0.0)).0;
-            let Some((from, to)) = text.of else { continue };
-            self.span((column(from), text.at.1 as usize), column(to), SOFT);
+            self.put_region(text);
         }
-        chart.texts.iter().for_each(|text| self.write(text));
+        for text in &chart.texts {
+            self.put_text(text);
+        }
     }
 
-    /// The cells of a map.
-    fn cells(&mut self) {
+    /// Puts the sample before a name in the legend.
+    fn put_sample(&mut self, item: &LegendItem) {
+        let (sign, colour) = match item.sample {
+            LegendSample::Shade(share) => (shade(share).to_string(), None),
+            LegendSample::Series(role, number) => {
+                let sign = match role {
+                    Role::Law | Role::Distribution => "──".to_string(),
+                    Role::Projected => "╌ ".to_string(),
+                    Role::Published => "┈┈".to_string(),
+                    Role::Bars => "▇".to_string(),
+                    Role::Measured | Role::Raw | Role::Quantiles => {
+                        symbol(number.unwrap_or(0), ShapePart::Points)
+                    }
+                };
+                (sign, number.map_or(SOFT, series_colour))
+            }
+        };
+        let at = CellPlace { column: item.at.0 as usize, line: item.at.1 as usize };
+        self.put(at, &sign, colour);
+    }
+
+    /// Puts a line with ends below the plot's labels for the stretch of a region.
+    fn put_region(&mut self, label: &PlacedText) {
+        let Some((from, to)) = label.stretch else { return };
+        let from = self.cell((self.chart.axes.horizontal(from), 0.0)).column;
+        let to = self.cell((self.chart.axes.horizontal(to), 0.0)).column;
+        let at = CellPlace { column: from, line: label.at.1 as usize };
+        self.put_span(at, to, SOFT);
+    }
+
+    /// Puts the cells of a map; one without a value is a dot in its middle.
+    fn put_cells(&mut self) {
         for cell in &self.chart.cells {
             let (from, to) = (cell.low.0.round() as usize, cell.high.0.round() as usize);
-            let wide = to.saturating_sub(from + 1).max(1);
-            let (at, wide) = if cell.share.is_some() { (from, wide) } else { (from + wide / 2, 1) };
+            let width = to.saturating_sub(from + 1).max(1);
+            let (column, width) =
+                if cell.share.is_some() { (from, width) } else { (from + width / 2, 1) };
+            let signs = shade(cell.share).to_string().repeat(width);
             for line in cell.high.1.round() as usize..cell.low.1.round() as usize {
-                self.put((at, line), &shade(cell.share).repeat(wide), None);
+                self.put(CellPlace { column, line }, &signs, None);
             }
         }
     }
 
-    /// The dot that is nearest to a place.
-    fn dot(&self, (x, y): At) -> (usize, usize) {
+    /// Returns the dot that is nearest to a place.
+    fn dot(&self, at: PagePlace) -> DotPlace {
         let PlotAxes { left, right, top, bottom, .. } = self.chart.axes;
-        let nearest = |value: f64, low: f64, high: f64, dots: f64| {
-            let share = ((value - low) / (high - low).max(1.0)).clamp(0.0, 1.0);
-            (low * dots + (share * ((high - low) * dots - 1.0)).round()) as usize
-        };
-        (nearest(x, left, right, DOTS.0), nearest(y, top, bottom, DOTS.1))
+        let x = nearest_dot(at.0, left, right, DOTS_ACROSS);
+        DotPlace { x, y: nearest_dot(at.1, top, bottom, DOTS_DOWN) }
     }
 
-    /// The column and the line of a place.
-    fn cell(&self, at: At) -> (usize, usize) {
-        let (x, y) = self.dot(at);
-        (x / 2, y / 4)
+    /// Returns the cell that is nearest to a place.
+    fn cell(&self, at: PagePlace) -> CellPlace {
+        self.dot(at).cell()
     }
 
-    fn shape(&mut self, shape: &PlotShape) {
+    fn put_shape(&mut self, shape: &PlotShape) {
         let axes = &self.chart.axes;
-        let entry = shape.series.and_then(|index| self.chart.entries.get(index));
+        let entry = self.chart.entry(shape);
         let role = entry.map(|entry| entry.series.role);
-        let ink = entry.map_or(SOFT, |entry| colour(entry.colour));
-        let dash = match (shape.part, role) {
-            (ShapePart::Mark, _) => (1, 3),
-            (_, Some(Role::Projected)) => (5, 8),
-            (_, Some(Role::Published)) => (1, 4),
-            _ => (1, 1),
+        let number = entry.map_or(0, |entry| entry.colour);
+        let colour = if entry.is_some() { series_colour(number) } else { SOFT };
+        let pattern = match (shape.part, role) {
+            (ShapePart::Mark, _) => DotPattern { on: 1, period: 3 },
+            (_, Some(Role::Projected)) => DotPattern { on: 5, period: 8 },
+            (_, Some(Role::Published)) => DotPattern { on: 1, period: 4 },
+            _ => SOLID,
         };
         let has_symbol = match role {
             Some(Role::Published) => axes.turned,
             Some(Role::Bars) => axes.y.scale == Scale::Log,
             _ => true,
         };
+        let is_hidden = entry.is_some_and(|entry| self.has_law(entry));
         for path in axes.paths(shape) {
             match shape.part {
-                ShapePart::Mark => self.line(&path, dash, ':', ink),
-                ShapePart::Line if !entry.is_some_and(|entry| self.has_law(entry)) => {
-                    self.line(&path, dash, '.', ink);
-                }
-                ShapePart::Bar => {
-                    let middle = f64::midpoint(path[0].1, path[2].1);
-                    let [one, other] = [path[0], path[1]].map(|(x, _)| self.cell((x, middle)));
-                    let from = (one.0.min(other.0), one.1);
-                    self.put(from, &"▇".repeat(one.0.abs_diff(other.0) + 1), ink);
-                }
+                ShapePart::Mark => self.put_line(&path, pattern, ':', colour),
+                ShapePart::Line if !is_hidden => self.put_line(&path, pattern, '.', colour),
+                ShapePart::Bar => self.put_bar(&path, colour),
                 // The upper ends from left to right, then the lower ends back.
                 ShapePart::Band => {
-                    let ends = path.iter().zip(path.iter().rev()).take(path.len() / 2);
-                    ends.for_each(|(high, low)| self.interval(*low, *high, ink));
+                    for number in 0..path.len() / 2 {
+                        let low = path[path.len() - 1 - number];
+                        self.put_interval(low, path[number], colour);
+                    }
                 }
-                ShapePart::Whisker => self.interval(path[0], path[1], ink),
+                ShapePart::Whisker => self.put_interval(path[0], path[1], colour),
                 ShapePart::Points | ShapePart::Hollow if has_symbol => {
-                    let symbol = symbol(entry.map_or(0, |entry| entry.colour), shape.part);
-                    self.put(self.cell(path[0]), &symbol, ink);
+                    self.put(self.cell(path[0]), &symbol(number, shape.part), colour);
                 }
                 _ => {}
             }
         }
     }
 
-    /// Whether a law of the same colour would be hidden by the line of this series.
+    /// Returns whether a law of the same colour would be hidden by the line of this series.
     fn has_law(&self, entry: &SeriesEntry) -> bool {
-        let is_law = |other: &SeriesEntry| other.follows && other.series.role == Role::Law;
-        let mut others = self.chart.entries.iter();
-        entry.series.role == Role::Measured
-            && others.any(|other| is_law(other) && other.colour == entry.colour)
+        let is_law = |other: &SeriesEntry| {
+            let follows = other.follows && other.series.role == Role::Law;
+            follows && other.colour == entry.colour
+        };
+        entry.series.role == Role::Measured && self.chart.entries.iter().any(is_law)
     }
 
-    /// Draws the first `on` of every `of` dots.
-    fn line(&mut self, path: &[At], (on, of): (usize, usize), ascii: char, ink: Colour) {
-        let mut place = 0;
-        for two in path.windows(2) {
-            let (from, to) = (self.dot(two[0]), self.dot(two[1]));
-            let steps = from.0.abs_diff(to.0).max(from.1.abs_diff(to.1)).max(1);
+    /// Puts a bar, whose first two corners are its ends on one side.
+    fn put_bar(&mut self, corners: &[PagePlace], colour: TerminalColour) {
+        let middle = f64::midpoint(corners[0].1, corners[2].1);
+        let one = self.cell((corners[0].0, middle));
+        let other = self.cell((corners[1].0, middle));
+        let at = CellPlace { column: one.column.min(other.column), line: one.line };
+        self.put(at, &"▇".repeat(one.column.abs_diff(other.column) + 1), colour);
+    }
+
+    fn put_line(
+        &mut self,
+        path: &[PagePlace],
+        pattern: DotPattern,
+        ascii: char,
+        colour: TerminalColour,
+    ) {
+        let mut number = 0;
+        for pair in path.windows(2) {
+            let (from, to) = (self.dot(pair[0]), self.dot(pair[1]));
+            let steps = from.x.abs_diff(to.x).max(from.y.abs_diff(to.y)).max(1);
             for step in 0..=steps {
                 let share = step as f64 / steps as f64;
-                let at = |from: usize, to: usize| {
-                    (from as f64 + share * (to as f64 - from as f64)).round() as usize
-                };
-                if place % of < on {
-                    self.put_dot((at(from.0, to.0), at(from.1, to.1)), ascii, ink);
+                if number % pattern.period < pattern.on {
+                    let x = between(from.x, to.x, share);
+                    self.put_dot(DotPlace { x, y: between(from.y, to.y, share) }, ascii, colour);
                 }
-                place += 1;
+                number += 1;
             }
         }
     }
 
-    fn interval(&mut self, low: At, high: At, ink: Colour) {
-        match self.chart.axes.turned {
-            true => self.span(self.cell(low), self.cell(high).0, None),
-            false => self.line(&[low, high], (1, 1), '|', ink),
+    fn put_interval(&mut self, low: PagePlace, high: PagePlace, colour: TerminalColour) {
+        if self.chart.axes.turned {
+            self.put_span(self.cell(low), self.cell(high).column, None);
+        } else {
+            self.put_line(&[low, high], SOLID, '|', colour);
         }
     }
 
-    /// A line with ends, from a cell to a column.
-    fn span(&mut self, (from, line): (usize, usize), to: usize, ink: Colour) {
-        if to > from {
-            self.put((from, line), &format!("┝{}┥", "─".repeat(to - from - 1)), ink);
+    /// Puts a line with ends, from a cell to a column.
+    fn put_span(&mut self, from: CellPlace, to: usize, colour: TerminalColour) {
+        if to > from.column {
+            self.put(from, &format!("┝{}┥", "─".repeat(to - from.column - 1)), colour);
         }
     }
 
-    fn frame(&mut self) {
+    fn put_frame(&mut self) {
         let PlotAxes { left, right, top, bottom, .. } = self.chart.axes;
-        let (left, bottom) = (left as usize - 1, bottom as usize);
-        (top as usize..bottom).for_each(|line| self.put((left, line), "│", SOFT));
-        let across = "─".repeat(right as usize - left - 1);
-        self.put((left, bottom), &format!("└{across}"), SOFT);
+        let (column, bottom) = (left as usize - 1, bottom as usize);
+        for line in top as usize..bottom {
+            self.put(CellPlace { column, line }, "│", SOFT);
+        }
+        let across = "─".repeat(right as usize - column - 1);
+        self.put(CellPlace { column, line: bottom }, &format!("└{across}"), SOFT);
         for y in &self.chart.up {
-            self.put((left, self.cell((0.0, *y)).1), "┤", SOFT);
+            let line = self.cell((0.0, *y)).line;
+            self.put(CellPlace { column, line }, "┤", SOFT);
         }
         for x in &self.chart.across {
-            self.put((self.cell((*x, 0.0)).0, bottom), "┬", SOFT);
+            let column = self.cell((*x, 0.0)).column;
+            self.put(CellPlace { column, line: bottom }, "┬", SOFT);
         }
     }
 
-    /// Labels of ticks and values are at the cells of what is drawn there.
-    fn write(&mut self, text: &PlacedText) {
-        let (cell, wide) = (self.cell(text.at), text.words.width());
+    /// Puts a text. Labels of ticks and values are at the cells of what is drawn there.
+    fn put_text(&mut self, text: &PlacedText) {
+        let (cell, width) = (self.cell(text.at), text.words.width());
         let column = match (text.anchor, text.kind) {
             (TextAnchor::Left, _) => text.at.0,
-            (TextAnchor::Middle, TextKind::Tick) => cell.0 as f64 - (wide / 2) as f64,
-            (TextAnchor::Middle, _) => text.at.0 - (wide / 2) as f64,
-            (TextAnchor::Right, _) => text.at.0 - wide as f64,
+            (TextAnchor::Middle, TextKind::Tick) => cell.column as f64 - (width / 2) as f64,
+            (TextAnchor::Middle, _) => text.at.0 - (width / 2) as f64,
+            (TextAnchor::Right, _) => text.at.0 - width as f64,
         };
         let line = match (text.kind, text.anchor) {
-            (TextKind::Tick, TextAnchor::Right) | (TextKind::Value, _) => cell.1,
+            (TextKind::Tick, TextAnchor::Right) | (TextKind::Value, _) => cell.line,
             _ => text.at.1 as usize,
         };
-        let ink = match text.kind {
+        let colour = match text.kind {
             TextKind::Upright | TextKind::Across | TextKind::Note => SOFT,
             _ => None,
         };
-        self.put((column.max(0.0).round() as usize, line), &text.words, ink);
+        let column = column.max(0.0).round() as usize;
+        self.put(CellPlace { column, line }, &text.words, colour);
     }
+}
+
+/// Returns the number of the dot nearest to a place that lies between two ends of the plot.
+fn nearest_dot(place: f64, low: f64, high: f64, dots: usize) -> usize {
+    let share = ((place - low) / (high - low).max(1.0)).clamp(0.0, 1.0);
+    let dots = dots as f64;
+    (low * dots + (share * ((high - low) * dots - 1.0)).round()) as usize
+}
+
+/// Returns the number at a share of the way between two.
+fn between(from: usize, to: usize, share: f64) -> usize {
+    (from as f64 + share * (to as f64 - from as f64)).round() as usize
 }

@@ -12,15 +12,15 @@ pub fn printable(text: &str) -> String {
     text.chars().filter(|c| matches!(c, '\n' | '\t') || !is_obeyed(*c)).collect()
 }
 
-/// Whether a terminal or a reader would obey a character and not show it, the end of a line among
-/// them.
+/// Returns whether a terminal or a reader would obey a character and not show it, the end of a line
+/// among them.
 #[inline]
 pub fn is_obeyed(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_control() } else { c.is_control() || is_invisible(c) }
 }
 
-/// Whether a character is a mark of direction (Unicode's Bidi_Control), a joiner, another character
-/// without width, or no character at all.
+/// Returns whether a character is a mark of direction (Unicode's Bidi_Control), a joiner, another
+/// character without width, or no character at all.
 fn is_invisible(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{fffe}'..='\u{ffff}' | '\u{e0000}'..='\u{e0fff}')

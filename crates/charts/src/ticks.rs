@@ -34,7 +34,7 @@ const ROUNDING: f64 = 1e-9;
 /// Decimals of the most exact tick.
 const MAX_DECIMALS: usize = 6;
 
-/// One divisor and unit for all numbers of an axis.
+/// Divisor and unit that all numbers of an axis share.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Notation {
     /// Divisor of each number.
@@ -76,7 +76,7 @@ impl Notation {
     }
 }
 
-/// Whether a step is written exactly with that many decimals.
+/// Returns whether a step is written exactly with that many decimals.
 fn is_multiple(step: f64, decimals: usize) -> bool {
     let steps = step * 10f64.powi(decimals as i32);
     (steps - steps.round()).abs() <= 1e-6 * steps && steps > 0.5

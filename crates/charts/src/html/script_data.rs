@@ -1,126 +1,188 @@
-//! What the script of a page is told of a chart, so that it moves what is placed, and computes,
-//! rounds and writes no value: the places of all shapes on both scales, the words of their values,
-//! and for each state of the controls the ends of both axes with a ladder of ticks.
+//! Data of a chart for the script of a page, which moves what is placed, and computes, rounds and
+//! writes no value: the places of all shapes on both scales, the words of their values, and for each
+//! state of the controls the ends of both axes with a ladder of ticks.
+//!
+//! A place has four numbers, as in `data-places="2,1900,0.693,7.55"`: 2 members and 1900 ns on
+//! linear axes, then ln 2 and ln 1900 for logarithmic ones. A view is a line of two numbers of
+//! rulers and a sentence, as in `0 1 ` for the first two rulers with nothing left out.
 
-use crate::figure::{Axis, Figure, Point, Role, Scale, Series, Unit};
-use crate::layout::{MOST, left_out, rulers};
-use crate::page::{At, PlacedChart, PlotAxes};
+use std::fmt::{Debug, Display};
+
+use crate::figure::{Axis, Figure, Point, Scale, Series, Unit};
+use crate::layout::{LeftOut, MAX_TICKS, rulers};
+use crate::page::{PagePlace, PlacedChart};
 use crate::picture::with_micro_sign;
 use crate::ruler::{AxisRuler, AxisTick};
 use crate::shapes::{PlotShape, ShapePart};
 use crate::text::escape;
 
-/// Ticks of the finer rungs of a ladder. What a reader sees up to four times as large has ticks as
-/// dense as the whole; deeper in, the values there are the ticks, as each has its words. Rungs are a
-/// sixth of a page.
-const FINER: [usize; 2] = [22, 44];
+/// Ticks of the finer rungs of a ladder. A part that a reader sees up to four times as large has
+/// ticks as dense as the whole; deeper in, the values there are the ticks, as each has its words.
+/// Rungs are a sixth of a page.
+const FINER_TICKS: [usize; 2] = [22, 44];
 
 /// The rulers of a chart in all states of the controls, each once, as elements of its SVG.
 #[derive(Default)]
-pub(super) struct RulerList(pub(super) Vec<String>);
+pub(super) struct RulerList {
+    pub(super) elements: Vec<String>,
+}
+
+/// An axis of a ruler. The script knows x by 0 and y by 1, on a logarithmic scale by 2 more.
+#[derive(Clone, Copy)]
+enum RulerAxis {
+    X = 0,
+    Y = 1,
+}
 
 impl RulerList {
-    /// What is seen of a chart with those of its series, for axes as suit it, for linear and for
-    /// logarithmic ones: a line each with the numbers of both rulers and what is said of points
-    /// that are left out.
+    /// Returns the views of a chart with the series that are `shown`: one for axes as suit it, one
+    /// for linear and one for logarithmic ones, a line each with the numbers of both rulers and the
+    /// sentence about points that are left out.
     pub(super) fn views(
         &mut self,
         figure: &Figure,
         chart: &PlacedChart,
-        only: fn(&Series) -> bool,
+        shown: fn(&Series) -> bool,
     ) -> String {
-        let shown: Vec<&Series> = figure.series().iter().filter(|series| only(series)).collect();
-        let is_shown =
-            |shape: &&PlotShape| shape.series.is_some_and(|at| only(chart.entries[at].series));
-        let shapes: Vec<&PlotShape> = chart.shapes.iter().filter(is_shown).collect();
-        let view = |scale: Option<Scale>| {
-            let with = |axis: &Axis| Axis { scale: scale.unwrap_or(axis.scale), ..axis.clone() };
-            let (x, y) = rulers(&with(&figure.x), &with(&figure.y), &shapes);
-            let words = left_out(&shown, &x, &y).1.unwrap_or_default();
-            let by_name = figure.x.unit == Unit::Names;
-            format!("{} {} {words}", self.number(&x, 0, by_name), self.number(&y, 1, false))
-        };
-        joined([None, Some(Scale::Linear), Some(Scale::Log)].map(view).iter(), "\n")
+        let series = figure.series().iter().filter(|series| shown(series));
+        let series: Vec<&Series> = series.collect();
+        let mut shapes = Vec::new();
+        for shape in &chart.shapes {
+            if shape.series.is_some_and(|index| shown(chart.entries[index].series)) {
+                shapes.push(shape);
+            }
+        }
+        let by_name = figure.x.unit == Unit::Names;
+        let mut views = Vec::new();
+        for scale in [None, Some(Scale::Linear), Some(Scale::Log)] {
+            let (x, y) =
+                rulers(&with_scale(&figure.x, scale), &with_scale(&figure.y, scale), &shapes);
+            let left_out = LeftOut::count(series.iter().copied(), &x, &y);
+            let words = left_out.sentence().unwrap_or_default();
+            let x_number = self.number(&x, RulerAxis::X, by_name);
+            let y_number = self.number(&y, RulerAxis::Y, false);
+            views.push(format!("{x_number} {y_number} {words}"));
+        }
+        views.join("\n")
     }
 
-    /// The number of a ruler, of which `axis` is 0 for x and 1 for y.
-    fn number(&mut self, ruler: &AxisRuler, axis: usize, by_name: bool) -> usize {
-        let tick =
-            |tick: &AxisTick| format!("{} {}", exact(ruler.scale.coordinate(tick.at)), tick.label);
-        let rung = |rung: &Vec<AxisTick>| joined(rung.iter().map(tick), "\t");
-        let rungs =
-            |all: Vec<Vec<AxisTick>>| escape(&with_micro_sign(&joined(all.iter().map(rung), "\n")));
-        let (whole, finer) = match by_name {
-            true => (ruler.ladder([usize::MAX]), Vec::new()),
-            false => (ruler.ladder(1..=MOST), ruler.ladder(FINER)),
+    /// Returns the number of a ruler, which is added if it is not yet known.
+    fn number(&mut self, ruler: &AxisRuler, axis: RulerAxis, by_name: bool) -> usize {
+        let (whole, finer) = if by_name {
+            (ruler.ladder([usize::MAX]), Vec::new())
+        } else {
+            (ruler.ladder(1..=MAX_TICKS), ruler.ladder(FINER_TICKS))
         };
-        let of = axis + if ruler.scale == Scale::Log { 2 } else { 0 };
+        let kind = axis as usize + if ruler.scale == Scale::Log { 2 } else { 0 };
         let (low, high) = ruler.ends();
-        let own = format!(
-            "<metadata class=\"ruler\" data-of=\"{of}\" data-ends=\"{},{}\" data-title=\"{}\" \
+        let element = format!(
+            "<metadata class=\"ruler\" data-of=\"{kind}\" data-ends=\"{},{}\" data-title=\"{}\" \
              data-ticks=\"{}\" data-finer=\"{}\"/>\n",
             exact(low),
             exact(high),
             escape(&with_micro_sign(&ruler.title)),
-            rungs(whole),
-            rungs(finer)
+            ladder_text(ruler.scale, &whole),
+            ladder_text(ruler.scale, &finer)
         );
-        if !self.0.contains(&own) {
-            self.0.push(own.clone());
+        match self.elements.iter().position(|known| *known == element) {
+            Some(number) => number,
+            None => {
+                self.elements.push(element);
+                self.elements.len() - 1
+            }
         }
-        self.0.iter().position(|known| *known == own).unwrap_or_default()
     }
 }
 
-/// Where a shape is and what its values are called. A place has four numbers: x and y on linear
-/// axes, then both on logarithmic ones.
-pub(super) fn shape(chart: &PlacedChart, shape: &PlotShape, corners: &[At]) -> String {
-    let PlotShape { part, series, paths } = shape;
-    let path = |path: &Vec<Point>| {
-        let on = |scale| {
-            let xs = part.places(scale, path.iter().map(|point| point.x));
-            [xs, part.places(scale, path.iter().map(|point| point.y))]
-        };
-        let all: Vec<_> = [on(Scale::Linear), on(Scale::Log)].concat();
-        let place = |k: usize| joined(all.iter().map(|of| exact(of[k].unwrap_or(f64::NAN))), ",");
-        joined((0..path.len()).map(place), " ")
-    };
-    let role = series.and_then(|at| Some(chart.entries.get(at)?.series.role));
-    let is_read = |role: &Role| match part {
+/// Returns the axis with that scale; with its own for none.
+fn with_scale(axis: &Axis, scale: Option<Scale>) -> Axis {
+    Axis { scale: scale.unwrap_or(axis.scale), ..axis.clone() }
+}
+
+/// Writes a ladder: a line for each rung, with the coordinates and labels of its ticks.
+fn ladder_text(scale: Scale, ladder: &[Vec<AxisTick>]) -> String {
+    let mut rungs = Vec::new();
+    for rung in ladder {
+        let ticks =
+            rung.iter().map(|tick| format!("{} {}", exact(scale.coordinate(tick.at)), tick.label));
+        rungs.push(join(ticks, "\t"));
+    }
+    escape(&with_micro_sign(&rungs.join("\n")))
+}
+
+/// Writes the attributes of a shape: where it is, and its values in words.
+pub(super) fn shape_data(chart: &PlacedChart, shape: &PlotShape, corners: &[PagePlace]) -> String {
+    let mut data = format!("data-part=\"{}\"", lower_case(shape.part));
+    if let Some(index) = shape.series {
+        data += &format!(" data-series=\"{index}\"");
+    }
+    if has_words(chart, shape) {
+        data += &format!(" data-words=\"{}\"", escape(&with_micro_sign(&words(chart, shape))));
+    }
+    data += &format!(
+        " data-corners=\"{}\" data-places=\"{}\"",
+        join(corners.iter().map(|(x, y)| format!("{x},{y}")), " "),
+        join(shape.paths.iter().map(|path| path_places(shape.part, path)), ";")
+    );
+    data
+}
+
+/// Returns whether a reader can ask for the values of a shape: of symbols, and of lines without
+/// symbols.
+fn has_words(chart: &PlacedChart, shape: &PlotShape) -> bool {
+    let Some(entry) = chart.entry(shape) else { return false };
+    match shape.part {
         ShapePart::Points | ShapePart::Hollow => true,
-        _ => *part == ShapePart::Line && role.is_line(),
-    };
-    let PlotAxes { x, y, .. } = &chart.axes;
-    let said =
-        |point: &Point| format!("{}\t{}", y.format_with_interval(point), x.format_value(point.x));
-    let words = role.filter(is_read).map(|_| joined(paths.iter().flatten().map(said), "\n"));
-    let words = words.map(|words| format!(" data-words=\"{}\"", escape(&with_micro_sign(&words))));
-    format!(
-        "data-part=\"{}\"{}{} data-corners=\"{}\" data-places=\"{}\"",
-        lower(part),
-        series.map_or(String::new(), |of| format!(" data-series=\"{of}\"")),
-        words.unwrap_or_default(),
-        joined(corners.iter().map(|(x, y)| format!("{x},{y}")), " "),
-        joined(paths.iter().map(path), ";")
-    )
+        ShapePart::Line => entry.series.role.is_line(),
+        _ => false,
+    }
 }
 
-/// A stretch of the x axis, linear and logarithmic.
-pub(super) fn stretch((from, to): (f64, f64)) -> String {
-    let on = |scale: Scale| [from, to].map(|end| exact(scale.coordinate(end)));
-    joined([Scale::Linear, Scale::Log].map(on).concat().iter(), ",")
+/// Writes the values of a shape, a line each: the value with its interval, and its place.
+fn words(chart: &PlacedChart, shape: &PlotShape) -> String {
+    let mut lines = Vec::new();
+    for point in shape.paths.iter().flatten() {
+        let value = chart.axes.y.format_with_interval(point);
+        lines.push(format!("{value}\t{}", chart.axes.x.format_value(point.x)));
+    }
+    lines.join("\n")
 }
 
-pub(super) fn joined<T: ToString>(all: impl Iterator<Item = T>, between: &str) -> String {
-    all.map(|one| one.to_string()).collect::<Vec<_>>().join(between)
+/// Writes the places of a path: x and y on linear axes, then both on logarithmic ones.
+fn path_places(part: ShapePart, path: &[Point]) -> String {
+    let mut coordinates = Vec::new();
+    for scale in [Scale::Linear, Scale::Log] {
+        coordinates.push(part.coordinates(scale, path.iter().map(|point| point.x)));
+        coordinates.push(part.coordinates(scale, path.iter().map(|point| point.y)));
+    }
+    let mut places = Vec::new();
+    for number in 0..path.len() {
+        let place = coordinates.iter().map(|all| exact(all[number].unwrap_or(f64::NAN)));
+        places.push(join(place, ","));
+    }
+    places.join(" ")
 }
 
-/// The name of a variant in lower case.
-pub(super) fn lower(variant: impl std::fmt::Debug) -> String {
+/// Writes the ends of a stretch of the x axis, linear, then logarithmic.
+pub(super) fn stretch_ends(from: f64, to: f64) -> String {
+    let mut ends = Vec::new();
+    for scale in [Scale::Linear, Scale::Log] {
+        ends.push(exact(scale.coordinate(from)));
+        ends.push(exact(scale.coordinate(to)));
+    }
+    ends.join(",")
+}
+
+pub(super) fn join<T: Display>(items: impl IntoIterator<Item = T>, separator: &str) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(separator)
+}
+
+/// Returns the name of a variant in lower case.
+pub(super) fn lower_case(variant: impl Debug) -> String {
     format!("{variant:?}").to_lowercase()
 }
 
-/// A number to six digits, as JavaScript reads it.
+/// Writes a number to six digits, as JavaScript reads it.
 fn exact(value: f64) -> String {
     let rounded: f64 = format!("{value:.5e}").parse().unwrap_or(value);
     let text = format!("{rounded:?}").replace("inf", "Infinity");

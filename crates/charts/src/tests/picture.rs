@@ -5,7 +5,7 @@ use tiny_skia::{Pixmap, PremultipliedColorU8};
 
 use crate::layout::layout;
 use crate::page::{PlacedText, TextKind};
-use crate::picture::{ElementSource, Ink, PAPER, elements, start, width};
+use crate::picture::{ElementSource, Ink, PAPER, elements, text_start, text_width};
 use crate::{Figure, FigureBody, Role, Scale, render_png, render_svg, render_text, samples};
 
 const NOTE: &str = "AMD EPYC 7B13, Linux 6.1.0; ring: 7 cases, 12 rounds, seed 1992.";
@@ -50,8 +50,8 @@ fn caches_regions_and_sizes_are_named() {
 
 /// Left end, right end, and the middle of its height.
 fn span(text: &PlacedText) -> (f64, f64, f64) {
-    let (left, _) = start(text);
-    (left, left + width(&text.words, text.kind), text.at.1)
+    let (left, _) = text_start(text);
+    (left, left + text_width(&text.words, text.kind), text.at.1)
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn each_chart_is_drawn_once_has_its_numbers_in_a_table_and_its_places_for_the_sc
     assert!(html.contains("<title>a &lt;page&gt;</title>"));
 }
 
-/// Without a script, too, each line has its name beside its end: none on another, none beyond the
+/// Each line has its name beside its end even without a script: none on another, none beyond the
 /// plot.
 #[test]
 fn lines_that_are_published_have_their_names_in_the_picture() {
@@ -68,13 +68,13 @@ fn lines_that_are_published_have_their_names_in_the_picture() {
     places.sort_by(f64::total_cmp);
     assert!(places.windows(2).all(|two| two[1] - two[0] > 9.0), "{places:?}");
     let plot: Vec<f64> =
-        attributes(&shown, "data-plot")[0].split(' ').map(|of| of.parse().unwrap()).collect();
-    // As far as half a letter.
+        attributes(&shown, "data-plot")[0].split(' ').map(|edge| edge.parse().unwrap()).collect();
+    // A name may reach over the edge by half a letter.
     assert!(places[0] > plot[1] && places[4] < plot[3] + 5.0, "{places:?} in {plot:?}");
     assert!(!page_with(&[figure], &["A".into()], false).contains("class=\"name\""));
 }
 
-/// The attributes of that name of all elements that have it.
+/// Returns the values of an attribute, of all elements that have it.
 fn attributes<'a>(html: &'a str, name: &str) -> Vec<&'a str> {
     let start = format!(" {name}=\"");
     html.split(&start).skip(1).filter_map(|rest| Some(rest.split_once('"')?.0)).collect()
@@ -128,8 +128,9 @@ fn what_is_published_has_axes_without_it_and_what_no_axis_shows_is_counted() {
     all[0].points[0].y = -100.0;
     all[2].points.iter_mut().for_each(|point| point.y *= 100.0);
     let html = page(&[figure], &["A".into()]);
-    let lost =
-        |of| format!("1 of {of} points left out: not above zero, so not on a logarithmic axis.");
+    let lost = |count| {
+        format!("1 of {count} points left out: not above zero, so not on a logarithmic axis.")
+    };
     assert_eq!(attributes(&html, "data-on")[0], format!("0 1 \n2 1 \n0 3 {}", lost(17)));
     assert_eq!(attributes(&html, "data-off")[0], format!("0 4 \n2 4 \n0 5 {}", lost(11)));
     let titles = attributes(&html, "data-title");

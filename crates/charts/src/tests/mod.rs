@@ -62,7 +62,7 @@ pub(crate) fn ring() -> Figure {
 /// Cost against the array: three strides, caches, regions.
 pub(crate) fn cost() -> Figure {
     let arrays: Vec<f64> = (0..=14).map(|k| 1024.0 * 2f64.powi(k)).collect();
-    let of = |by: f64| -> Vec<(f64, f64)> {
+    let curve = |by: f64| -> Vec<(f64, f64)> {
         let refill = |bytes: f64| 900.0 + bytes.min(4e6) * by + (bytes - 4e6).max(0.0) * by * 0.05;
         arrays.iter().map(|bytes| (*bytes, refill(*bytes))).collect()
     };
@@ -75,9 +75,9 @@ pub(crate) fn cost() -> Figure {
         x: axis("array of each member", Unit::Bytes, Scale::Log),
         y: axis("cost of a switch", Unit::Nanoseconds, Scale::Log),
         body: FigureBody::Series(vec![
-            series("read by 128 B", Role::Measured, points(&of(0.012), 0.12)),
-            series("write by 128 B", Role::Measured, points(&of(0.021), 0.08)),
-            series("rmw by 16 B", Role::Measured, points(&of(0.055), 0.2)),
+            series("read by 128 B", Role::Measured, points(&curve(0.012), 0.12)),
+            series("write by 128 B", Role::Measured, points(&curve(0.021), 0.08)),
+            series("rmw by 16 B", Role::Measured, points(&curve(0.055), 0.2)),
             series(
                 "rmw by 16 B, course",
                 Role::Law,
@@ -106,10 +106,10 @@ pub(crate) fn bars() -> Figure {
     let values = [(0.0, 1650.0), (1.0, 1810.0), (2.0, 1900.0), (3.0, 3120.0), (4.0, -80.0)];
     let mut x = axis("", Unit::Names, Scale::Linear);
     x.names = names.map(String::from).to_vec();
-    let mut all = points(&values, 0.1);
-    (all[4].low, all[4].high) = (Some(-400.0), Some(240.0));
+    let mut costs = points(&values, 0.1);
+    (costs[4].low, costs[4].high) = (Some(-400.0), Some(240.0));
     Figure {
-        body: FigureBody::Series(vec![series("measured", Role::Bars, all)]),
+        body: FigureBody::Series(vec![series("measured", Role::Bars, costs)]),
         ..Figure::new(
             "links",
             "Links compared",
@@ -119,7 +119,7 @@ pub(crate) fn bars() -> Figure {
     }
 }
 
-/// How late a sleeper is woken: up to each time, and the median and the 99th percentile.
+/// Delay of wake-ups: the share up to each time, and the median and the 99th percentile.
 pub(crate) fn distribution() -> Figure {
     let shares = [(900.0, 0.0), (2e3, 10.0), (5e3, 50.0), (7e3, 90.0), (2e4, 99.0), (9e4, 100.0)];
     Figure {
@@ -162,11 +162,12 @@ pub(crate) fn raw() -> Figure {
         )
     };
     let solo = |k: usize| (f64::from((k / 8) as u32), 880.0 + 20.0 * ((k * 29) % 7) as f64);
-    let of = |f: &dyn Fn(usize) -> (f64, f64)| (0..160).map(f).collect::<Vec<_>>();
+    let samples: Vec<(f64, f64)> = (0..160).map(sample).collect();
+    let solos: Vec<(f64, f64)> = (0..160).map(solo).collect();
     Figure {
         body: FigureBody::Series(vec![
-            series("2 members", Role::Raw, points(&of(&sample), 0.0)),
-            series("solo", Role::Raw, points(&of(&solo), 0.0)),
+            series("2 members", Role::Raw, points(&samples, 0.0)),
+            series("solo", Role::Raw, points(&solos, 0.0)),
         ]),
         ..Figure::new(
             "samples",
@@ -196,7 +197,7 @@ pub(crate) fn projected() -> Figure {
     }
 }
 
-/// All of them.
+/// Returns one figure of each kind.
 pub(crate) fn all() -> Vec<Figure> {
     vec![ring(), cost(), projected(), bars(), distribution(), map(), raw()]
 }
@@ -214,9 +215,9 @@ pub(crate) fn hostile() -> Vec<Figure> {
         &[(1.0, f64::INFINITY), (f64::NEG_INFINITY, 2.0), (3.0, 4.0)],
         &[(1.0, 1.0), (1.0 + 1e-15, 1.0 + 1e-15)],
     ];
-    let mut all = Vec::new();
-    for mut figure in self::all() {
-        for part in values {
+    let mut figures = Vec::new();
+    for mut figure in all() {
+        for places in values {
             figure.marks = vec![AxisMark {
                 x: f64::NAN,
                 between: Some((f64::NAN, -1.0)),
@@ -228,23 +229,22 @@ pub(crate) fn hostile() -> Vec<Figure> {
             figure.x.label = "wide 大".repeat(20);
             figure.y.label = "\n\t\x1b]0;".repeat(9);
             let points: Vec<Point> =
-                part.iter().map(|(x, y)| Point::with_ends(*x, *y, [-y, f64::NAN])).collect();
+                places.iter().map(|(x, y)| Point::with_ends(*x, *y, [-y, f64::NAN])).collect();
             match &mut figure.body {
-                FigureBody::Series(all) => {
-                    all.iter_mut().for_each(|series| series.points.clone_from(&points));
-                    all.iter_mut().for_each(|series| series.name = "名\x07前".repeat(20));
+                FigureBody::Series(all_series) => {
+                    for series in all_series {
+                        series.points.clone_from(&points);
+                        series.name = "名\x07前".repeat(20);
+                    }
                 }
                 FigureBody::Map(map) => {
-                    map.xs = part.iter().map(|(x, _)| *x).collect();
-                    map.values = map
-                        .ys
-                        .iter()
-                        .map(|_| part.iter().map(|(_, y)| Some(*y)).collect())
-                        .collect();
+                    map.xs = places.iter().map(|(x, _)| *x).collect();
+                    let row: Vec<Option<f64>> = places.iter().map(|(_, y)| Some(*y)).collect();
+                    map.values = vec![row; map.ys.len()];
                 }
             }
-            all.push(figure.clone());
+            figures.push(figure.clone());
         }
     }
-    all
+    figures
 }

@@ -48,7 +48,7 @@ fn caches_regions_and_sizes_are_named() {
     assert!(!says(&texts, "L3 1 GiB"), "it lies beyond the axis");
 }
 
-/// Left end, right end, and the middle of its height.
+/// Returns the left end, the right end, and the middle of the height of a text.
 fn span(text: &PlacedText) -> (f64, f64, f64) {
     let (left, _) = text_start(text);
     (left, left + text_width(&text.words, text.kind), text.at.1)

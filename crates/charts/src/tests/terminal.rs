@@ -46,7 +46,6 @@ fn thousands_of_points_are_a_plot_like_any_other() {
     assert_eq!(plot(&figure, &[], &UNICODE).lines().count(), 22);
 }
 
-/// As a reader of an ASCII terminal sees them.
 #[test]
 fn fixed_figures_are_drawn_like_this() {
     let narrow = PlotStyle { columns: 60, ..ASCII };
@@ -69,10 +68,10 @@ fn what_is_only_roughly_known_has_a_mark_of_its_own_and_a_legend() {
     assert_eq!(ascii.matches('~').count(), 2, "{ascii}");
 }
 
-fn narrow(figure: &Figure, look: &PlotStyle) -> Result<(), TestCaseError> {
-    let text = plot(figure, &["one".to_string(), "two".to_string()], look);
+fn check_width(figure: &Figure, style: &PlotStyle) -> Result<(), TestCaseError> {
+    let text = plot(figure, &["one".to_string(), "two".to_string()], style);
     for line in text.lines() {
-        prop_assert!(line.width() <= look.columns, "{} columns: {line:?}", look.columns);
+        prop_assert!(line.width() <= style.columns, "{} columns: {line:?}", style.columns);
         prop_assert!(!line.chars().any(char::is_control), "{line:?}");
     }
     Ok(())
@@ -83,7 +82,7 @@ fn figures_that_nobody_should_make_are_plots_all_the_same() {
     for figure in samples::hostile() {
         for columns in [1, 2, 29, 30, 31, 45, 80] {
             for unicode in [true, false] {
-                narrow(&figure, &PlotStyle { columns, colour: false, unicode }).unwrap();
+                check_width(&figure, &PlotStyle { columns, colour: false, unicode }).unwrap();
             }
         }
     }
@@ -176,6 +175,6 @@ proptest! {
         columns in 1..=80usize,
         unicode in any::<bool>(),
     ) {
-        narrow(&figure, &PlotStyle { columns, colour: false, unicode })?;
+        check_width(&figure, &PlotStyle { columns, colour: false, unicode })?;
     }
 }

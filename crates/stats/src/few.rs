@@ -1,27 +1,40 @@
-//! The middle of few figures, whose own scatter says little: it is taken together with what is
-//! known beforehand of how such figures scatter.
+//! The median of few figures, whose own scatter says little: it is pooled with what is known
+//! beforehand of how such figures scatter.
+//!
+//! Two figures, 980 and 1020 ns, deviate by 28.3 ns (1 degree of freedom). Two others may lie 1 ns
+//! apart by luck: then their own scatter would promise an error of 0.5 ns. So it is pooled with a
+//! prior, say 10 ns known from many such cases with 4 degrees of freedom, as two samples of one
+//! variance are:
+//!
+//! ```text
+//! variance = (4 x 10^2 + 1 x 28.3^2) / (4 + 1) = 240 ns^2
+//! ```
+//!
+//! The median of two has half the variance of one figure, so its standard error is sqrt(120) = 11 ns
+//! with 5 degrees of freedom, and its 95 % interval is 1000 +- 2.57 x 11 ns. With 30 figures of
+//! their own the prior hardly counts.
 
 use crate::location::{SampleSummary, mad_sigma, median};
 
-/// How figures of one kind scatter, as known before any of them was taken.
+/// Scatter of figures of one kind, as known before any of them was measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PriorScatter {
     /// Standard deviation, in the unit of the figures.
     pub deviation: f64,
-    /// Degrees of freedom: as many figures less one would know it as well.
+    /// Degrees of freedom: one less than the number of figures that would know it as well.
     pub freedom: f64,
 }
 
-/// The median of figures, one a round, and how well it is known.
+/// The median of figures, one a round, and its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FewFigures {
     /// The median.
     pub value: f64,
-    /// Its standard error.
+    /// Standard error of the median.
     pub standard_error: f64,
     /// Degrees of freedom of the standard error, for Student's quantile.
     pub freedom: f64,
-    /// How many figures there are.
+    /// Number of figures.
     pub rounds: u32,
 }
 
@@ -29,30 +42,31 @@ pub struct FewFigures {
 /// (David and Nagaraja 2003, Order Statistics).
 const MEDIAN_VARIANCES: [f64; 7] = [1.0, 0.5, 0.4487, 0.2982, 0.2868, 0.2147, 0.2104];
 
-/// Figures from which on a robust deviation is one: that of fewer is too often near zero.
-const FEWEST_ROBUST: usize = 5;
+/// Fewest figures of a robust deviation: that of fewer is too often near zero.
+const MIN_ROBUST_FIGURES: usize = 5;
 
 impl FewFigures {
-    /// Takes the median of all figures. Their own deviation and the prior one are pooled by their
-    /// degrees of freedom, as of two samples of one variance. Absent without figures.
+    /// Returns the median of all figures. Their own deviation and the prior one are pooled by their
+    /// degrees of freedom. Absent without figures.
     pub fn from_rounds(figures: &[f64], prior: PriorScatter) -> Option<Self> {
-        let deviation =
-            SampleSummary::from_values(figures).map_or(0.0, |summary| summary.deviation);
+        let deviation = match SampleSummary::from_values(figures) {
+            Some(summary) => summary.deviation,
+            None => 0.0,
+        };
         Self::with_deviation(figures, deviation, prior)
     }
 
-    /// Like [`Self::from_rounds`] of figures in the order of time that may depend on their
+    /// Like [`Self::from_rounds`] for figures in the order of time that may depend on their
     /// neighbours, with the robust deviation (1.4826 times the median absolute one): a few figures
     /// that are far off do not widen it.
     pub fn robust(figures: &[f64], prior: PriorScatter) -> Option<Self> {
-        match mad_sigma(figures).filter(|_| figures.len() >= FEWEST_ROBUST) {
-            Some(deviation) => {
-                let correlation = neighbour_correlation(figures, deviation);
-                let factor = ((1.0 + correlation) / (1.0 - correlation)).sqrt();
-                Self::with_deviation(figures, factor * deviation, prior)
-            }
-            None => Self::from_rounds(figures, prior),
+        if figures.len() < MIN_ROBUST_FIGURES {
+            return Self::from_rounds(figures, prior);
         }
+        let Some(deviation) = mad_sigma(figures) else { return Self::from_rounds(figures, prior) };
+        let correlation = neighbour_correlation(figures, deviation);
+        let factor = ((1.0 + correlation) / (1.0 - correlation)).sqrt();
+        Self::with_deviation(figures, factor * deviation, prior)
     }
 
     fn with_deviation(figures: &[f64], deviation: f64, prior: PriorScatter) -> Option<Self> {
@@ -61,35 +75,43 @@ impl FewFigures {
         let freedom = prior.freedom + own_freedom;
         let squares = prior.freedom * prior.deviation.powi(2) + own_freedom * deviation.powi(2);
         let variance = squares / freedom;
-        let error = (variance * median_variance(figures.len())).sqrt();
+        let standard_error = (variance * median_variance(figures.len())).sqrt();
         let rounds = u32::try_from(figures.len()).ok()?;
-        let is_sound = value.is_finite() && error.is_finite();
-        is_sound.then_some(Self { value, standard_error: error, freedom, rounds })
+        if !(value.is_finite() && standard_error.is_finite()) {
+            return None;
+        }
+        Some(Self { value, standard_error, freedom, rounds })
     }
 }
 
-/// No neighbours are taken to depend on each other more than this.
-const MOST_CORRELATION: f64 = 0.8;
-/// Figures further from the median than so many deviations count as being there.
-const FAR: f64 = 3.0;
+/// Upper bound of the correlation of neighbours.
+const MAX_CORRELATION: f64 = 0.8;
 
-/// Correlation of neighbours about the median, from 0 to 0.8. About their own middle a few seem to
-/// depend on each other less than they do (Kendall 1954): that is added.
+/// Deviations from the median beyond which a figure counts as being that far off.
+const MAX_DEVIATIONS: f64 = 3.0;
+
+/// Returns the correlation of neighbours about the median, from 0 to 0.8. About their own middle a
+/// few seem to depend on each other less than they do (Kendall 1954): that is added.
 fn neighbour_correlation(figures: &[f64], deviation: f64) -> f64 {
     let Some(middle) = median(figures).filter(|_| deviation > 0.0) else { return 0.0 };
-    let most = FAR * deviation;
-    let off: Vec<f64> = figures.iter().map(|of| (of - middle).clamp(-most, most)).collect();
-    let squares: f64 = off.iter().map(|of| of * of).sum();
-    let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
-    let found = products / squares;
-    let hidden = (1.0 + 3.0 * found) / off.len() as f64;
-    (found + hidden).clamp(0.0, MOST_CORRELATION)
+    let limit = MAX_DEVIATIONS * deviation;
+    let mut offsets = Vec::with_capacity(figures.len());
+    for figure in figures {
+        offsets.push((figure - middle).clamp(-limit, limit));
+    }
+    let squares: f64 = offsets.iter().map(|offset| offset * offset).sum();
+    let products: f64 = offsets.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let correlation = products / squares;
+    let hidden = (1.0 + 3.0 * correlation) / offsets.len() as f64;
+    (correlation + hidden).clamp(0.0, MAX_CORRELATION)
 }
 
-/// Variance of the median of so many figures over the variance of one.
+/// Returns the variance of the median of that many figures over the variance of one.
 fn median_variance(count: usize) -> f64 {
-    let known = count.checked_sub(1).and_then(|place| MEDIAN_VARIANCES.get(place));
-    known.copied().unwrap_or(std::f64::consts::FRAC_PI_2 / count as f64)
+    match MEDIAN_VARIANCES.get(count.wrapping_sub(1)) {
+        Some(variance) => *variance,
+        None => std::f64::consts::FRAC_PI_2 / count as f64,
+    }
 }
 
 #[cfg(test)]

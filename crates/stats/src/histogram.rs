@@ -1,4 +1,6 @@
-//! How often values of which size came, in bins that a person reads: 1, 2, 5, 10, 20, 50, ...
+//! A histogram with bins that a person reads: 0, 1, 2, 5, 10, 20, 50, ... ns.
+//!
+//! 19 ns lies between 10 and 20: edges belong to the bin that they begin, so 20 ns is in the next.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +22,7 @@ pub struct HistogramBin {
 }
 
 impl HistogramBin {
-    /// Its lower edge: `5 us`.
+    /// Writes the lower edge: `5 us`.
     pub fn label(&self) -> String {
         let thousands = self.from_ns.checked_ilog(1000).unwrap_or(0).min(3);
         let unit = ["ns", "us", "ms", "s"][thousands as usize];
@@ -33,36 +35,44 @@ impl HistogramBin {
 pub struct Histogram(pub Vec<HistogramBin>);
 
 impl Histogram {
-    /// The histogram of values with how often each came, in nanoseconds. Values below 1 ns are in
-    /// the first bin, 0 to 1 ns.
+    /// Counts values, each as often as it came, in nanoseconds. Values below 1 ns are in the first
+    /// bin, 0 to 1 ns; those that are not finite are left out.
     pub fn from_values(values: impl IntoIterator<Item = (f64, u32)>) -> Self {
-        let mut bins: BTreeMap<usize, (u64, f64)> = BTreeMap::new();
-        for (value, times) in values.into_iter().filter(|(value, _)| value.is_finite()) {
-            let bin = bins.entry(bin_of(value)).or_default();
-            bin.0 += u64::from(times);
-            bin.1 += value * f64::from(times);
+        let mut bins: BTreeMap<usize, HistogramBin> = BTreeMap::new();
+        for (value, times) in values {
+            if !value.is_finite() {
+                continue;
+            }
+            let number = bin_number(value);
+            let bin = bins.entry(number).or_insert_with(|| empty_bin(number));
+            bin.count += u64::from(times);
+            bin.total_ns += value * f64::from(times);
         }
         let (Some(first), Some(last)) = (bins.keys().next(), bins.keys().next_back()) else {
             return Self::default();
         };
-        let bin = |number: usize| {
-            let (count, total_ns) = bins.get(&number).copied().unwrap_or_default();
-            HistogramBin { from_ns: edge(number), below_ns: edge(number + 1), count, total_ns }
-        };
-        Self((*first..=*last).map(bin).collect())
+        let mut all_bins = Vec::new();
+        for number in *first..=*last {
+            all_bins.push(bins.get(&number).copied().unwrap_or_else(|| empty_bin(number)));
+        }
+        Self(all_bins)
     }
 }
 
-/// Most edges: up to 5e18.
+fn empty_bin(number: usize) -> HistogramBin {
+    HistogramBin { from_ns: edge(number), below_ns: edge(number + 1), count: 0, total_ns: 0.0 }
+}
+
+/// Number of edges: the last is 5e18.
 const EDGES: usize = 58;
 
-/// Lower edge of a bin: 0, 1, 2, 5, 10, ...
+/// Returns the lower edge of a bin: 0, 1, 2, 5, 10, ...
 fn edge(number: usize) -> u64 {
     let Some(above) = number.checked_sub(1) else { return 0 };
     [1, 2, 5][above % 3] * 10_u64.saturating_pow((above / 3) as u32)
 }
 
-fn bin_of(value: f64) -> usize {
+fn bin_number(value: f64) -> usize {
     (1..EDGES).take_while(|number| edge(*number) as f64 <= value).count()
 }
 

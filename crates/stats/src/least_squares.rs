@@ -1,20 +1,26 @@
 //! Weighted least squares for a handful of coefficients.
+//!
+//! The fit of y = a + b x to the points (0, 3), (1, 5), (2, 7) has two basis functions, 1 and x. Each
+//! is a column, (1, 1, 1) and (0, 1, 2), and what is asked for is the combination of columns that
+//! lies nearest to the y. The columns are made orthogonal one after another, and the part of y along
+//! each is taken off: what is left of y at the end are the residuals, here zero, and a = 3, b = 2
+//! follow from those parts.
 
 /// A point of a fit. `T` is the most coefficients that the caller's models have.
 #[derive(Clone, Copy, Debug)]
 pub struct FitRow<const T: usize> {
-    /// The value of each basis function.
+    /// Value of each basis function.
     pub basis: [f64; T],
-    /// What was measured.
+    /// Measured value.
     pub y: f64,
     /// 1 / standard error.
     pub precision: f64,
 }
 
-/// Coefficients and what they rest on; those that a model does not use are 0.
+/// Coefficients and their covariance; coefficients that a model does not use are 0.
 #[derive(Clone, Copy, Debug)]
 pub struct LeastSquaresFit<const T: usize> {
-    /// One for each basis function.
+    /// Coefficients, one for each basis function.
     pub coefficients: [f64; T],
     /// Weighted sum of squared residuals.
     pub chi2: f64,
@@ -24,24 +30,31 @@ pub struct LeastSquaresFit<const T: usize> {
 }
 
 impl<const T: usize> LeastSquaresFit<T> {
-    /// Variance of a linear combination of the coefficients, for standard errors as given.
+    /// Returns the variance of a linear combination of the coefficients, for standard errors as
+    /// given.
     pub fn variance_of(&self, combination: [f64; T]) -> f64 {
-        let projected = |column: usize| -> f64 {
-            combination.iter().zip(&self.inverse).map(|(weight, row)| weight * row[column]).sum()
-        };
-        (0..T).map(|column| projected(column).powi(2)).sum()
+        let mut variance = 0.0;
+        for column in 0..T {
+            let mut projected = 0.0;
+            for (weight, row) in combination.iter().zip(&self.inverse) {
+                projected += weight * row[column];
+            }
+            variance += projected.powi(2);
+        }
+        variance
     }
 
-    /// Standard error of a coefficient, for standard errors as given. None of one that is not used.
+    /// Returns the standard error of a coefficient, for standard errors as given. None for one that
+    /// is not used.
     pub fn deviation(&self, which: usize) -> Option<f64> {
         let variance = self.variance_of(std::array::from_fn(|i| f64::from(i == which)));
-        (variance > 0.0 && variance.is_finite()).then(|| variance.sqrt())
+        if variance > 0.0 && variance.is_finite() { Some(variance.sqrt()) } else { None }
     }
 }
 
-/// QR decomposition by modified Gram-Schmidt (Bjorck 1967): stable enough for a quadratic where the
-/// normal equations are not. None where the points cannot separate the first `terms` basis
-/// functions.
+/// Fits the first `terms` basis functions, by a QR decomposition by modified Gram-Schmidt (Bjorck
+/// 1967): stable enough for a quadratic where the normal equations are not. None where the points
+/// cannot separate the basis functions.
 pub fn least_squares<const T: usize>(
     rows: impl Iterator<Item = FitRow<T>>,
     terms: usize,
@@ -49,23 +62,30 @@ pub fn least_squares<const T: usize>(
     fit(rows, &(0..terms).collect::<Vec<_>>())
 }
 
-/// The best coefficients of which only the first may be below zero. With so few every set of those
+/// Fits coefficients of which only the first may be below zero. With so few, every set of those
 /// above zero can be tried, and the best sound one is the answer exactly (Lawson and Hanson 1974,
-/// chapter 23, says when it is: the least squares of some such set). None without one.
+/// chapter 23: the answer is the least squares of some such set). None without one.
 pub fn nonnegative_least_squares<const T: usize>(
     rows: impl Iterator<Item = FitRow<T>> + Clone,
 ) -> Option<LeastSquaresFit<T>> {
-    let sets = (1..1_usize << T).filter(|set| set & 1 == 1);
-    let solve = |set: usize| {
+    let mut best: Option<LeastSquaresFit<T>> = None;
+    // Each bit of a set is a basis function; the first is in every one.
+    for set in (1..1_usize << T).step_by(2) {
         let used: Vec<usize> = (0..T).filter(|i| set >> i & 1 == 1).collect();
-        fit(rows.clone(), &used)
-    };
-    let sound =
-        sets.filter_map(solve).filter(|found| found.coefficients[1..].iter().all(|c| *c >= 0.0));
-    sound.min_by(|a, b| a.chi2.total_cmp(&b.chi2))
+        let Some(found) = fit(rows.clone(), &used) else { continue };
+        let is_sound = found.coefficients[1..].iter().all(|c| *c >= 0.0);
+        let is_better = match &best {
+            Some(best) => found.chi2.total_cmp(&best.chi2).is_lt(),
+            None => true,
+        };
+        if is_sound && is_better {
+            best = Some(found);
+        }
+    }
+    best
 }
 
-/// With the basis functions of these numbers only.
+/// Fits the basis functions of these indices only.
 fn fit<const T: usize>(
     rows: impl Iterator<Item = FitRow<T>>,
     used: &[usize],
@@ -93,7 +113,9 @@ fn fit<const T: usize>(
             return None;
         }
         upper[j][j] = norm;
-        column.iter_mut().for_each(|value| *value /= norm);
+        for value in column.iter_mut() {
+            *value /= norm;
+        }
         right[j] = dot(column, &rest);
         subtract(&mut rest, right[j], column);
     }
@@ -104,17 +126,21 @@ fn fit<const T: usize>(
         inverse[which] = *row;
     }
     let chi2 = dot(&rest, &rest);
-    let sound = chi2.is_finite() && coefficients.iter().all(|c| c.is_finite());
-    sound.then_some(LeastSquaresFit { coefficients, chi2, inverse })
+    if chi2.is_finite() && coefficients.iter().all(|c| c.is_finite()) {
+        Some(LeastSquaresFit { coefficients, chi2, inverse })
+    } else {
+        None
+    }
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-fn subtract(from: &mut [f64], times: f64, what: &[f64]) {
-    for (value, other) in from.iter_mut().zip(what) {
-        *value -= times * other;
+/// Subtracts a multiple of one column from another.
+fn subtract(column: &mut [f64], times: f64, other: &[f64]) {
+    for (value, subtracted) in column.iter_mut().zip(other) {
+        *value -= times * subtracted;
     }
 }
 

@@ -1,4 +1,8 @@
-//! How many kinds there are, by a sample of single finds in which many kinds are missing.
+//! The number of kinds, estimated from a sample of single finds in which many kinds are missing.
+//!
+//! A sample found 20 kinds: 10 of them once, 4 twice, 6 more often. Many kinds found once mean that
+//! many were missed; the estimate of these is 10 x 9 / (2 x (4 + 1)) = 9, so 29 kinds in all. With
+//! no kind found only once, none is missing.
 
 use crate::location::{Interval, normal_quantile};
 
@@ -10,30 +14,31 @@ pub struct Richness {
     /// Estimate of all kinds: at least those that were found. Where kinds are not equally frequent,
     /// a lower bound.
     pub estimate: f64,
-    /// The interval; its upper end may be far away where hardly any kind was found twice.
+    /// Interval of the estimate; its upper end may be far away where hardly any kind was found
+    /// twice.
     pub interval: Interval,
 }
 
-/// The bias-corrected estimator of Chao (1984), f1 (f1 - 1) / (2 (f2 + 1)) kinds beyond those
-/// found, where f1 kinds were found once and f2 twice; its interval for the logarithm of what was
-/// not found (Chao 1987, Biometrics 43, 783-791, equation 7). `counts` are the finds of each kind.
-/// None where nothing was found, or for a confidence that is none.
+/// Returns the bias-corrected estimate of Chao (1984), f1 (f1 - 1) / (2 (f2 + 1)) kinds beyond those
+/// found, where f1 kinds were found once and f2 twice; its interval for the logarithm of the number
+/// of missing kinds (Chao 1987, Biometrics 43, 783-791, equation 7). `counts` are the finds of each
+/// kind. Absent where nothing was found, or for a confidence outside 0 to 1.
 pub fn estimate_richness(
     counts: impl IntoIterator<Item = u64>,
     confidence: f64,
 ) -> Option<Richness> {
     let (mut found, mut once, mut twice) = (0_u64, 0_u64, 0_u64);
-    for count in counts.into_iter().filter(|count| *count > 0) {
-        found += 1;
+    for count in counts {
+        found += u64::from(count > 0);
         once += u64::from(count == 1);
         twice += u64::from(count == 2);
     }
     if found == 0 {
         return None;
     }
-    let [all, f1, f2] = [found, once, twice].map(|of| of as f64);
+    let [kinds, f1, f2] = [found as f64, once as f64, twice as f64];
     let missing = f1 * (f1 - 1.0) / (2.0 * (f2 + 1.0));
-    let estimate = all + missing;
+    let estimate = kinds + missing;
     let variance = if twice > 0 {
         let ratio = f1 / f2;
         f2 * (ratio.powi(4) / 4.0 + ratio.powi(3) + ratio * ratio / 2.0)
@@ -44,9 +49,9 @@ pub fn estimate_richness(
     let interval = if missing > 0.0 {
         let z = normal_quantile(confidence)?;
         let factor = (z * (variance.max(0.0) / (missing * missing)).ln_1p().sqrt()).exp();
-        Interval { low: all + missing / factor, high: all + missing * factor, confidence }
+        Interval { low: kinds + missing / factor, high: kinds + missing * factor, confidence }
     } else {
-        Interval { low: all, high: all, confidence }
+        Interval { low: kinds, high: kinds, confidence }
     };
     Some(Richness { found, estimate, interval })
 }

@@ -1,5 +1,14 @@
 //! Location and spread of a list of figures; intervals that their order alone gives, and for means
 //! of a handful that are taken to be normal (Student 1908).
+//!
+//! Five figures, 12.1, 12.2, 12.3, 12.4 and 19.8 us, the last one interrupted:
+//!
+//! - mean 13.8, standard deviation 3.4: the one far off decides both;
+//! - median 12.3, midmean 12.3 (the mean of 12.2 to 12.4): it hardly counts;
+//! - robust deviation 0.15: the median of the distances from 12.3, which are 0.2, 0.1, 0, 0.1 and
+//!   7.5, is 0.1; times 1.4826 it is the standard deviation that normal figures with such distances
+//!   have;
+//! - quantile 0.9: at rank 0.9 x 4 = 3.6 from the least, so 12.4 + 0.6 x (19.8 - 12.4) = 16.8.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,12 +26,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether zero lies inside: the difference is then not resolved.
+    /// Returns whether zero lies inside: the difference is then not resolved.
     pub fn includes_zero(&self) -> bool {
         self.low <= 0.0 && 0.0 <= self.high
     }
 
-    /// Half of the width, in the unit of the estimate.
+    /// Returns half of the width, in the unit of the estimate.
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }
@@ -41,7 +50,7 @@ pub enum Center {
 }
 
 impl Center {
-    /// The middle of `values`; absent for an empty list.
+    /// Returns the middle of `values`; absent for an empty list.
     pub fn compute(self, values: &[f64]) -> Option<f64> {
         match self {
             Self::Median => median(values),
@@ -51,18 +60,21 @@ impl Center {
     }
 }
 
-/// Arithmetic mean; absent for an empty list.
+/// Returns the arithmetic mean; absent for an empty list.
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    if values.is_empty() {
+        return None;
+    }
+    Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// Figures that are cut off at each end of so many for a [`midmean`].
+/// Returns how many of `count` figures are cut off at each end for a [`midmean`].
 pub(crate) fn midmean_cut(count: usize) -> usize {
     count / 4
 }
 
-/// Mean of the middle half (interquartile mean): nearly as indifferent to a few far off as the
-/// median, and of normal figures known a fifth better. Absent for an empty list.
+/// Returns the mean of the middle half (interquartile mean): nearly as indifferent to a few far off
+/// as the median, and for normal figures known a fifth better. Absent for an empty list.
 pub fn midmean(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -70,31 +82,33 @@ pub fn midmean(values: &[f64]) -> Option<f64> {
     mean(&sorted[cut..sorted.len() - cut])
 }
 
-/// The median of `(value, weight)`: half of the weight lies on each side. Absent without weight.
+/// Returns the median of `(value, weight)`: half of the weight lies on each side. Absent without
+/// weight.
 pub fn weighted_median(values: &[(f64, f64)]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(|one, other| one.0.total_cmp(&other.0));
     let half = sorted.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut below = 0.0;
-    for (at, (value, weight)) in sorted.iter().enumerate() {
+    for (index, (value, weight)) in sorted.iter().enumerate() {
         below += weight;
         if below > half {
             return Some(*value);
         }
         if below == half && half > 0.0 {
-            let next = sorted.get(at + 1).map_or(*value, |(next, _)| *next);
+            let (next, _) = sorted.get(index + 1).unwrap_or(&sorted[index]);
             return Some(value + (next - value) / 2.0);
         }
     }
     None
 }
 
-/// Median, the mean of the two middle figures for an even count; absent for an empty list.
+/// Returns the median, the mean of the two middle figures for an even count; absent for an empty
+/// list.
 pub fn median(values: &[f64]) -> Option<f64> {
     quantile(values, 0.5)
 }
 
-/// Quantile `p` (0 to 1) by linear interpolation between order statistics: type 7 of Hyndman and
+/// Returns the quantile `p` (0 to 1) by linear interpolation between order statistics: type 7 of Hyndman and
 /// Fan (1996), the default of R and NumPy. Absent for an empty list.
 pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     let place = p.clamp(0.0, 1.0) * values.len().checked_sub(1)? as f64;
@@ -106,44 +120,54 @@ pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
     Some(*low + (place - place.floor()) * (high - *low))
 }
 
-/// Spread as the median absolute deviation times 1.4826, which estimates the standard deviation of
-/// normal figures and ignores outliers (Rousseeuw and Croux 1993). Absent below two figures: one
-/// figure has no spread, not a spread of zero.
+/// Standard deviation of normal figures over their median absolute deviation.
+const MAD_TO_SIGMA: f64 = 1.4826;
+
+/// Returns the spread as the median absolute deviation times 1.4826, which estimates the standard
+/// deviation of normal figures and ignores outliers (Rousseeuw and Croux 1993). Absent below two
+/// figures: one figure has no spread, not a spread of zero.
 pub fn mad_sigma(values: &[f64]) -> Option<f64> {
     let middle = median(values).filter(|_| values.len() > 1)?;
     let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
-    Some(1.4826 * median(&deviations)?)
+    Some(MAD_TO_SIGMA * median(&deviations)?)
 }
 
-/// Ranks, from 1, of the quantile `p` of `count` values and of both ends of its interval: any
-/// distribution has its quantile between them with at least `confidence` (Conover 1999, Practical
-/// Nonparametric Statistics, section 3.2; values independent). None where the upper end would lie
-/// beyond the greatest value, or the lower below the least: there are too few values.
+/// Returns the ranks, from 1, of the lower end of the interval of the quantile `p` of `count`
+/// values, of the quantile itself, and of the upper end: any distribution has its quantile between
+/// both ends with at least `confidence` (Conover 1999, Practical Nonparametric Statistics, section
+/// 3.2; values independent). None where the upper end would lie beyond the greatest value, or the
+/// lower below the least: there are too few values.
+///
+/// The median of 10 values lies between the 2nd and the 9th with 97.9 %: each value lies below the
+/// median with even odds, so the number below it is at most 1, or at least 9, as rarely as coins.
 pub fn quantile_ranks(count: u64, p: f64, confidence: f64) -> Option<[u64; 3]> {
     let below = Binomial::new(p, count).ok()?;
     let tail = (1.0 - confidence) / 2.0;
-    // The least number that the distribution function is so high at. statrs 0.18's own search
-    // panics.
-    let reached = |level: f64| {
-        let (mut low, mut high) = (0, count);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if below.cdf(middle) >= level { high = middle } else { low = middle + 1 }
-        }
-        low
-    };
-    let (low, high) = (reached(tail), reached(1.0 - tail) + 1);
+    let low = least_reaching(&below, count, tail);
+    let high = least_reaching(&below, count, 1.0 - tail) + 1;
     let middle = ((p * count as f64).ceil() as u64).max(1);
-    (low >= 1 && high <= count && tail > 0.0).then_some([low, middle, high])
+    if low >= 1 && high <= count && tail > 0.0 { Some([low, middle, high]) } else { None }
 }
 
-/// Interval for the median of independent figures from their order alone ([`quantile_ranks`]).
+/// Returns the least number at which the distribution function reaches a level. (The search of
+/// statrs 0.18 panics.)
+fn least_reaching(distribution: &Binomial, count: u64, level: f64) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if distribution.cdf(middle) >= level { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+/// Returns the interval for the median of independent figures from their order alone
+/// ([`quantile_ranks`]).
 pub fn median_interval(values: &[f64], confidence: f64) -> Option<Interval> {
     let [low, _, high] = quantile_ranks(values.len() as u64, 0.5, confidence)?;
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let at = |rank: u64| sorted[rank as usize - 1];
-    Some(Interval { low: at(low), high: at(high), confidence })
+    let (low, high) = (sorted[low as usize - 1], sorted[high as usize - 1]);
+    Some(Interval { low, high, confidence })
 }
 
 /// Mean and scatter of at least two figures.
@@ -159,54 +183,67 @@ pub struct SampleSummary {
 }
 
 impl SampleSummary {
-    /// Mean and scatter of `values`. Absent below two figures, as one has no scatter, and if a
-    /// figure is not finite or the squares overflow.
+    /// Summarises `values`. Absent below two figures, as one has no scatter, and if a figure is not
+    /// finite or the squares overflow.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-        // Of one figure 0 / 0, which is not finite.
+        // One figure gives 0 / 0, which is not finite.
         let deviation = (squares / (values.len() - 1) as f64).sqrt();
         let count = u32::try_from(values.len()).ok()?;
-        deviation.is_finite().then_some(Self { mean, deviation, count })
+        if deviation.is_finite() { Some(Self { mean, deviation, count }) } else { None }
     }
 
-    /// Degrees of freedom of the scatter.
+    /// Returns the degrees of freedom of the scatter.
     pub fn freedom(&self) -> f64 {
         f64::from(self.count.saturating_sub(1))
     }
 
-    /// Student's interval for the mean, with the half-width t(1 - (1 - confidence) / 2; n - 1) s /
-    /// sqrt(n). Absent for a confidence outside 0 to 1 and below two figures.
+    /// Returns the squared standard error of the mean.
+    fn squared_error(&self) -> f64 {
+        self.deviation * self.deviation / f64::from(self.count)
+    }
+
+    /// Returns Student's interval for the mean, with the half-width t(1 - (1 - confidence) / 2; n -
+    /// 1) s / sqrt(n). Absent for a confidence outside 0 to 1 and below two figures.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         let t = student_quantile(confidence, self.freedom())?;
         let half = t * self.deviation / f64::from(self.count).sqrt();
         Some(Interval { low: self.mean - half, high: self.mean + half, confidence })
     }
 
-    /// What a published interval for the mean of `count` figures says of them. The inverse of
-    /// [`Self::interval`]; absent where there is none.
+    /// Recovers mean and scatter of `count` figures from a published interval for their mean; the
+    /// inverse of [`Self::interval`]. Absent where there is none.
     pub fn from_interval(interval: Interval, count: u32) -> Option<Self> {
         let (half, n) = (interval.half_width(), f64::from(count));
         let deviation = half * n.sqrt() / student_quantile(interval.confidence, n - 1.0)?;
         let mean = interval.low + half;
-        let sound = deviation.is_finite() && deviation >= 0.0 && mean.is_finite();
-        sound.then_some(Self { mean, deviation, count })
+        if deviation.is_finite() && deviation >= 0.0 && mean.is_finite() {
+            Some(Self { mean, deviation, count })
+        } else {
+            None
+        }
     }
 }
 
-/// Student's quantile that leaves `confidence` between -t and t; `freedom` degrees. Absent for a
-/// confidence outside 0 to 1 (exclusive) or less than one degree.
+/// Returns Student's quantile that leaves `confidence` between -t and t; `freedom` degrees. Absent
+/// for a confidence outside 0 to 1 (exclusive) or less than one degree.
 pub fn student_quantile(confidence: f64, freedom: f64) -> Option<f64> {
-    let sound = confidence > 0.0 && confidence < 1.0 && freedom >= 1.0;
-    let distribution = sound.then(|| StudentsT::new(0.0, 1.0, freedom).ok()).flatten()?;
+    if !(confidence > 0.0 && confidence < 1.0 && freedom >= 1.0) {
+        return None;
+    }
+    let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
     Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
 }
 
-/// The normal quantile that leaves `confidence` between -z and z. Absent for a confidence outside 0
-/// to 1 (exclusive).
+/// Returns the normal quantile that leaves `confidence` between -z and z. Absent for a confidence
+/// outside 0 to 1 (exclusive).
 pub fn normal_quantile(confidence: f64) -> Option<f64> {
-    let sound = confidence > 0.0 && confidence < 1.0;
-    sound.then(|| Normal::standard().inverse_cdf(0.5 + confidence / 2.0))
+    if confidence > 0.0 && confidence < 1.0 {
+        Some(Normal::standard().inverse_cdf(0.5 + confidence / 2.0))
+    } else {
+        None
+    }
 }
 
 /// A move of a mean as a part of it: 0.01 is 1 %.
@@ -222,20 +259,22 @@ pub struct MeanShift {
 }
 
 impl MeanShift {
-    /// Welch's interval (1947) for a difference of means with scatters of their own, the degrees of
-    /// freedom by Satterthwaite (1946), over the mean before.
+    /// Returns Welch's interval (1947) for a difference of means with scatters of their own, the
+    /// degrees of freedom by Satterthwaite (1946), over the mean before.
     pub fn between(before: &SampleSummary, after: &SampleSummary, confidence: f64) -> Option<Self> {
-        let share = |s: &SampleSummary| s.deviation * s.deviation / f64::from(s.count);
-        let (a, b) = (share(before), share(after));
+        let (a, b) = (before.squared_error(), after.squared_error());
         let freedom = (a + b) * (a + b) / (a * a / before.freedom() + b * b / after.freedom());
         let level = before.mean.abs();
         let part = (after.mean - before.mean) / level;
         let half = student_quantile(confidence, freedom)? * (a + b).sqrt() / level;
-        let sound = part.is_finite() && half.is_finite();
-        sound.then_some(Self { part, low: part - half, high: part + half })
+        if part.is_finite() && half.is_finite() {
+            Some(Self { part, low: part - half, high: part + half })
+        } else {
+            None
+        }
     }
 
-    /// Whether the interval excludes no move.
+    /// Returns whether the interval excludes 0, no move.
     pub fn is_resolved(&self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }

@@ -1,4 +1,15 @@
-//! How much figures scatter: whether that grew, and how groups of them scatter about each other.
+//! Scatter of figures: whether it grew, and how far groups of figures scatter about each other.
+//!
+//! *Between launches.* Each launch of a program lays out its memory anew, so that launches differ by
+//! more than their own errors say. Six launches of 1000 ns or so, each known to 4 ns, have a
+//! standard deviation of 13 ns: sqrt(13^2 - 4^2) = 12 ns of it, 1.2 %, are tau, the scatter between
+//! launches ([`scatter_between_groups`]). An interval that is to hold for the next launch contains
+//! tau; the error of one launch alone, 4 ns, does not.
+//!
+//! *Growth.* Six figures with a deviation of 1 ns before a change and six with 3 ns after grew by 3,
+//! but deviations of six figures scatter themselves: the 90 % interval is 1.3 to 6.7 where figures
+//! are normal ([`ScatterGrowth`]). Where they are not, labels before and after are swapped at random
+//! and the growth by chance is counted ([`Permutation`]).
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -24,31 +35,37 @@ pub struct ScatterGrowth {
 }
 
 impl ScatterGrowth {
-    /// How much the standard deviation grew from `before` to `after`: the ratio r with the interval
-    /// r / sqrt(F(1 - a/2; n - 1, m - 1)) to r sqrt(F(1 - a/2; m - 1, n - 1)), n figures after and
-    /// m before, a = 1 - confidence (the F interval for a ratio of variances, its root taken). With
-    /// as many figures before as after the half-widths of the means' intervals have the same ratio.
-    /// Absent if a scatter is zero: then nothing is known of it.
+    /// Returns the growth of the standard deviation from `before` to `after`: the ratio r with the
+    /// interval r / sqrt(F(1 - a/2; n - 1, m - 1)) to r sqrt(F(1 - a/2; m - 1, n - 1)), n figures
+    /// after and m before, a = 1 - confidence (the F interval for a ratio of variances, its root
+    /// taken). With as many figures before as after the half-widths of the means' intervals have the
+    /// same ratio. Absent if a scatter is zero.
     pub fn between(before: &SampleSummary, after: &SampleSummary, confidence: f64) -> Option<Self> {
         let ratio = after.deviation / before.deviation;
         let down = f_quantile(confidence, after.freedom(), before.freedom())?.sqrt();
         let up = f_quantile(confidence, before.freedom(), after.freedom())?.sqrt();
-        let sound = ratio.is_finite() && ratio > 0.0;
-        sound.then_some(Self { ratio, low: ratio / down, high: ratio * up, confidence })
+        if ratio.is_finite() && ratio > 0.0 {
+            Some(Self { ratio, low: ratio / down, high: ratio * up, confidence })
+        } else {
+            None
+        }
     }
 
-    /// Whether the interval excludes 1, no change.
+    /// Returns whether the interval excludes 1, no change.
     pub fn is_resolved(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
 }
 
-/// The upper quantile of F that, with its counterpart below, leaves `confidence` between them.
+/// Returns the upper quantile of F that, with its counterpart below, leaves `confidence` between
+/// them; degrees of freedom above and below the line.
 fn f_quantile(confidence: f64, above: f64, below: f64) -> Option<f64> {
-    let sound = confidence > 0.0 && confidence < 1.0 && above >= 1.0 && below >= 1.0;
-    let distribution = sound.then(|| FisherSnedecor::new(above, below).ok()).flatten()?;
+    if !(confidence > 0.0 && confidence < 1.0 && above >= 1.0 && below >= 1.0) {
+        return None;
+    }
+    let distribution = FisherSnedecor::new(above, below).ok()?;
     let quantile = distribution.inverse_cdf(0.5 + confidence / 2.0);
-    (quantile.is_finite() && quantile > 0.0).then_some(quantile)
+    if quantile.is_finite() && quantile > 0.0 { Some(quantile) } else { None }
 }
 
 /// The growth of several scatters together, on the logarithmic scale.
@@ -61,42 +78,51 @@ pub struct PooledGrowth {
 }
 
 impl PooledGrowth {
-    /// Mean of the log ratios of scatters of (before, after) pairs. The logarithm of a sample
-    /// variance with f degrees of freedom is off by digamma(f/2) - ln(f/2) and varies by
+    /// Returns the mean of the log ratios of scatters of (before, after) pairs. The logarithm of a
+    /// sample variance with f degrees of freedom is off by digamma(f/2) - ln(f/2) and varies by
     /// trigamma(f/2) (Bartlett and Kendall 1946), and is close to normal; pairs may scatter
     /// differently, and grow differently. Absent without a pair, or if a scatter is zero.
     pub fn from_pairs(pairs: &[(SampleSummary, SampleSummary)]) -> Option<Self> {
         let count = pairs.len() as f64;
-        let spread = |s: &SampleSummary| trigamma(s.freedom() / 2.0) / 4.0;
-        let log: f64 =
-            pairs.iter().map(|(a, b)| (log_deviation(b) - log_deviation(a)) / count).sum();
-        let spreads: f64 = pairs.iter().map(|(before, after)| spread(before) + spread(after)).sum();
-        let variance = spreads / (count * count);
-        let sound = !pairs.is_empty() && log.is_finite() && variance.is_finite();
-        sound.then_some(Self { log, variance })
+        let (mut log, mut variances) = (0.0, 0.0);
+        for (before, after) in pairs {
+            log += (log_deviation(after) - log_deviation(before)) / count;
+            variances += log_variance(before) + log_variance(after);
+        }
+        let variance = variances / (count * count);
+        if !pairs.is_empty() && log.is_finite() && variance.is_finite() {
+            Some(Self { log, variance })
+        } else {
+            None
+        }
     }
 
-    /// This growth over another that was measured independently.
+    /// Divides this growth by another that was measured independently.
     pub fn over(self, other: Self) -> Self {
         Self { log: self.log - other.log, variance: self.variance + other.variance }
     }
 
-    /// The ratio of scatters with its interval. Absent for a confidence outside 0 to 1.
+    /// Returns the ratio of scatters with its interval. Absent for a confidence outside 0 to 1.
     pub fn growth(self, confidence: f64) -> Option<ScatterGrowth> {
         let half = normal_quantile(confidence)? * self.variance.sqrt();
-        let [ratio, low, high] = [0.0, -half, half].map(|off| (self.log + off).exp());
-        Some(ScatterGrowth { ratio, low, high, confidence })
+        let (low, high) = ((self.log - half).exp(), (self.log + half).exp());
+        Some(ScatterGrowth { ratio: self.log.exp(), low, high, confidence })
     }
 }
 
-/// Unbiased estimate of the logarithm of the standard deviation.
+/// Returns the unbiased estimate of the logarithm of the standard deviation.
 fn log_deviation(summary: &SampleSummary) -> f64 {
     let half = summary.freedom() / 2.0;
     summary.deviation.ln() - (digamma(half) - half.ln()) / 2.0
 }
 
-/// The derivative of digamma, by recurrence to where its asymptotic series holds (Abramowitz and
-/// Stegun 1964, 6.4.6 and 6.4.12). `x` above 0; infinite otherwise.
+/// Returns the variance of the logarithm of the standard deviation.
+fn log_variance(summary: &SampleSummary) -> f64 {
+    trigamma(summary.freedom() / 2.0) / 4.0
+}
+
+/// Returns the derivative of digamma, by recurrence to where its asymptotic series holds (Abramowitz
+/// and Stegun 1964, 6.4.6 and 6.4.12). `x` above 0; infinite otherwise.
 fn trigamma(x: f64) -> f64 {
     if x.is_nan() || x <= 0.0 {
         return f64::INFINITY;
@@ -112,11 +138,14 @@ fn trigamma(x: f64) -> f64 {
         + inverse / x * (1.0 / 6.0 - inverse * (1.0 / 30.0 - inverse / 42.0))
 }
 
-/// Ways to swap that are tried.
-const WAYS: usize = 2000;
+/// Number of random ways to swap labels that are tried.
+const SWAPS: usize = 2000;
 
-/// Which ways: the answer must not change from reading to reading.
+/// Seed of the swaps: the answer must not change from reading to reading.
 const SEED: u64 = 2007;
+
+/// Distance within which two sums of the same distances are equal to rounding.
+const ROUNDING: f64 = 1e-9;
 
 /// How often swapped labels give as much by chance.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -128,105 +157,142 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// Whether so much growth is more than chance, at the upper end of an interval of this
-    /// confidence.
+    /// Returns whether the scatter grew by more than chance would do, at the upper end of an
+    /// interval of this confidence.
     pub fn grew(&self, confidence: f64) -> bool {
         self.up <= (1.0 - confidence) / 2.0
     }
 
-    /// Whether so little is.
+    /// Returns whether the scatter shrank by more than chance would do, at the lower end of an
+    /// interval of this confidence.
     pub fn shrank(&self, confidence: f64) -> bool {
         self.down <= (1.0 - confidence) / 2.0
     }
 
-    /// Whether a scatter grew, without taking the figures for normal: labels swapped within rounds.
-    /// The F interval does take them so (Box 1953, Biometrika 40): with one outlier in twenty it
-    /// calls a growth that is none in 20 % of trials a direction.
+    /// Tests whether a scatter grew, without taking the figures for normal: labels are swapped
+    /// within rounds. The F interval does take them so (Box 1953, Biometrika 40): with one outlier
+    /// in twenty it calls a growth that is none in 20 % of trials a direction.
     ///
-    /// Of (before, after) figures by round, a series each: both are set on their median, the
-    /// statistic is the sum over the series of ln(mean |after| / mean |before|) (Brown and Forsythe
-    /// 1974, J. Am. Stat. Assoc. 69), and in each way of swapping each round of each series changes
-    /// its labels or keeps them. Absent without two rounds in each series, or if a scatter is zero.
+    /// `series` has (before, after) figures by round. Both sides of each series are set on their
+    /// median; the statistic is the sum over the series of ln(mean |after| / mean |before|) (Brown
+    /// and Forsythe 1974, J. Am. Stat. Assoc. 69); in each way of swapping each round of each series
+    /// changes its labels or keeps them. Absent without two rounds in each series, or if a scatter
+    /// is zero.
     pub fn test(series: &[Vec<(f64, f64)>]) -> Option<Self> {
-        let distances: Vec<Vec<(f64, f64)>> =
-            series.iter().map(|rounds| around(rounds)).collect::<Option<_>>()?;
-        let found = statistic(&distances, || false);
+        let mut distances = Vec::new();
+        for rounds in series {
+            distances.push(distances_from_medians(rounds)?);
+        }
+        let found = log_growth(&distances, || false);
+        if series.is_empty() || !found.is_finite() {
+            return None;
+        }
         let mut random = ChaCha8Rng::seed_from_u64(SEED);
-        let ways: Vec<f64> = (0..WAYS).map(|_| statistic(&distances, || random.random())).collect();
-        let share = |is: &dyn Fn(f64) -> bool| {
-            (1 + ways.iter().filter(|by_chance| is(**by_chance)).count()) as f64 / (WAYS + 1) as f64
-        };
-        // Rounded sums of the same distances are the same.
-        let (up, down) = (share(&|way| way >= found - 1e-9), share(&|way| way <= found + 1e-9));
-        (!series.is_empty() && found.is_finite()).then_some(Self { up, down })
+        // The labels as they are count as one of the ways.
+        let (mut up, mut down) = (1, 1);
+        for _ in 0..SWAPS {
+            let by_chance = log_growth(&distances, || random.random());
+            up += u32::from(by_chance >= found - ROUNDING);
+            down += u32::from(by_chance <= found + ROUNDING);
+        }
+        let ways = (SWAPS + 1) as f64;
+        Some(Self { up: f64::from(up) / ways, down: f64::from(down) / ways })
     }
 }
 
-/// Distances from the medians.
-fn around(rounds: &[(f64, f64)]) -> Option<Vec<(f64, f64)>> {
-    let of = |pick: fn(&(f64, f64)) -> f64| median(&rounds.iter().map(pick).collect::<Vec<f64>>());
-    let (before, after) = (of(|pair| pair.0)?, of(|pair| pair.1)?);
-    let distances = rounds.iter().map(|pair| ((pair.0 - before).abs(), (pair.1 - after).abs()));
-    (rounds.len() >= 2).then(|| distances.collect())
+/// Returns the absolute distances of both sides from their medians, by round. Absent below two
+/// rounds.
+fn distances_from_medians(rounds: &[(f64, f64)]) -> Option<Vec<(f64, f64)>> {
+    let (before, after): (Vec<f64>, Vec<f64>) = rounds.iter().copied().unzip();
+    let (before, after) = (median(&before)?, median(&after)?);
+    if rounds.len() < 2 {
+        return None;
+    }
+    let mut distances = Vec::new();
+    for pair in rounds {
+        distances.push(((pair.0 - before).abs(), (pair.1 - after).abs()));
+    }
+    Some(distances)
 }
 
-fn statistic(series: &[Vec<(f64, f64)>], mut swapped: impl FnMut() -> bool) -> f64 {
-    let of_one = |rounds: &Vec<(f64, f64)>| {
-        let labelled = rounds.iter().map(|&(a, b)| if swapped() { (b, a) } else { (a, b) });
-        let (before, after) =
-            labelled.fold((0.0, 0.0), |sum, pair| (sum.0 + pair.0, sum.1 + pair.1));
-        (after / before).ln()
-    };
-    series.iter().map(of_one).sum()
+/// Returns the sum of ln(mean after / mean before) over the series; `is_swapped` is asked for each
+/// round.
+fn log_growth(series: &[Vec<(f64, f64)>], mut is_swapped: impl FnMut() -> bool) -> f64 {
+    let mut growth = 0.0;
+    for rounds in series {
+        let (mut before, mut after) = (0.0, 0.0);
+        for pair in rounds {
+            let (first, second) = if is_swapped() { (pair.1, pair.0) } else { *pair };
+            before += first;
+            after += second;
+        }
+        growth += (after / before).ln();
+    }
+    growth
 }
 
-/// Groups from which their scatter is taken from them.
-const FEWEST_GROUPS: usize = 5;
+/// Fewest groups that show the scatter between groups.
+const MIN_GROUPS: usize = 5;
 
 /// A figure of one group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GroupEstimate {
     /// The figure.
     pub value: f64,
-    /// Its standard error within the group.
+    /// Standard error of the figure within the group.
     pub standard_error: f64,
 }
 
-/// Relative standard deviation between groups, tau (Paule and Mandel 1982, J. Res. NBS 87): the
-/// scatter that makes the weighted squares about their mean as large as their number less one. 0
-/// where groups scatter less than their own errors say. Absent below five groups, or with a median
-/// that is not above zero.
+/// Returns the relative standard deviation between groups, tau (Paule and Mandel 1982, J. Res. NBS
+/// 87): the scatter that makes the weighted squares about their mean as large as their number less
+/// one. 0 where groups scatter less than their own errors say. Absent below five groups, or with a
+/// median that is not above zero.
 pub fn scatter_between_groups(groups: &[GroupEstimate]) -> Option<f64> {
-    let is_sound = |g: &&GroupEstimate| {
-        g.value.is_finite() && g.standard_error > 0.0 && g.standard_error.is_finite()
-    };
-    let sound = || groups.iter().filter(is_sound);
-    let middle = median(&sound().map(|g| g.value).collect::<Vec<_>>()).filter(|m| *m > 0.0)?;
-    let relative: Vec<(f64, f64)> =
-        sound().map(|g| (g.value / middle, (g.standard_error / middle).powi(2))).collect();
-    if relative.len() < FEWEST_GROUPS {
+    let mut sound = groups.to_vec();
+    sound.retain(|group| {
+        let error = group.standard_error;
+        group.value.is_finite() && error > 0.0 && error.is_finite()
+    });
+    let values: Vec<f64> = sound.iter().map(|group| group.value).collect();
+    let middle = median(&values).filter(|middle| *middle > 0.0)?;
+    if sound.len() < MIN_GROUPS {
         return None;
     }
-    let excess = |tau2: f64| {
-        let weight = |variance: f64| 1.0 / (variance + tau2);
-        let total: f64 = relative.iter().map(|(_, v)| weight(*v)).sum();
-        let mean = relative.iter().map(|(x, v)| weight(*v) * x).sum::<f64>() / total;
-        let squares: f64 = relative.iter().map(|(x, v)| weight(*v) * (x - mean).powi(2)).sum();
-        squares - (relative.len() - 1) as f64
-    };
-    if excess(0.0) <= 0.0 {
+    for group in &mut sound {
+        group.value /= middle;
+        group.standard_error /= middle;
+    }
+    if excess_squares(&sound, 0.0) <= 0.0 {
         return Some(0.0);
     }
-    // Falling in tau2, and below zero once tau2 is above all squares together.
+    // The excess falls in tau^2, and is below zero once tau^2 is above all squares together.
     let (mut low, mut high) = (0.0, 1.0);
-    while excess(high) > 0.0 && high < 1e12 {
+    while excess_squares(&sound, high) > 0.0 && high < 1e12 {
         high *= 2.0;
     }
     for _ in 0..200 {
         let middle = (low + high) / 2.0;
-        *if excess(middle) > 0.0 { &mut low } else { &mut high } = middle;
+        *if excess_squares(&sound, middle) > 0.0 { &mut low } else { &mut high } = middle;
     }
     Some(high.sqrt())
+}
+
+/// Returns by how much the weighted squares about the weighted mean exceed the number of groups less
+/// one, where tau^2 is added to the variance of each group.
+fn excess_squares(groups: &[GroupEstimate], tau2: f64) -> f64 {
+    let (mut total, mut weighted) = (0.0, 0.0);
+    for group in groups {
+        let weight = 1.0 / (group.standard_error.powi(2) + tau2);
+        total += weight;
+        weighted += weight * group.value;
+    }
+    let mean = weighted / total;
+    let mut squares = 0.0;
+    for group in groups {
+        let weight = 1.0 / (group.standard_error.powi(2) + tau2);
+        squares += weight * (group.value - mean).powi(2);
+    }
+    squares - (groups.len() - 1) as f64
 }
 
 #[cfg(test)]

@@ -1,4 +1,15 @@
-//! The ratio of two costs, and how far it is known.
+//! The ratio of two costs, and its interval.
+//!
+//! *Paired* costs were measured in the same rounds. Rounds of (10, 11), (15, 16.5) and (10, 11) ms,
+//! the second one slowed down as a whole, differ by 2 (11 - 10) / (11 + 10) = 9.5 % each: within
+//! rounds nothing scatters, though the costs themselves scatter by half. So the middle of the
+//! relative differences is resampled, and turned into a ratio at the end: a difference d of the
+//! costs over their mean is a ratio of (2 + d) / (2 - d) = 2.095 / 1.905 = 1.10.
+//!
+//! *Separate* costs were measured one after the other, in groups (launches). Each has a standard
+//! error within its groups, and both contain the scatter between groups, tau. With 1.2 % between
+//! launches and 5 launches on each side the ratio is known to sqrt(2 / 5) x 1.2 % = 0.8 % at best,
+//! however long each launch runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,25 +32,26 @@ pub struct CostRatio {
 }
 
 impl CostRatio {
-    /// Both ends, if there is an interval.
+    /// Returns both ends, if there is an interval.
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
 
-    /// Half of the interval's width / the ratio itself: a ratio of 20 is as well known at 19 to 21
-    /// as one of 1 at 0.95 to 1.05.
+    /// Returns half of the interval's width over the ratio itself: a ratio of 20 is as well known at
+    /// 19 to 21 as one of 1 at 0.95 to 1.05.
     pub fn relative_half_width(&self) -> Option<f64> {
         let (low, high) = self.interval()?;
-        self.value.filter(|value| *value != 0.0).map(|value| (high - low) / 2.0 / value.abs())
+        let value = self.value.filter(|value| *value != 0.0)?;
+        Some((high - low) / 2.0 / value.abs())
     }
 }
 
-/// One of two costs.
+/// Side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CostSide {
-    /// What the other is compared with.
+    /// The cost below the line.
     Base,
-    /// What is compared.
+    /// The cost above the line.
     New,
 }
 
@@ -57,27 +69,28 @@ pub enum CostPair {
 /// their mean, tau the relative scatter between groups.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SeparateCosts {
-    /// What the other is compared with.
+    /// The cost below the line.
     pub base: GroupedCost,
-    /// What is compared.
+    /// The cost above the line.
     pub new: GroupedCost,
-    /// tau.
+    /// Relative scatter between groups, tau.
     pub between: f64,
-    /// What else leaves d open.
+    /// Uncertainty of d beside both scatters.
     pub open: ExtraUncertainty,
 }
 
-/// What leaves ln(new / base) open beside the scatter of both sides.
+/// Uncertainty of ln(new / base) beside the scatter of both sides.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ExtraUncertainty {
     /// A standard error that does not shrink with groups or rounds.
     pub error: f64,
-    /// Beyond chance: added to both ends.
+    /// A bias that is not random: added to both ends.
     pub slack: f64,
 }
 
 impl ExtraUncertainty {
-    fn widened(&self, half: f64, confidence: f64) -> Option<f64> {
+    /// Widens half of an interval. Absent for a confidence outside 0 to 1.
+    fn widen(&self, half: f64, confidence: f64) -> Option<f64> {
         Some(half.hypot(normal_quantile(confidence)? * self.error) + self.slack)
     }
 }
@@ -87,10 +100,11 @@ impl ExtraUncertainty {
 pub struct GroupedCost {
     /// The mean, or the figure.
     pub value: f64,
-    /// Groups that it is the mean of; none of an exact figure.
+    /// Number of groups in the mean; none for an exact figure.
     pub groups: Option<u32>,
-    /// All groups that there are: of as many more as large a share will count.
-    pub of: u32,
+    /// Number of groups that there are, with those that do not count: if 5 of 10 count, 5 of 10
+    /// more will.
+    pub all_groups: u32,
     /// Sum of squared standard errors / groups squared; absent where a group has none.
     pub variance: Option<f64>,
 }
@@ -102,130 +116,142 @@ pub struct PairedCosts {
     new: f64,
     /// The relative difference within rounds, 2 (new - base) / (new + base).
     difference: f64,
-    /// Its variance; absent below two rounds.
+    /// Variance of the difference; absent below two rounds.
     variance: Option<f64>,
     rounds: u32,
-    /// Rounds that an interval takes.
+    /// Least number of rounds of an interval.
     fewest: u32,
-    /// What else leaves it open.
+    /// Uncertainty beside the scatter of the rounds.
     open: ExtraUncertainty,
-    /// Whose cost is at or below zero most often, where more rounds have one than the midmean cuts
-    /// off on a side: what stands for those would move it.
+    /// The side whose cost is at or below zero most often, if more rounds have such a cost than the
+    /// midmean cuts off on a side: the values in place of those rounds would move it.
     unfit: Option<CostSide>,
 }
 
 impl CostPair {
-    /// Both costs: base and new.
+    /// Returns both costs: base and new.
     pub fn both(&self) -> (f64, f64) {
         match self {
-            Self::Separate(apart) => (apart.base.value, apart.new.value),
-            Self::Paired(within) => (within.base, within.new),
+            Self::Separate(costs) => (costs.base.value, costs.new.value),
+            Self::Paired(costs) => (costs.base, costs.new),
         }
     }
 
-    /// Whether both sides have what an interval takes, and one of them was measured at all.
+    /// Returns whether both sides have what an interval takes, and one of them was measured at all.
     pub fn has_interval(&self) -> bool {
         match self {
             Self::Separate(SeparateCosts { base, new, .. }) => {
-                let known = base.variance.is_some() && new.variance.is_some();
-                known && (base.groups.is_some() || new.groups.is_some())
+                let is_known = base.variance.is_some() && new.variance.is_some();
+                is_known && (base.groups.is_some() || new.groups.is_some())
             }
-            Self::Paired(within) => within.rounds >= within.fewest && within.variance.is_some(),
+            Self::Paired(costs) => costs.rounds >= costs.fewest && costs.variance.is_some(),
         }
     }
 
-    /// The ratio with the interval that holds the true one with `confidence`. No interval where a
-    /// cost is not resolved from zero, or too many rounds have a cost below it.
+    /// Returns the ratio with the interval that holds the true one with `confidence`. No interval
+    /// where a cost is not resolved from zero, or too many rounds have a cost below it.
     pub fn ratio(&self, confidence: f64) -> CostRatio {
         let (base, new) = self.both();
         let value = match self {
-            // What stands for rounds below zero has moved the middle.
+            // The values in place of rounds below zero have moved the middle.
             Self::Separate(_) | Self::Paired(PairedCosts { unfit: Some(_), .. }) => new / base,
-            Self::Paired(within) => as_ratio(within.difference),
+            Self::Paired(costs) => to_ratio(costs.difference),
         };
-        let value = (base > 0.0 && value.is_finite()).then_some(value);
+        let value = if base > 0.0 && value.is_finite() { Some(value) } else { None };
         let ends = match self {
             _ if !self.has_interval() => None,
-            Self::Separate(apart) => apart.ends(confidence),
-            Self::Paired(within) => within.ends(confidence),
+            Self::Separate(costs) => costs.interval(confidence),
+            Self::Paired(costs) => costs.interval(confidence),
         };
-        let (low, high) = ends.filter(|(low, high)| low.is_finite() && high.is_finite()).unzip();
-        CostRatio { value, low, high }
+        match ends {
+            Some((low, high)) if low.is_finite() && high.is_finite() => {
+                CostRatio { value, low: Some(low), high: Some(high) }
+            }
+            _ => CostRatio { value, low: None, high: None },
+        }
     }
 
-    /// The side that is not resolved from zero, of costs that have what an interval takes and have
-    /// none.
+    /// Returns the side that is not resolved from zero, for costs that have what an interval takes
+    /// and yet have none.
     pub fn unresolved(&self) -> CostSide {
         let (base, new) = self.both();
         let is_new = match self {
             Self::Paired(PairedCosts { unfit: Some(side), .. }) => return *side,
-            Self::Paired(within) => within.difference < 0.0,
+            Self::Paired(costs) => costs.difference < 0.0,
             Self::Separate(_) => new <= 0.0,
         };
         if base > 0.0 && is_new { CostSide::New } else { CostSide::Base }
     }
 
-    /// The same where something else leaves it open, too.
+    /// Replaces the uncertainty beside the scatter.
     pub fn widened_by(self, open: ExtraUncertainty) -> Self {
         match self {
-            Self::Separate(apart) => Self::Separate(SeparateCosts { open, ..apart }),
-            Self::Paired(within) => Self::Paired(PairedCosts { open, ..within }),
+            Self::Separate(costs) => Self::Separate(SeparateCosts { open, ..costs }),
+            Self::Paired(costs) => Self::Paired(PairedCosts { open, ..costs }),
         }
     }
 
-    /// The same with `more` groups on each side that is measured, or `more` rounds, if these
+    /// Projects the costs to `more` groups on each side that is measured, or `more` rounds, if these
     /// scatter as the others did.
     pub fn with_more(&self, more: u32) -> Self {
         match self {
-            Self::Separate(apart) => {
-                let (base, new) = (apart.base.with_more(more), apart.new.with_more(more));
-                Self::Separate(SeparateCosts { base, new, ..*apart })
+            Self::Separate(costs) => {
+                let (base, new) = (costs.base.with_more(more), costs.new.with_more(more));
+                Self::Separate(SeparateCosts { base, new, ..*costs })
             }
-            Self::Paired(within) => {
-                let rounds = within.rounds.saturating_add(more);
-                let shrink = f64::from(within.rounds) / f64::from(rounds.max(1));
-                let variance = within.variance.map(|v| v * shrink);
-                Self::Paired(PairedCosts { rounds, variance, ..*within })
+            Self::Paired(costs) => {
+                let rounds = costs.rounds.saturating_add(more);
+                let shrink = f64::from(costs.rounds) / f64::from(rounds.max(1));
+                let variance = costs.variance.map(|variance| variance * shrink);
+                Self::Paired(PairedCosts { rounds, variance, ..*costs })
             }
         }
     }
 
-    /// The least number more, up to `most`, with which the interval would exclude 1, or lie within
-    /// `limit` of it.
+    /// Returns the least number of further groups or rounds, up to `most`, with which the interval
+    /// would exclude 1, or lie within `limit` of it.
     pub fn more_needed(&self, limit: f64, confidence: f64, most: u32) -> Option<u32> {
-        let suffices = |more: u32| {
-            let ends = self.with_more(more).ratio(confidence).interval();
-            ends.is_some_and(|(low, high)| {
-                low > 1.0 || high < 1.0 || (1.0 / (1.0 + limit) <= low && high <= 1.0 + limit)
-            })
-        };
         let (mut few, mut enough) = (0, most);
         while enough - few > 1 {
             let middle = few + (enough - few) / 2;
-            *if suffices(middle) { &mut enough } else { &mut few } = middle;
+            let is_enough = self.with_more(middle).decides(limit, confidence);
+            *if is_enough { &mut enough } else { &mut few } = middle;
         }
-        suffices(enough).then_some(enough)
+        if self.with_more(enough).decides(limit, confidence) { Some(enough) } else { None }
+    }
+
+    /// Returns whether the interval excludes 1, or lies within `limit` of it.
+    fn decides(&self, limit: f64, confidence: f64) -> bool {
+        match self.ratio(confidence).interval() {
+            Some((low, high)) => {
+                low > 1.0 || high < 1.0 || (1.0 / (1.0 + limit) <= low && high <= 1.0 + limit)
+            }
+            None => false,
+        }
     }
 }
 
 impl GroupedCost {
-    /// A figure that is taken as it is.
+    /// Builds a figure that is taken as it is.
     pub fn exact(value: f64) -> Self {
-        Self { value, groups: None, of: 0, variance: Some(0.0) }
+        Self { value, groups: None, all_groups: 0, variance: Some(0.0) }
     }
 
-    /// Variance of the logarithm; absent where the cost is not above zero by as much as the
-    /// logarithm needs.
+    /// Returns the variance of the logarithm; absent where the cost is not resolved from zero: a
+    /// logarithm needs that.
     fn log_variance(&self, between: f64, z: f64) -> Option<f64> {
         let relative = self.variance? / (self.value * self.value);
-        let resolved = self.value > 0.0 && z * relative.sqrt() < 1.0;
-        let between = self.groups.map_or(0.0, |k| between * between / f64::from(k));
-        resolved.then_some(relative + between)
+        let between = match self.groups {
+            Some(groups) => between * between / f64::from(groups),
+            None => 0.0,
+        };
+        let is_resolved = self.value > 0.0 && z * relative.sqrt() < 1.0;
+        if is_resolved { Some(relative + between) } else { None }
     }
 
     fn with_more(&self, more: u32) -> Self {
         let Some(groups) = self.groups else { return *self };
-        let useful = u64::from(more) * u64::from(groups) / u64::from(self.of.max(1));
+        let useful = u64::from(more) * u64::from(groups) / u64::from(self.all_groups.max(1));
         let grown = groups.saturating_add(u32::try_from(useful).unwrap_or(u32::MAX));
         let variance = self.variance.map(|v| v * f64::from(groups) / f64::from(grown));
         Self { groups: Some(grown), variance, ..*self }
@@ -233,84 +259,96 @@ impl GroupedCost {
 }
 
 impl SeparateCosts {
-    fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
+    fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let z = normal_quantile(confidence)?;
         let variance =
             self.base.log_variance(self.between, z)? + self.new.log_variance(self.between, z)?;
-        let half = self.open.widened(z * variance.sqrt(), confidence)?;
+        let half = self.open.widen(z * variance.sqrt(), confidence)?;
         let d = (self.new.value / self.base.value).ln();
         Some(((d - half).exp(), (d + half).exp()))
     }
 }
 
 impl PairedCosts {
-    /// Of (base, new) by round. What is resampled is their relative difference within each, so that
-    /// what slows a whole round down by a factor drops out. There is an interval from `fewest`
-    /// rounds on. Absent without rounds, or if a middle is not finite.
+    /// Builds the costs from (base, new) by round. Their relative difference within each round is
+    /// resampled, so that a factor by which a whole round was slower drops out. There is an interval
+    /// from `fewest` rounds on. Absent without rounds, or if a middle is not finite.
     pub fn from_rounds(pairs: &[(f64, f64)], fewest: u32, seed: u64) -> Option<Self> {
-        let relative: Vec<f64> = pairs.iter().map(|(base, new)| relative(*base, *new)).collect();
-        let middle = |of: fn(&(f64, f64)) -> f64| {
-            midmean(&pairs.iter().map(of).collect::<Vec<f64>>()).filter(|cost| cost.is_finite())
-        };
+        let (bases, news): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let mut differences = Vec::with_capacity(pairs.len());
+        for (base, new) in pairs {
+            differences.push(relative_difference(*base, *new));
+        }
         Some(Self {
-            base: middle(|(base, _)| *base)?,
-            new: middle(|(_, new)| *new)?,
-            difference: midmean(&relative)?,
-            variance: variance(&relative, seed),
+            base: midmean(&bases).filter(|cost| cost.is_finite())?,
+            new: midmean(&news).filter(|cost| cost.is_finite())?,
+            difference: midmean(&differences)?,
+            variance: midmean_variance(&differences, seed),
             rounds: u32::try_from(pairs.len()).ok()?,
             fewest,
             open: ExtraUncertainty::default(),
-            unfit: unfit(pairs),
+            unfit: unfit_side(pairs),
         })
     }
 
-    fn ends(&self, confidence: f64) -> Option<(f64, f64)> {
+    fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         // One less than the rounds that the middle is the mean of (Yuen 1974, after Tukey and
         // McLaughlin 1963).
         let left = self.rounds as usize - 2 * midmean_cut(self.rounds as usize);
         let half = student_quantile(confidence, left as f64 - 1.0)? * self.variance?.sqrt();
-        let half = self.open.widened(half, confidence)?;
-        let fit = self.unfit.is_none() && self.base > 0.0;
-        let is_ratio = fit && self.difference.abs() + half < MOST_DIFFERENCE;
-        is_ratio.then(|| (as_ratio(self.difference - half), as_ratio(self.difference + half)))
+        let half = self.open.widen(half, confidence)?;
+        let is_fit = self.unfit.is_none() && self.base > 0.0;
+        if is_fit && self.difference.abs() + half < MAX_DIFFERENCE {
+            Some((to_ratio(self.difference - half), to_ratio(self.difference + half)))
+        } else {
+            None
+        }
     }
 }
 
-/// Variance of the middle of all rounds from its resamples. A resampled mean scatters by the
-/// variance with the denominator n, which n / (n - 1) corrects. Unknown below two rounds.
-fn variance(figures: &[f64], seed: u64) -> Option<f64> {
+/// Returns the variance of the midmean of all rounds from its resamples. A resampled mean scatters
+/// by the variance with the denominator n, which n / (n - 1) corrects. Unknown below two rounds.
+fn midmean_variance(figures: &[f64], seed: u64) -> Option<f64> {
     let middles = resampled_middles(figures, Center::Midmean, seed)?;
     let deviation = SampleSummary::from_values(&middles)?.deviation;
     let count = figures.len() as f64;
     Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
 }
 
-/// The relative difference of two costs of which one is nothing. No two costs have a greater one:
-/// in a round in which one of them came out below zero it is taken for that, and cut off with the
+/// Relative difference of two costs of which one is nothing: no two costs have a greater one. A
+/// round in which one of them came out below zero has this difference, and is cut off with the
 /// quarter of the rounds that lie furthest out.
-const MOST_DIFFERENCE: f64 = 2.0;
+const MAX_DIFFERENCE: f64 = 2.0;
 
-/// The ratio of two costs from their relative difference.
-fn as_ratio(difference: f64) -> f64 {
-    (MOST_DIFFERENCE + difference) / (MOST_DIFFERENCE - difference)
+/// Turns the relative difference of two costs into their ratio.
+fn to_ratio(difference: f64) -> f64 {
+    (MAX_DIFFERENCE + difference) / (MAX_DIFFERENCE - difference)
 }
 
-fn unfit(pairs: &[(f64, f64)]) -> Option<CostSide> {
-    let below = |cost: fn(f64, f64) -> f64| {
-        pairs.iter().filter(|(base, new)| base != new && cost(*base, *new) <= 0.0).count()
-    };
-    let side =
-        if below(|_, new| new) > below(|base, _| base) { CostSide::New } else { CostSide::Base };
-    (below(f64::min) > midmean_cut(pairs.len())).then_some(side)
+/// Returns the side whose cost is at or below zero in most rounds, if that is so in more rounds than
+/// a midmean cuts off on a side.
+fn unfit_side(pairs: &[(f64, f64)]) -> Option<CostSide> {
+    let (mut base_below, mut new_below, mut any_below) = (0, 0, 0);
+    for (base, new) in pairs {
+        if base != new {
+            base_below += usize::from(*base <= 0.0);
+            new_below += usize::from(*new <= 0.0);
+            any_below += usize::from(base.min(*new) <= 0.0);
+        }
+    }
+    if any_below <= midmean_cut(pairs.len()) {
+        return None;
+    }
+    Some(if new_below > base_below { CostSide::New } else { CostSide::Base })
 }
 
-fn relative(base: f64, new: f64) -> f64 {
-    // Also of two that cost nothing.
+/// Returns 2 (new - base) / (new + base), from -2 to 2; 0 for equal costs, also if both are zero.
+fn relative_difference(base: f64, new: f64) -> f64 {
     if base == new {
         return 0.0;
     }
     match base + new {
-        sum if sum > 0.0 => (2.0 * (new - base) / sum).clamp(-MOST_DIFFERENCE, MOST_DIFFERENCE),
-        _ => MOST_DIFFERENCE.copysign(new - base),
+        sum if sum > 0.0 => (2.0 * (new - base) / sum).clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE),
+        _ => MAX_DIFFERENCE.copysign(new - base),
     }
 }

@@ -228,7 +228,7 @@ fn side(values: &CaseFigure, launch_scatter: f64) -> Option<OfSide> {
         // A sample of no hops, which only a damaged run file has, has no cost of one.
         value: mean(&costs).filter(|cost| cost.is_finite())?,
         groups: u32::try_from(estimates.len()).ok(),
-        of: u32::try_from(launches.len()).ok()?,
+        all_groups: u32::try_from(launches.len()).ok()?,
         variance: squares.map(|squares| squares / (count * count)),
     };
     Some(OfSide {

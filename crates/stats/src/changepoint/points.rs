@@ -3,21 +3,21 @@
 use super::{ErrorModel, FitSettings};
 use crate::median;
 
-/// No y is larger in any unit; beyond it the curves would overflow.
-const LARGEST: f64 = 1e100;
+/// Largest absolute y in any unit: beyond it the curves would overflow.
+const MAX_VALUE: f64 = 1e100;
 
 /// A measured point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CurvePoint {
-    /// Where; above 0.
+    /// Position; above 0.
     pub x: f64,
-    /// What was measured; signed.
+    /// Measured value; signed.
     pub y: f64,
-    /// Its standard error, if it is known.
+    /// Standard error of y, if it is known.
     pub error: Option<f64>,
 }
 
-/// A standard error that a fit can use: finite and not below zero.
+/// Returns a standard error if a fit can use it: finite and not below zero.
 pub fn usable_error(error: Option<f64>) -> Option<f64> {
     error.filter(|error| error.is_finite() && *error >= 0.0)
 }
@@ -25,11 +25,11 @@ pub fn usable_error(error: Option<f64>) -> Option<f64> {
 /// A point as the fits see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FitObservation {
-    /// See [`FitData::xs`].
+    /// Position, as in [`FitData::xs`].
     pub x: f64,
-    /// In units of [`FitData::unit`].
+    /// Value in units of [`FitData::unit`].
     pub y: f64,
-    /// The level that its relative error refers to.
+    /// Level that its relative error refers to.
     pub level: f64,
     /// 1 / standard error.
     pub precision: f64,
@@ -38,34 +38,36 @@ pub struct FitObservation {
 /// The points that can be used, by x.
 #[derive(Clone, Debug)]
 pub struct FitData {
-    /// The points.
+    /// Points.
     pub observations: Vec<FitObservation>,
-    /// The different x as given, ascending.
+    /// Different x as given, ascending.
     pub places: Vec<f64>,
-    /// The same as fitted: multiples of the smallest, if the settings say so.
+    /// Different x as fitted: multiples of the smallest, if the settings say so.
     pub xs: Vec<f64>,
-    /// The largest absolute y. All fits work in this unit, so that they depend on ratios only.
+    /// Largest absolute y. All fits work in this unit, so that they depend on ratios only.
     pub unit: f64,
     /// Whether each point came with its error.
     pub errors_known: bool,
-    /// Points that could not be used: x or y is no sensible number, or there is no standard error
-    /// where the settings ask for one.
+    /// Number of points that could not be used: x or y is no sensible number, or there is no
+    /// standard error where the settings ask for one.
     pub ignored: usize,
 }
 
 impl FitData {
     pub(super) fn new(points: &[CurvePoint], settings: &FitSettings) -> Self {
-        let needs_error = settings.errors == ErrorModel::Smoothed;
-        let is_usable = |point: &CurvePoint| {
-            let has_error = !needs_error || usable_error(point.error).is_some();
-            point.x > 0.0 && point.x.is_finite() && point.y.abs() <= LARGEST && has_error
-        };
-        let mut usable: Vec<CurvePoint> = points.iter().copied().filter(is_usable).collect();
+        let mut usable = points.to_vec();
+        usable.retain(|point| is_usable(point, settings));
         usable.sort_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
         let mut places: Vec<f64> = usable.iter().map(|point| point.x).collect();
         places.dedup();
-        let scale = if settings.relative { places.first().copied().unwrap_or(1.0) } else { 1.0 };
-        let unit = usable.iter().map(|point| point.y.abs()).fold(0.0, f64::max);
+        let scale = match places.first() {
+            Some(first) if settings.relative => *first,
+            _ => 1.0,
+        };
+        let mut unit = 0.0_f64;
+        for point in &usable {
+            unit = unit.max(point.y.abs());
+        }
         Self {
             observations: observe(&usable, unit, scale, settings),
             xs: places.iter().map(|x| x / scale).collect(),
@@ -76,57 +78,89 @@ impl FitData {
         }
     }
 
-    /// Smallest and largest x of the fits; 0 without points.
+    /// Returns the smallest and the largest x of the fits; 0 without points.
     pub fn range(&self) -> (f64, f64) {
-        (self.xs.first().copied().unwrap_or(0.0), self.xs.last().copied().unwrap_or(0.0))
+        match (self.xs.first(), self.xs.last()) {
+            (Some(first), Some(last)) => (*first, *last),
+            _ => (0.0, 0.0),
+        }
     }
 }
 
+fn is_usable(point: &CurvePoint, settings: &FitSettings) -> bool {
+    let needs_error = settings.errors == ErrorModel::Smoothed;
+    let has_error = !needs_error || usable_error(point.error).is_some();
+    point.x > 0.0 && point.x.is_finite() && point.y.abs() <= MAX_VALUE && has_error
+}
+
+/// Scales the points for the fits, and gives each its standard error. No points where every y is
+/// zero.
 fn observe(
     usable: &[CurvePoint],
     unit: f64,
     scale: f64,
     settings: &FitSettings,
 ) -> Vec<FitObservation> {
+    if unit <= 0.0 {
+        return Vec::new();
+    }
     let ys: Vec<f64> = usable.iter().map(|point| point.y / unit).collect();
     let levels = levels(&ys);
-    let given = || usable.iter().map(|p| Some(usable_error(p.error)? / unit)).zip(&levels);
-    // A point without a standard error among points with one: as uncertain as the worst of them.
-    let worst = given().filter_map(|(error, level)| Some(error? / level)).fold(0.0, f64::max);
-    let errors: Vec<f64> = given().map(|(error, level)| error.unwrap_or(worst * level)).collect();
-    let observation = |(i, point): (usize, &CurvePoint)| {
+    let errors = standard_errors(usable, unit, &levels);
+    let mut observations = Vec::with_capacity(usable.len());
+    for (i, point) in usable.iter().enumerate() {
         let error = match settings.errors {
             ErrorModel::Given { .. } => errors[i],
             ErrorModel::Smoothed => smoothed(&errors, i),
         };
-        FitObservation {
+        observations.push(FitObservation {
             x: point.x / scale,
             y: ys[i],
             level: levels[i],
             precision: 1.0 / error.hypot(settings.tolerance * levels[i]),
-        }
-    };
-    usable.iter().enumerate().filter(|_| unit > 0.0).map(observation).collect()
+        });
+    }
+    observations
 }
 
-/// The level that each relative error refers to: a running median of three, which keeps steps but
-/// does not let one low point give itself a high weight (Tukey 1977, chapter 7).
+/// Returns the standard error of each point, in the unit of the fits. A point without one among
+/// points with one is as uncertain, relative to its level, as the worst of them.
+fn standard_errors(usable: &[CurvePoint], unit: f64, levels: &[f64]) -> Vec<f64> {
+    let mut given = Vec::with_capacity(usable.len());
+    let mut worst = 0.0_f64;
+    for (point, level) in usable.iter().zip(levels) {
+        let error = usable_error(point.error).map(|error| error / unit);
+        if let Some(error) = error {
+            worst = worst.max(error / level);
+        }
+        given.push(error);
+    }
+    let mut errors = Vec::with_capacity(usable.len());
+    for (error, level) in given.into_iter().zip(levels) {
+        errors.push(error.unwrap_or(worst * level));
+    }
+    errors
+}
+
+/// Returns the level that each relative error refers to: a running median of three, which keeps
+/// steps but does not let one low point give itself a high weight (Tukey 1977, chapter 7).
 fn levels(ys: &[f64]) -> Vec<f64> {
     let sizes: Vec<f64> = ys.iter().map(|y| y.abs()).collect();
     let middle = median(&sizes).unwrap_or(0.0);
     let last = sizes.len().saturating_sub(1);
-    let level = |i: usize| {
+    let mut levels = Vec::with_capacity(sizes.len());
+    for i in 0..sizes.len() {
         let mut near = [sizes[i.saturating_sub(1)], sizes[i], sizes[(i + 1).min(last)]];
         near.sort_by(f64::total_cmp);
         // Values that pass through zero would otherwise claim to be exact there.
-        near[1].max(0.1 * middle)
-    };
-    (0..sizes.len()).map(level).collect()
+        levels.push(near[1].max(0.1 * middle));
+    }
+    levels
 }
 
-/// Median of an error and its nearest neighbours. Errors from few repetitions scatter themselves,
-/// several-fold between points that are measured alike: a point with a small one by luck must not
-/// rule the fit.
+/// Returns the median of an error and its nearest neighbours. Errors from few repetitions scatter
+/// themselves, several-fold between points that are measured alike: a point with a small one by luck
+/// must not rule the fit.
 fn smoothed(errors: &[f64], at: usize) -> f64 {
     let reach = 2.min(at).min(errors.len() - 1 - at);
     let mut near = errors[at - reach..=at + reach].to_vec();

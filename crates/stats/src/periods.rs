@@ -1,4 +1,19 @@
 //! Periods in the moments at which something happened, found without knowing what to look for.
+//!
+//! Interrupts came at 3, 7, 9, 11, 15 and 19 ms in a window of 20 ms. Each moment is a pointer that
+//! turns once in a period: with 4 ms, those at 3, 7, 11, 15 and 19 ms all point the same way (three
+//! quarters of a turn) and add up, while 9 ms points elsewhere; with 5 ms they point everywhere and
+//! cancel. The length of the sum by frequency, squared, is the *periodogram*; a peak in it is a
+//! period, refined by a line through moment against number. The multiples of the period in the window
+//! are its *slots*: here five, all of them *hit*.
+//!
+//! ```text
+//! moments  |  |   | | |   |   |        slots of 4 ms, from 3 ms:
+//!          0  3   7 9 11  15  19  ms      3  7  11  15  19     9 is of no slot
+//! ```
+//!
+//! Moments without a period make peaks too, and moments in clumps high ones at low frequencies.
+//! [`find_period`] says how such peaks are told from a period.
 
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
@@ -7,45 +22,46 @@ use statrs::distribution::{ContinuousCDF, Gamma};
 
 use crate::location::median;
 
-/// Most moments that are looked at; further windows are left out of the search.
-const MOST_MOMENTS: usize = 6000;
-/// Periods that a window must hold.
-const LEAST_PERIODS: usize = 4;
-/// Shortest period: some less than that of the fastest tick.
-const SHORTEST_NS: f64 = 800_000.0;
-/// Chance at which moments without a period would look as if they had one.
+/// Most moments of a search; further windows are left out of it.
+const MAX_MOMENTS: usize = 6000;
+/// Least number of periods in a window.
+const MIN_PERIODS: usize = 4;
+/// Shortest period: somewhat less than that of the fastest tick.
+const MIN_PERIOD_NS: f64 = 800_000.0;
+/// Probability with which moments without a period look as if they had one.
 const FALSE_ALARM: f64 = 0.01;
-/// Share of the slots in which something must have happened.
-const LEAST_HIT: f64 = 0.5;
-/// Factor by which more moments must lie near slots than would by chance.
-const ABOVE_CHANCE: f64 = 1.5;
-/// How far from its slot a moment may be, as a share of the period.
+/// Least share of the slots in which something happened.
+const MIN_HIT: f64 = 0.5;
+/// Least factor by which more moments lie near slots than would by chance.
+const MIN_ABOVE_CHANCE: f64 = 1.5;
+/// Largest distance of a moment from its slot, as a share of the period.
 const TOLERANCE: f64 = 0.05;
 
 /// Moments in windows of `span_ns`, each list from the start of its window, ascending. Windows need
 /// not be in phase with one another.
 #[derive(Clone, Copy, Debug)]
 pub struct MomentWindows<'a> {
-    /// What happened when.
+    /// Moments at which something happened, by window.
     pub moments: &'a [Vec<f64>],
-    /// From when to when nothing could be seen: slots there do not count. As many as windows, or
-    /// none.
+    /// Stretches in which nothing could be seen, from and to: slots there do not count. As many
+    /// lists as windows, or none.
     pub blind: &'a [Vec<(f64, f64)>],
     /// Length of a window.
     pub span_ns: f64,
 }
 
-/// A period and what is of it.
+/// A period and the moments that belong to it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Period {
-    /// From one to the next, in nanoseconds.
+    /// Time from one slot to the next, in nanoseconds.
     pub period_ns: f64,
     /// Share of the slots (multiples of the period within a window, but for those where nothing
     /// could be seen) in which something happened.
     pub hit: f64,
-    /// How clear it is: its score over the one that chance reaches.
+    /// Score over the one that chance reaches.
     pub strength: f64,
-    /// For each window the numbers of the moments that are of the period: one a slot, the nearest.
+    /// For each window the indices of the moments that belong to the period: one a slot, the
+    /// nearest.
     pub members: Vec<Vec<usize>>,
     /// Moments near slots over those that would be near by chance.
     above_chance: f64,
@@ -53,15 +69,22 @@ pub struct Period {
     explains: f64,
 }
 
-/// The period of moments. None where chance alone would do.
+impl Period {
+    /// Returns whether enough slots are hit, and by more moments than chance would.
+    fn is_plausible(&self) -> bool {
+        self.hit >= MIN_HIT && self.above_chance >= MIN_ABOVE_CHANCE
+    }
+}
+
+/// Returns the period of moments. None where chance alone would do.
 ///
 /// The periodogram of points (Schuster 1898; Rayleigh's statistic), R(f) = |sum exp(2 pi i f t)|^2
 /// / n, summed over windows: for moments without a period Gamma(windows, 1). A comb is as high at
-/// its harmonics, which what merely comes in clumps is not: the score of a frequency is the least
-/// of the powers at f, 2 f and 3 f, each over the level of its neighbourhood. Of the frequencies
-/// that chance does not reach, and half of whose slots are hit, the one counts that explains the
-/// most. The highest score would not do: two combs of one period, a quarter of it apart, are
-/// highest at four times their frequency.
+/// its harmonics, which mere clumps are not: the score of a frequency is the least of the powers at
+/// f, 2 f and 3 f, each over the level of its neighbourhood. Of the frequencies that chance does not
+/// reach, and half of whose slots are hit, the one counts that explains the most. The highest score
+/// would not do: two combs of one period, a quarter of it apart, are highest at four times their
+/// frequency.
 pub fn find_period(windows: MomentWindows) -> Option<Period> {
     let used = windows_used(windows.moments);
     let spectrum = Periodogram::from_windows(used, windows.span_ns)?;
@@ -71,151 +94,192 @@ pub fn find_period(windows: MomentWindows) -> Option<Period> {
     let alarm = (FALSE_ALARM / spectrum.independent()).powf(1.0 / HARMONICS as f64);
     let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
     let searched = MomentWindows { moments: used, ..windows };
-    let found = |windows: &MomentWindows, (frequency, score): (f64, f64)| {
-        let period = of_period(windows, 1.0 / frequency, score / level);
-        let is_one = period.hit >= LEAST_HIT && period.above_chance >= ABOVE_CHANCE;
-        is_one.then_some(period)
-    };
-    let peaks = spectrum.peaks(middle).into_iter().filter(|(_, score)| *score >= level);
-    let explained = peaks.filter_map(|peak| Some((found(&searched, peak)?.explains, peak)));
-    // Of equals the last: the highest frequency. A multiple of the right one has fewer hits.
-    let (_, peak) = explained.max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-    found(&windows, peak)
+    let mut best: Option<(f64, SpectrumPeak)> = None;
+    for peak in spectrum.peaks(middle) {
+        let is_above_chance = peak.score >= level;
+        if !is_above_chance {
+            continue;
+        }
+        let period = refine_period(&searched, 1.0 / peak.frequency, peak.score / level);
+        let is_better = match &best {
+            // Of equals the last: the highest frequency. A multiple of the right one has fewer hits.
+            Some((explains, _)) => period.explains.total_cmp(explains).is_ge(),
+            None => true,
+        };
+        if period.is_plausible() && is_better {
+            best = Some((period.explains, peak));
+        }
+    }
+    let (_, peak) = best?;
+    let period = refine_period(&windows, 1.0 / peak.frequency, peak.score / level);
+    if period.is_plausible() { Some(period) } else { None }
 }
 
-/// As many windows, from the first, as the search has time for.
+/// Returns as many windows, from the first, as the search has time for.
 fn windows_used(windows: &[Vec<f64>]) -> &[Vec<f64>] {
-    let mut all = 0;
-    let many = windows.iter().take_while(|moments| {
-        all += moments.len();
-        all <= MOST_MOMENTS
-    });
-    &windows[..many.count().max(1).min(windows.len())]
+    let (mut count, mut moments) = (0, 0);
+    for window in windows {
+        moments += window.len();
+        if moments > MAX_MOMENTS {
+            break;
+        }
+        count += 1;
+    }
+    &windows[..count.max(1).min(windows.len())]
 }
 
-/// What is of a period in one window.
+/// The slots of a period in one window.
 struct WindowSlots {
-    /// The moment nearest to each slot.
+    /// Index of the moment nearest to each slot.
     by_slot: BTreeMap<i64, usize>,
-    /// Moments near some slot.
+    /// Number of moments near some slot.
     near: usize,
-    /// Where slot 0 is, in periods.
+    /// Place of slot 0, in periods.
     phase: f64,
 }
 
-/// The periodogram is blind to phase and gives the period roughly; a line through its moments,
-/// moment against slot, gives it well.
-fn of_period(windows: &MomentWindows, roughly_ns: f64, strength: f64) -> Period {
-    let own = |period_ns: f64| -> Vec<WindowSlots> {
-        windows.moments.iter().map(|moments| of_window(moments, period_ns)).collect()
-    };
-    let closer = |period_ns: f64| slope(windows.moments, &own(period_ns)).unwrap_or(period_ns);
-    let period_ns = closer(closer(roughly_ns));
-    let all = own(period_ns);
-    let (mut hit, mut slots) = (0, 0);
-    for (number, of) in all.iter().enumerate().filter(|(_, of)| !of.by_slot.is_empty()) {
-        let blind = windows.blind.get(number).map_or(&[][..], Vec::as_slice);
-        slots += seen_slots(of, blind, windows.span_ns, period_ns);
-        hit += of.by_slot.len();
+impl WindowSlots {
+    fn moment(&self, slot: i64, period_ns: f64) -> f64 {
+        (slot as f64 + self.phase) * period_ns
     }
-    let moments: usize = windows.moments.iter().map(Vec::len).sum();
-    let near: usize = all.iter().map(|of| of.near).sum();
-    let by_chance: f64 = windows.moments.iter().map(|moments| near_by_chance(moments.len())).sum();
-    let hit = if slots > 0 { hit as f64 / slots as f64 } else { 0.0 };
+
+    /// Counts the slots of a window that were hit or could have been.
+    fn count_seen(&self, blind: &[(f64, f64)], span_ns: f64, period_ns: f64) -> usize {
+        let margin_ns = TOLERANCE * period_ns;
+        let mut seen = 0;
+        for slot in -1.. {
+            let moment = self.moment(slot, period_ns);
+            let is_hit = self.by_slot.contains_key(&slot);
+            let is_inside = is_hit || moment < span_ns;
+            if !is_inside {
+                break;
+            }
+            let is_blind = blind
+                .iter()
+                .any(|(from, to)| (from - margin_ns..=to + margin_ns).contains(&moment));
+            seen += usize::from(is_hit || (moment >= 0.0 && !is_blind));
+        }
+        seen
+    }
+}
+
+/// Finds the period exactly, and what belongs to it. The periodogram is blind to phase and gives the
+/// period roughly; a line through its moments, moment against slot, gives it well.
+fn refine_period(windows: &MomentWindows, roughly_ns: f64, strength: f64) -> Period {
+    let mut period_ns = roughly_ns;
+    for _ in 0..2 {
+        let slots = slots_of_windows(windows.moments, period_ns);
+        period_ns = slope(windows.moments, &slots).unwrap_or(period_ns);
+    }
+    let all_slots = slots_of_windows(windows.moments, period_ns);
+    let (mut hit, mut seen, mut near) = (0, 0, 0);
+    let (mut moments, mut by_chance) = (0, 0.0);
+    let mut members = Vec::new();
+    for (number, slots) in all_slots.into_iter().enumerate() {
+        if !slots.by_slot.is_empty() {
+            let blind = windows.blind.get(number).map_or(&[][..], Vec::as_slice);
+            seen += slots.count_seen(blind, windows.span_ns, period_ns);
+            hit += slots.by_slot.len();
+        }
+        near += slots.near;
+        moments += windows.moments[number].len();
+        by_chance += near_by_chance(windows.moments[number].len());
+        members.push(slots.by_slot.into_values().collect());
+    }
+    let hit = if seen > 0 { hit as f64 / seen as f64 } else { 0.0 };
     Period {
         period_ns,
         hit,
         above_chance: near as f64 / by_chance,
         explains: hit * hit * (near as f64 - by_chance) / moments as f64,
         strength,
-        members: all.into_iter().map(|of| of.by_slot.into_values().collect()).collect(),
+        members,
     }
 }
 
-/// Slots of a window that were hit or could have been.
-fn seen_slots(of: &WindowSlots, blind: &[(f64, f64)], span_ns: f64, period_ns: f64) -> usize {
-    let margin_ns = TOLERANCE * period_ns;
-    let could_be = |slot: &i64| {
-        let moment = (*slot as f64 + of.phase) * period_ns;
-        let hides = |(from, to): &(f64, f64)| (from - margin_ns..=to + margin_ns).contains(&moment);
-        of.by_slot.contains_key(slot) || (moment >= 0.0 && !blind.iter().any(hides))
-    };
-    let inside = |slot: &i64| {
-        (*slot as f64 + of.phase) * period_ns < span_ns || of.by_slot.contains_key(slot)
-    };
-    (-1..).take_while(inside).filter(could_be).count()
-}
-
-/// Moments near slots in a window where so many have no period, about: as slots lie where the most
-/// are, two standard deviations above the mean.
+/// Returns about how many moments lie near slots in a window where that many have no period: as
+/// slots lie where the most are, two standard deviations above the mean.
 fn near_by_chance(moments: usize) -> f64 {
     let mean = 2.0 * TOLERANCE * moments as f64;
     mean + 2.0 * mean.sqrt()
 }
 
-/// The phase, in periods from 0 to 1, near which the most moments lie. Not their mean direction: of
-/// two combs of one period that is in between.
+/// Returns the phase, in periods from 0 to 1, near which the most moments lie. Not their mean
+/// direction: of two combs of one period that is in between.
 fn densest_phase(moments: &[f64], period_ns: f64) -> f64 {
     let mut phases: Vec<f64> = moments.iter().map(|m| (m / period_ns).rem_euclid(1.0)).collect();
     phases.retain(|phase| phase.is_finite());
     phases.sort_by(f64::total_cmp);
-    let many = phases.len();
-    let next = phases.iter().map(|phase| phase + 1.0);
-    let around: Vec<f64> = phases.iter().copied().chain(next).collect();
-    let last = |start: &usize| {
-        let near = |phase: &f64| phase - around[*start] <= 2.0 * TOLERANCE;
-        around.partition_point(near).clamp(start + 1, start + many) - 1
-    };
-    // Of equals the first.
-    let densest = (0..many).rev().max_by_key(|start| last(start) - start);
-    let middle = densest.map_or(0.0, |start| (around[start] + around[last(&start)]) / 2.0);
+    let count = phases.len();
+    // A stretch may begin in one period and end in the next.
+    for index in 0..count {
+        phases.push(phases[index] + 1.0);
+    }
+    let (mut most, mut middle) = (None, 0.0);
+    for start in 0..count {
+        let end = phases.partition_point(|phase| phase - phases[start] <= 2.0 * TOLERANCE);
+        let last = end.clamp(start + 1, start + count) - 1;
+        // Of equals the first.
+        if most.is_none_or(|most| last - start > most) {
+            most = Some(last - start);
+            middle = (phases[start] + phases[last]) / 2.0;
+        }
+    }
     middle.rem_euclid(1.0)
 }
 
-/// The moments of a window that are nearest to slots.
-fn of_window(moments: &[f64], period_ns: f64) -> WindowSlots {
+fn slots_of_windows(windows: &[Vec<f64>], period_ns: f64) -> Vec<WindowSlots> {
+    windows.iter().map(|moments| slots_of_window(moments, period_ns)).collect()
+}
+
+/// Finds the moments of a window that are nearest to slots.
+fn slots_of_window(moments: &[f64], period_ns: f64) -> WindowSlots {
     let phase = densest_phase(moments, period_ns);
     let mut nearest: BTreeMap<i64, (f64, usize)> = BTreeMap::new();
     let mut near = 0;
-    for (number, moment) in moments.iter().enumerate() {
+    for (index, moment) in moments.iter().enumerate() {
         let position = moment / period_ns - phase;
-        let off = (position - position.round()).abs();
-        if off <= TOLERANCE {
+        let distance = (position - position.round()).abs();
+        if distance <= TOLERANCE {
             near += 1;
-            let slot = nearest.entry(position.round() as i64).or_insert((off, number));
-            if off < slot.0 {
-                *slot = (off, number);
+            let slot = nearest.entry(position.round() as i64).or_insert((distance, index));
+            if distance < slot.0 {
+                *slot = (distance, index);
             }
         }
     }
-    let by_slot = nearest.into_iter().map(|(slot, (_, number))| (slot, number)).collect();
+    let by_slot = nearest.into_iter().map(|(slot, (_, index))| (slot, index)).collect();
     WindowSlots { by_slot, near, phase }
 }
 
-/// Least squares of moment against slot, with an intercept for each window.
-fn slope(windows: &[Vec<f64>], own: &[WindowSlots]) -> Option<f64> {
+/// Fits moment against slot by least squares, with an intercept for each window; returns the slope.
+fn slope(windows: &[Vec<f64>], all_slots: &[WindowSlots]) -> Option<f64> {
     let (mut products, mut squares) = (0.0, 0.0);
-    for (moments, WindowSlots { by_slot, .. }) in windows.iter().zip(own) {
-        let many = by_slot.len() as f64;
-        let mean_slot = by_slot.keys().map(|slot| *slot as f64).sum::<f64>() / many;
-        let mean_moment = by_slot.values().map(|number| moments[*number]).sum::<f64>() / many;
-        for (slot, number) in by_slot {
+    for (moments, WindowSlots { by_slot, .. }) in windows.iter().zip(all_slots) {
+        let (mut slot_sum, mut moment_sum) = (0.0, 0.0);
+        for (slot, index) in by_slot {
+            slot_sum += *slot as f64;
+            moment_sum += moments[*index];
+        }
+        let count = by_slot.len() as f64;
+        let (mean_slot, mean_moment) = (slot_sum / count, moment_sum / count);
+        for (slot, index) in by_slot {
             let from_mean = *slot as f64 - mean_slot;
-            products += from_mean * (moments[*number] - mean_moment);
+            products += from_mean * (moments[*index] - mean_moment);
             squares += from_mean * from_mean;
         }
     }
-    (squares > 0.0 && products > 0.0).then(|| products / squares)
+    if squares > 0.0 && products > 0.0 { Some(products / squares) } else { None }
 }
 
 /// Grid points within one resolution width 1 / span: between two of them a peak loses about 1 %.
 const OVERSAMPLING: usize = 8;
 /// Most grid points: a span of some seconds.
-const MOST_FREQUENCIES: f64 = 100_000.0;
-/// A frequency and how many of its multiples, itself included, make its score.
+const MAX_FREQUENCIES: f64 = 100_000.0;
+/// Number of multiples of a frequency, itself included, that make its score.
 const HARMONICS: usize = 3;
 /// Grid points on each side whose median is the level of a neighbourhood: several lines wide, so
-/// that a line does not raise it, and narrow enough for what rises towards low frequencies.
+/// that a line does not raise it, and narrow enough for powers that rise towards low frequencies.
 const NEIGHBOURHOOD: usize = 8 * OVERSAMPLING;
 
 /// The periodogram of points, summed over windows, at frequencies that are multiples of a step,
@@ -223,71 +287,84 @@ const NEIGHBOURHOOD: usize = 8 * OVERSAMPLING;
 struct Periodogram {
     first: usize,
     step: f64,
-    /// Those that can be a fundamental; the powers go on to its last harmonic.
+    /// Number of frequencies that can be a fundamental; the powers go on to its last harmonic.
     fundamentals: usize,
     powers: Vec<f64>,
 }
 
+/// A frequency, in 1 / ns, whose score is higher than both neighbours'.
+#[derive(Clone, Copy)]
+struct SpectrumPeak {
+    frequency: f64,
+    score: f64,
+}
+
 impl Periodogram {
-    /// From [`LEAST_PERIODS`] in a span to [`SHORTEST_NS`] and its harmonics. None where the range
-    /// is empty, too wide, or not of numbers.
+    /// Builds the periodogram from [`MIN_PERIODS`] in a span to [`MIN_PERIOD_NS`] and its harmonics.
+    /// None where the range is empty, too wide, or not of numbers.
     fn from_windows(windows: &[Vec<f64>], span_ns: f64) -> Option<Self> {
         let step = 1.0 / (OVERSAMPLING as f64 * span_ns);
-        let first = OVERSAMPLING * LEAST_PERIODS;
-        let fundamentals = (1.0 / SHORTEST_NS / step).floor() - first as f64;
-        let finite = windows.iter().flatten().all(|moment| moment.is_finite());
-        if !finite || !(2.0..=MOST_FREQUENCIES).contains(&fundamentals) {
+        let first = OVERSAMPLING * MIN_PERIODS;
+        let fundamentals = (1.0 / MIN_PERIOD_NS / step).floor() - first as f64;
+        let is_finite = windows.iter().flatten().all(|moment| moment.is_finite());
+        if !is_finite || !(2.0..=MAX_FREQUENCIES).contains(&fundamentals) {
             return None;
         }
         let fundamentals = fundamentals as usize;
-        let many = HARMONICS * (first + fundamentals) - first;
-        let powers = powers(windows, first as f64 * step, step, many);
+        let count = HARMONICS * (first + fundamentals) - first;
+        let powers = powers(windows, first as f64 * step, step, count);
         Some(Self { first, step, fundamentals, powers })
     }
 
-    /// Frequencies whose powers are independent of one another, about.
+    /// Returns about how many frequencies have powers that are independent of one another.
     fn independent(&self) -> f64 {
         (2.0 * self.fundamentals as f64 / OVERSAMPLING as f64).max(1.0)
     }
 
-    /// The least power at the harmonics of each fundamental, where those of a neighbourhood whose
-    /// median is above `middle` are scaled down to it.
+    /// Returns the least power at the harmonics of each fundamental, where the powers of a
+    /// neighbourhood whose median is above `middle` are scaled down to it.
     fn scores(&self, middle: f64) -> Vec<f64> {
-        let scaled = |(index, power): (usize, &f64)| {
+        let mut scaled = Vec::with_capacity(self.powers.len());
+        for (index, power) in self.powers.iter().enumerate() {
             let to = (index + NEIGHBOURHOOD + 1).min(self.powers.len());
             let near = median(&self.powers[index.saturating_sub(NEIGHBOURHOOD)..to]);
-            power * (middle / near.unwrap_or(middle).max(middle))
-        };
-        let scaled: Vec<f64> = self.powers.iter().enumerate().map(scaled).collect();
-        let harmonic =
-            |of: usize, multiple: usize| scaled[multiple * (self.first + of) - self.first];
-        let score =
-            |of| (1..=HARMONICS).map(|multiple| harmonic(of, multiple)).fold(f64::MAX, f64::min);
-        (0..self.fundamentals).map(score).collect()
+            scaled.push(power * (middle / near.unwrap_or(middle).max(middle)));
+        }
+        let mut scores = Vec::with_capacity(self.fundamentals);
+        for fundamental in 0..self.fundamentals {
+            let mut score = f64::MAX;
+            for multiple in 1..=HARMONICS {
+                score = score.min(scaled[multiple * (self.first + fundamental) - self.first]);
+            }
+            scores.push(score);
+        }
+        scores
     }
 
-    /// Fundamentals whose score is higher than both neighbours', with it, ascending.
-    fn peaks(&self, middle: f64) -> Vec<(f64, f64)> {
+    /// Returns the fundamentals whose score is higher than both neighbours', ascending; of equal
+    /// neighbours the last.
+    fn peaks(&self, middle: f64) -> Vec<SpectrumPeak> {
         let scores = self.scores(middle);
-        let is_peak = |&of: &usize| {
-            let below = of.checked_sub(1).is_none_or(|left| scores[left] <= scores[of]);
-            below && scores.get(of + 1).is_none_or(|above| *above < scores[of])
-        };
-        let peaks = (0..scores.len()).filter(is_peak);
-        peaks.map(|of| (self.step * (self.first + of) as f64, scores[of])).collect()
+        let mut peaks = Vec::new();
+        for (index, &score) in scores.iter().enumerate() {
+            let is_above_left = index == 0 || scores[index - 1] <= score;
+            let is_above_right = index + 1 == scores.len() || scores[index + 1] < score;
+            if is_above_left && is_above_right {
+                let frequency = self.step * (self.first + index) as f64;
+                peaks.push(SpectrumPeak { frequency, score });
+            }
+        }
+        peaks
     }
 }
 
-/// At so many frequencies. Each moment's phase turns by the same angle from frequency to frequency,
-/// so that there are no sines in the loop.
-fn powers(windows: &[Vec<f64>], first: f64, step: f64, many: usize) -> Vec<f64> {
-    let mut powers = vec![0.0; many];
+/// Computes the powers at `count` frequencies. Each moment's phase turns by the same angle from
+/// frequency to frequency, so that there are no sines in the loop.
+fn powers(windows: &[Vec<f64>], first: f64, step: f64, count: usize) -> Vec<f64> {
+    let mut powers = vec![0.0; count];
     for moments in windows.iter().filter(|moments| !moments.is_empty()) {
-        let turned = |frequency: f64| {
-            moments.iter().map(move |moment| (TAU * (frequency * moment).fract()).sin_cos())
-        };
-        let mut phases: Vec<(f64, f64)> = turned(first).collect();
-        let turns: Vec<(f64, f64)> = turned(step).collect();
+        let mut phases = sines_and_cosines(moments, first);
+        let turns = sines_and_cosines(moments, step);
         for power in &mut powers {
             let (mut sine, mut cosine) = (0.0, 0.0);
             for ((s, c), (turn_s, turn_c)) in phases.iter_mut().zip(&turns) {
@@ -299,6 +376,11 @@ fn powers(windows: &[Vec<f64>], first: f64, step: f64, many: usize) -> Vec<f64> 
         }
     }
     powers
+}
+
+/// Returns sine and cosine of the phase of each moment at a frequency.
+fn sines_and_cosines(moments: &[f64], frequency: f64) -> Vec<(f64, f64)> {
+    moments.iter().map(|moment| (TAU * (frequency * moment).fract()).sin_cos()).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::location::{median, quantile};
+use crate::location::{finite, median, quantile, squares_about};
 
 /// A power: 1 is a figure that goes with the level, 0 one that does not.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -125,7 +125,7 @@ pub fn fit_elasticity(rounds: &[Vec<FigureAtLevel>]) -> Option<Elasticity> {
         slopes.push(rest.slope().filter(|_| is_spread)?);
     }
     let count = rounds.len() as f64;
-    let squares: f64 = slopes.iter().map(|slope| (slope - value).powi(2)).sum();
+    let squares = squares_about(&slopes, value);
     let standard_error = (squares * (count - 1.0) / count).sqrt();
     if value.is_finite() && standard_error.is_finite() {
         Some(Elasticity { value, standard_error })
@@ -164,7 +164,7 @@ impl LogSums {
     fn slope(&self) -> Option<f64> {
         let [weight, x, y, _, xy] = self.0;
         let products = xy / weight - x * y / (weight * weight);
-        Some(products / self.variance()).filter(|slope| slope.is_finite())
+        finite(products / self.variance())
     }
 }
 

@@ -93,7 +93,11 @@ const MAX_DEVIATIONS: f64 = 3.0;
 /// Returns the correlation of neighbours about the median, from 0 to 0.8. About their own middle a
 /// few seem to depend on each other less than they do (Kendall 1954): that is added.
 fn neighbour_correlation(figures: &[f64], deviation: f64) -> f64 {
-    let Some(middle) = median(figures).filter(|_| deviation > 0.0) else { return 0.0 };
+    let Some(middle) = median(figures) else { return 0.0 };
+    let has_scatter = deviation > 0.0;
+    if !has_scatter {
+        return 0.0;
+    }
     let limit = MAX_DEVIATIONS * deviation;
     let mut offsets = Vec::with_capacity(figures.len());
     for figure in figures {

@@ -48,12 +48,12 @@ impl Histogram {
             bin.count += u64::from(times);
             bin.total_ns += value * f64::from(times);
         }
-        let (Some(first), Some(last)) = (bins.keys().next(), bins.keys().next_back()) else {
+        let (Some(&first), Some(&last)) = (bins.keys().next(), bins.keys().next_back()) else {
             return Self::default();
         };
         let mut all_bins = Vec::new();
-        for number in *first..=*last {
-            all_bins.push(bins.get(&number).copied().unwrap_or_else(|| empty_bin(number)));
+        for number in first..=last {
+            all_bins.push(bins.remove(&number).unwrap_or_else(|| empty_bin(number)));
         }
         Self(all_bins)
     }

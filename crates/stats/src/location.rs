@@ -68,6 +68,16 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Returns the value if it is finite.
+pub(crate) fn finite(value: f64) -> Option<f64> {
+    if value.is_finite() { Some(value) } else { None }
+}
+
+/// Returns the sum of the squared distances from `middle`.
+pub(crate) fn squares_about(values: &[f64], middle: f64) -> f64 {
+    values.iter().map(|value| (value - middle) * (value - middle)).sum()
+}
+
 /// Returns how many of `count` figures are cut off at each end for a [`midmean`].
 pub(crate) fn midmean_cut(count: usize) -> usize {
     count / 4
@@ -127,7 +137,10 @@ const MAD_TO_SIGMA: f64 = 1.4826;
 /// deviation of normal figures and ignores outliers (Rousseeuw and Croux 1993). Absent below two
 /// figures: one figure has no spread, not a spread of zero.
 pub fn mad_sigma(values: &[f64]) -> Option<f64> {
-    let middle = median(values).filter(|_| values.len() > 1)?;
+    if values.len() < 2 {
+        return None;
+    }
+    let middle = median(values)?;
     let deviations: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     Some(MAD_TO_SIGMA * median(&deviations)?)
 }
@@ -187,7 +200,7 @@ impl SampleSummary {
     /// finite or the squares overflow.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mean = mean(values)?;
-        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let squares = squares_about(values, mean);
         // One figure gives 0 / 0, which is not finite.
         let deviation = (squares / (values.len() - 1) as f64).sqrt();
         let count = u32::try_from(values.len()).ok()?;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::resampled_middles;
 use crate::location::{
-    Center, SampleSummary, midmean, midmean_cut, normal_quantile, student_quantile,
+    Center, SampleSummary, finite, midmean, midmean_cut, normal_quantile, student_quantile,
 };
 
 /// New cost / base cost.
@@ -34,7 +34,7 @@ pub struct CostRatio {
 impl CostRatio {
     /// Returns both ends, if there is an interval.
     pub fn interval(&self) -> Option<(f64, f64)> {
-        self.low.zip(self.high)
+        Some((self.low?, self.high?))
     }
 
     /// Returns half of the interval's width over the ratio itself: a ratio of 20 is as well known at
@@ -280,8 +280,8 @@ impl PairedCosts {
             differences.push(relative_difference(*base, *new));
         }
         Some(Self {
-            base: midmean(&bases).filter(|cost| cost.is_finite())?,
-            new: midmean(&news).filter(|cost| cost.is_finite())?,
+            base: finite(midmean(&bases)?)?,
+            new: finite(midmean(&news)?)?,
             difference: midmean(&differences)?,
             variance: midmean_variance(&differences, seed),
             rounds: u32::try_from(pairs.len()).ok()?,
@@ -312,7 +312,7 @@ fn midmean_variance(figures: &[f64], seed: u64) -> Option<f64> {
     let middles = resampled_middles(figures, Center::Midmean, seed)?;
     let deviation = SampleSummary::from_values(&middles)?.deviation;
     let count = figures.len() as f64;
-    Some(deviation * deviation * count / (count - 1.0)).filter(|variance| variance.is_finite())
+    finite(deviation * deviation * count / (count - 1.0))
 }
 
 /// Relative difference of two costs of which one is nothing: no two costs have a greater one. A

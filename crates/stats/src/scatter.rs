@@ -254,8 +254,8 @@ pub fn scatter_between_groups(groups: &[GroupEstimate]) -> Option<f64> {
         group.value.is_finite() && error > 0.0 && error.is_finite()
     });
     let values: Vec<f64> = sound.iter().map(|group| group.value).collect();
-    let middle = median(&values).filter(|middle| *middle > 0.0)?;
-    if sound.len() < MIN_GROUPS {
+    let middle = median(&values)?;
+    if sound.len() < MIN_GROUPS || middle <= 0.0 {
         return None;
     }
     for group in &mut sound {

@@ -10,7 +10,7 @@ use super::{
     CLEARLY_BETTER, CONFIDENCE, CurveForm, ErrorModel, FitSettings, MAX_TERMS, Nesting, Turn,
 };
 use crate::least_squares::{FitRow, LeastSquaresFit, least_squares};
-use crate::location::{normal_quantile, student_quantile};
+use crate::location::{finite, normal_quantile, student_quantile};
 
 /// Distance within which two criteria are equal to rounding.
 const ROUNDING: f64 = 1e-7;
@@ -161,11 +161,11 @@ impl CurveAnalysis {
                 scored.push((other.brackets[turn], other.criterion));
             }
         }
-        let mut weights: Vec<(usize, f64)> = (0..self.data.xs.len()).map(|i| (i, 0.0)).collect();
+        let mut weights = vec![0.0; self.data.xs.len()];
         for (bracket, weight) in akaike_weights(&scored) {
-            weights[bracket].1 += weight;
+            weights[bracket] += weight;
         }
-        credible_span(weights, fit.brackets[turn])
+        credible_span(weights.into_iter().enumerate().collect(), fit.brackets[turn])
     }
 
     /// Returns the probability that points which do follow the fit lie as far off it, all together,
@@ -236,7 +236,7 @@ pub fn lack_of_fit(chi2: f64, freedom: usize) -> Option<f64> {
         return None;
     }
     let distribution = ChiSquared::new(freedom as f64).ok()?;
-    Some(distribution.sf(chi2)).filter(|p| p.is_finite())
+    finite(distribution.sf(chi2))
 }
 
 /// Returns half of a [`CONFIDENCE`] interval in standard errors: Student's with `freedom` degrees

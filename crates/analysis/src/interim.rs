@@ -346,9 +346,9 @@ mod tests {
             Case::Trial(trial::TrialCase { trial, cpu: 1, policy: ring::Policy::Other })
         };
         let plans = vec![
-            Plan::of(Experiment::Ring, [ring(1), ring(2), ring(4)]),
-            Plan::of(Experiment::Cost, [with_work(4096), with_work(1 << 20)]),
-            Plan::of(Experiment::Response, [calls("getuid"), calls("signal-self")]),
+            Plan::from_cases(Experiment::Ring, [ring(1), ring(2), ring(4)]),
+            Plan::from_cases(Experiment::Cost, [with_work(4096), with_work(1 << 20)]),
+            Plan::from_cases(Experiment::Response, [calls("getuid"), calls("signal-self")]),
         ];
         let planned = plans.into_iter().map(|plan| (plan, Vec::new())).collect();
         Plan::from_parts(planned, 7, Stopping::default())
@@ -375,7 +375,7 @@ mod tests {
     fn an_experiment_that_cannot_be_measured_does_not_decide_the_precision() {
         let text = include_str!("../../rundata/tests/fixtures/run-v1.jsonl");
         let run = rundata::run::Run::parse(text).expect("a run");
-        let sets = Plan::of(Experiment::Cost, [ring::RingCase::of_processes(2, cpu(1))]);
+        let sets = Plan::from_cases(Experiment::Cost, [ring::RingCase::of_processes(2, cpu(1))]);
         let (seed, stopping) = (run.header.plan.seed, run.header.plan.stopping.clone());
         let rings = run.header.plan.clone();
         let own = worst_precision(&rings, &run.samples, &run.failures);

@@ -181,7 +181,7 @@ fn judge_trials(table: &Table) -> NoiseVerdict {
         if is_disturbed_on_purpose(trial) {
             continue;
         }
-        let figure = trial.headline().of;
+        let figure = trial.headline().compute;
         let figures: Vec<f64> =
             table.of_trial(case).iter().filter_map(|sample| figure(sample)).collect();
         spreads.extend(spread(&figures));
@@ -500,7 +500,7 @@ mod tests {
     }
 
     fn plan(cases: &[RingCase]) -> Plan {
-        Plan { seed: 1, ..Plan::of(Experiment::Ring, cases.iter().cloned()) }
+        Plan { seed: 1, ..Plan::from_cases(Experiment::Ring, cases.iter().cloned()) }
     }
 
     #[test]

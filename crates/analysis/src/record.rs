@@ -188,7 +188,7 @@ impl ResponseRecord {
 fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<ResponseSummary> {
     let (mut rings, mut trials) = (rings.into_iter(), findings::summaries(run, table).into_iter());
     let cases = table.plan.cases.iter().filter_map(|case| match case {
-        Case::Ring(_) => rings.next().map(ResponseSummary::Ring),
+        Case::Ring(_) => rings.next().map(|ring| ResponseSummary::Ring(Box::new(ring))),
         Case::Trial(_) => trials.next().map(ResponseSummary::Trial),
     });
     cases.collect()

@@ -23,19 +23,17 @@ pub fn check_within<T: PartialOrd + Display>(
     value: T,
     accepted: RangeInclusive<T>,
 ) -> Result<(), String> {
-    match accepted.contains(&value) {
-        true => Ok(()),
-        false => {
-            let (least, most) = accepted.into_inner();
-            // A number of 300 digits says no more than its first.
-            let text = value.to_string();
-            let told = match text.get(..MAX_NUMBER_CHARS) {
-                Some(start) if text.len() > MAX_NUMBER_CHARS => format!("{start}..."),
-                _ => text,
-            };
-            Err(format!("{name} is {told} (accepted: {least} to {most})"))
-        }
+    if accepted.contains(&value) {
+        return Ok(());
     }
+    let (least, most) = accepted.into_inner();
+    // A number of 300 digits says no more than its first.
+    let mut text = value.to_string();
+    if text.len() > MAX_NUMBER_CHARS {
+        text.truncate(MAX_NUMBER_CHARS);
+        text.push_str("...");
+    }
+    Err(format!("{name} is {text} (accepted: {least} to {most})"))
 }
 
 /// Like [`check_within`], for a number that may be absent.
@@ -44,7 +42,10 @@ pub fn check_known_within<T: PartialOrd + Display>(
     value: Option<T>,
     accepted: RangeInclusive<T>,
 ) -> Result<(), String> {
-    value.map_or(Ok(()), |value| check_within(name, value, accepted))
+    match value {
+        Some(value) => check_within(name, value, accepted),
+        None => Ok(()),
+    }
 }
 
 /// Sums figures of a run file, which may be any numbers: at most `u64::MAX`.

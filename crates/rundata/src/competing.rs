@@ -118,10 +118,47 @@ pub struct CompetingTasks {
     pub steal_ns: Option<u64>,
 }
 
+impl InterruptSource {
+    fn compare(&self, other: &Self) -> Ordering {
+        (&self.source, &self.name).cmp(&(&other.source, &other.name))
+    }
+
+    fn add(&mut self, later: &Self) {
+        self.count = self.count.saturating_add(later.count);
+    }
+
+    /// Describes a source that comes often, by its rate a second and CPU: `virtio1-req.0 3000 a
+    /// second`.
+    fn frequent_in_words(&self, cpu_seconds: f64) -> Option<String> {
+        let rate = if cpu_seconds > 0.0 { self.count as f64 / cpu_seconds } else { 0.0 };
+        let is_of_ring = RING_INTERRUPTS.iter().any(|ring| self.source.starts_with(ring));
+        if is_of_ring || rate < NOTABLE_INTERRUPTS_PER_S {
+            return None;
+        }
+        let name = if self.name.is_empty() { &self.source } else { &self.name };
+        Some(format!("{name} {rate:.0} a second"))
+    }
+}
+
 impl CompetingTask {
     /// Returns the key by which entries of two sessions are one.
     fn key(&self) -> (&str, bool, u32, CpuRole) {
         (&self.name, self.kernel, self.cpu, self.on)
+    }
+
+    fn compare(&self, other: &Self) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+
+    /// Adds the entry of a later session.
+    fn add(&mut self, later: &Self) {
+        // Kernel threads are the same ones in a later session, processes most likely others.
+        self.processes = if self.kernel || self.pid == later.pid {
+            self.processes.max(later.processes)
+        } else {
+            self.processes.saturating_add(later.processes)
+        };
+        self.cpu_ns = self.cpu_ns.saturating_add(later.cpu_ns);
     }
 
     fn in_words(&self, share: f64) -> String {
@@ -154,24 +191,11 @@ impl CompetingTasks {
     /// Adds a later session of the same run. A figure that one of them could not read is unknown in
     /// the sum.
     pub fn plus(self, other: Self) -> Self {
-        let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-        let by_source = |a: &InterruptSource, b: &InterruptSource| {
-            (&a.source, &a.name).cmp(&(&b.source, &b.name))
-        };
-        let interrupts = self.interrupts.zip(other.interrupts).map(|both| {
-            merge_sorted(both, by_source, |sum, next| {
-                sum.count = sum.count.saturating_add(next.count)
-            })
+        let interrupts = self.interrupts.zip(other.interrupts).map(|(earlier, later)| {
+            merge_sorted([earlier, later].concat(), InterruptSource::compare, InterruptSource::add)
         });
-        let by_key = |a: &CompetingTask, b: &CompetingTask| a.key().cmp(&b.key());
-        let tasks = merge_sorted((self.tasks, other.tasks), by_key, |sum, next| {
-            // Kernel threads are the same ones in a later session, processes most likely others.
-            sum.processes = match sum.kernel || sum.pid == next.pid {
-                true => sum.processes.max(next.processes),
-                false => sum.processes.saturating_add(next.processes),
-            };
-            sum.cpu_ns = sum.cpu_ns.saturating_add(next.cpu_ns);
-        });
+        let tasks = [self.tasks, other.tasks].concat();
+        let tasks = merge_sorted(tasks, CompetingTask::compare, CompetingTask::add);
         Self {
             cpus: unite_cpus(self.cpus, other.cpus),
             siblings: unite_cpus(self.siblings, other.siblings),
@@ -180,12 +204,12 @@ impl CompetingTasks {
             looking_ns: self.looking_ns.saturating_add(other.looking_ns),
             tasks,
             other_tasks_ns: self.other_tasks_ns.saturating_add(other.other_tasks_ns),
-            unseen_ns: both(self.unseen_ns, other.unseen_ns),
+            unseen_ns: add_known(self.unseen_ns, other.unseen_ns),
             hidden: self.hidden.or(other.hidden),
             interrupts,
-            irq_ns: both(self.irq_ns, other.irq_ns),
-            softirq_ns: both(self.softirq_ns, other.softirq_ns),
-            steal_ns: both(self.steal_ns, other.steal_ns),
+            irq_ns: add_known(self.irq_ns, other.irq_ns),
+            softirq_ns: add_known(self.softirq_ns, other.softirq_ns),
+            steal_ns: add_known(self.steal_ns, other.steal_ns),
         }
         .shortened()
     }
@@ -273,10 +297,11 @@ impl CompetingTasks {
                 None => cpus.push((task.cpu, vec![words])),
             }
         }
-        let cpu = |(cpu, told): (u32, Vec<String>)| {
-            format!("{place} CPU {cpu}: {}", shorten_list(told, "more").join(", "))
-        };
-        shorten_list(cpus.into_iter().map(cpu).collect(), "more CPUs")
+        let mut texts = Vec::new();
+        for (cpu, told) in cpus {
+            texts.push(format!("{place} CPU {cpu}: {}", shorten_list(told, "more").join(", ")));
+        }
+        shorten_list(texts, "more CPUs")
     }
 
     /// Describes time of the measured CPUs that no task's name accounts for.
@@ -285,37 +310,41 @@ impl CompetingTasks {
             None => "tasks that came and went between two looks",
             Some(_) => "tasks that are not visible here",
         };
-        let enough = |ns: &u64| *ns >= NOTABLE_TICK_NS;
         let known = [
-            (unseen, self.unseen_ns.filter(enough), NOTABLE_UNSEEN_SHARE),
+            (unseen, notable_ticks(self.unseen_ns), NOTABLE_UNSEEN_SHARE),
             ("further tasks", Some(self.other_tasks_ns), NOTABLE_SHARE),
             ("the hypervisor (steal)", self.steal_ns, NOTABLE_SHARE),
-            ("interrupts", self.irq_ns.filter(enough), NOTABLE_SHARE),
+            ("interrupts", notable_ticks(self.irq_ns), NOTABLE_SHARE),
             (
                 "soft interrupts (the link's own included)",
-                self.softirq_ns.filter(enough),
+                notable_ticks(self.softirq_ns),
                 NOTABLE_SHARE,
             ),
         ];
-        let told = |(name, ns, limit): (&str, Option<u64>, f64)| {
-            let share = self.share(ns?) / self.cpus.len().max(1) as f64;
-            (share >= limit).then(|| format!("{name} {} %", words::percent_of(share)))
-        };
-        known.into_iter().filter_map(told).collect()
+        let mut texts = Vec::new();
+        for (name, ns, limit) in known {
+            let Some(ns) = ns else { continue };
+            let share = self.share(ns) / self.cpus.len().max(1) as f64;
+            if share >= limit {
+                texts.push(format!("{name} {} %", words::percent_of(share)));
+            }
+        }
+        texts
     }
 
     /// Describes sources of interrupts that come often, with their rate a second and CPU.
     fn frequent(&self) -> impl Iterator<Item = String> {
-        let seconds = self.elapsed_ns as f64 / 1e9 * self.cpus.len().max(1) as f64;
-        let told = move |of: &InterruptSource| {
-            let rate = if seconds > 0.0 { of.count as f64 / seconds } else { 0.0 };
-            let is_own = RING_INTERRUPTS.iter().any(|own| of.source.starts_with(own));
-            let name = if of.name.is_empty() { &of.source } else { &of.name };
-            (!is_own && rate >= NOTABLE_INTERRUPTS_PER_S)
-                .then(|| format!("{name} {rate:.0} a second"))
-        };
-        self.interrupts.iter().flatten().filter_map(told).take(MAX_LISTED_ENTRIES)
+        let cpu_seconds = self.elapsed_ns as f64 / 1e9 * self.cpus.len().max(1) as f64;
+        let sources = self.interrupts.iter().flatten();
+        sources
+            .filter_map(move |source| source.frequent_in_words(cpu_seconds))
+            .take(MAX_LISTED_ENTRIES)
     }
+}
+
+/// Returns a time by ticks, if it is not by chance.
+fn notable_ticks(ns: Option<u64>) -> Option<u64> {
+    ns.filter(|ns| *ns >= NOTABLE_TICK_NS)
 }
 
 /// Keeps the first [`MAX_LISTED_ENTRIES`] and says how many more there are.
@@ -333,22 +362,26 @@ fn cpus_in_words(cpus: &[u32]) -> String {
     }
 }
 
-/// Merges two lists in the given order; `add` adds an equal entry to the first of its kind.
-fn merge_sorted<T: Clone>(
-    (one, other): (Vec<T>, Vec<T>),
-    order: impl Fn(&T, &T) -> Ordering,
+/// Sorts a list; `add` adds an entry to the equal one before it, which stands for both.
+fn merge_sorted<T>(
+    mut entries: Vec<T>,
+    compare: impl Fn(&T, &T) -> Ordering,
     add: impl Fn(&mut T, &T),
 ) -> Vec<T> {
-    let mut all = [one, other].concat();
-    all.sort_by(&order);
-    all.dedup_by(|next, sum| {
-        let is_same = order(next, sum).is_eq();
+    entries.sort_by(&compare);
+    entries.dedup_by(|next, sum| {
+        let is_same = compare(next, sum).is_eq();
         if is_same {
             add(sum, next);
         }
         is_same
     });
-    all
+    entries
+}
+
+/// Adds two figures; `None` where one of them is unknown.
+fn add_known(earlier: Option<u64>, later: Option<u64>) -> Option<u64> {
+    Some(earlier?.saturating_add(later?))
 }
 
 fn unite_cpus(one: Vec<u32>, other: Vec<u32>) -> Vec<u32> {

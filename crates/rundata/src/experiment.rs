@@ -42,11 +42,16 @@ pub use crate::named;
 /// Returns `, did you mean 'thread'?` for the name that is most like the word; an empty text where
 /// none is like it.
 pub fn suggest_name<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> String {
-    const ALIKE: f64 = 0.8;
-    let likeness = |name: &'a str| (strsim::jaro_winkler(word, name), name);
-    let best = names.into_iter().map(likeness).max_by(|one, other| one.0.total_cmp(&other.0));
-    let best = best.filter(|(likeness, _)| *likeness > ALIKE);
-    best.map_or(String::new(), |(_, name)| format!(", did you mean '{name}'?"))
+    const MIN_LIKENESS: f64 = 0.8;
+    let mut best = (MIN_LIKENESS, None);
+    for name in names {
+        let likeness = strsim::jaro_winkler(word, name);
+        // Of equally like names the last.
+        if likeness > best.0 || (best.1.is_some() && likeness >= best.0) {
+            best = (likeness, Some(name));
+        }
+    }
+    best.1.map_or(String::new(), |name| format!(", did you mean '{name}'?"))
 }
 
 /// An experiment.

@@ -54,10 +54,10 @@ fn add_item(
             add_range(value(low)?, value(high)?, step, all)?;
         }
     }
-    match all.len() > MAX_VALUES {
-        true => Err(format!("more than {MAX_VALUES} values")),
-        false => Ok(()),
+    if all.len() > MAX_VALUES {
+        return Err(format!("more than {MAX_VALUES} values"));
     }
+    Ok(())
 }
 
 fn add_range(low: u64, high: u64, step: RangeStep, all: &mut Vec<u64>) -> Result<(), String> {

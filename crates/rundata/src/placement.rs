@@ -94,8 +94,10 @@ impl fmt::Display for Placement {
             Self::Same { .. } => f.write_str("same"),
             Self::Free { .. } => f.write_str("free"),
             Self::Pinned { cpus, relation } => {
-                let of = relation.map_or(String::new(), |relation| format!("{relation}:"));
-                write!(f, "{of}{}", words::list(cpus))
+                if let Some(relation) = relation {
+                    write!(f, "{relation}:")?;
+                }
+                f.write_str(&words::list(cpus))
             }
         }
     }
@@ -110,16 +112,18 @@ pub fn placements_for_sweep(machine: &Machine, allowed: &[u32], first: u32) -> V
         return Vec::new();
     }
     let all: Vec<CpuSurroundings> =
-        allowed.iter().map(|cpu| CpuSurroundings::of(machine, *cpu)).collect();
+        allowed.iter().map(|cpu| CpuSurroundings::from_machine(machine, *cpu)).collect();
     let own: Vec<&CpuSurroundings> = all.iter().filter(|one| one.cpu == first).collect();
     let every: Vec<&CpuSurroundings> = all.iter().collect();
-    let pair = |relation: &CpuRelation| {
-        let best_pair = |ones: &[&CpuSurroundings]| best_pair(machine, *relation, ones, &every);
-        let cpus = best_pair(&own).or_else(|| best_pair(&every))?;
-        Some(Placement::Pinned { cpus: cpus.to_vec(), relation: Some(*relation) })
-    };
-    let same = Placement::Same { cpu: first };
-    std::iter::once(same).chain(CpuRelation::ALL.iter().filter_map(pair)).collect()
+    let mut placements = vec![Placement::Same { cpu: first }];
+    for relation in CpuRelation::ALL {
+        let from_first = best_pair(machine, *relation, &own, &every);
+        let pair = from_first.or_else(|| best_pair(machine, *relation, &every, &every));
+        if let Some(cpus) = pair {
+            placements.push(Placement::Pinned { cpus: cpus.to_vec(), relation: Some(*relation) });
+        }
+    }
+    placements
 }
 
 /// Returns the best pair of that relation that begins with one of `ones`.
@@ -152,11 +156,11 @@ fn rank_pair(
         _ => 0,
     };
     let isolated = machine.cpu.isolated.known();
-    let of = |cpu: u32| {
+    let [first, second] = [one.cpu, other.cpu].map(|cpu| {
         let is_isolated = isolated.is_some_and(|list| list.contains(cpu));
         (!is_isolated, cpu == 0, Reverse(cpu))
-    };
-    (distance, of(one.cpu), of(other.cpu))
+    });
+    (distance, first, second)
 }
 
 #[cfg(test)]

@@ -180,9 +180,10 @@ impl Reference {
             check_known_within("launch_scatter", *launch_scatter, 0.0..=1.0)?;
             check_known_within("round_scatter", known.round_scatter, 0.0..=1.0)?;
             check_known_within("hop_round_scatter", known.hop_round_scatter, 0.0..=1.0)?;
-            for of in [elasticity, hop_elasticity].into_iter().flatten() {
-                check_within("elasticity", of.value, -10.0..=10.0)?;
-                check_within("standard_error of an elasticity", of.standard_error, 0.0..=10.0)?;
+            for elasticity in [elasticity, hop_elasticity].into_iter().flatten() {
+                let Elasticity { value, standard_error, .. } = *elasticity;
+                check_within("elasticity", value, -10.0..=10.0)?;
+                check_within("standard_error of an elasticity", standard_error, 0.0..=10.0)?;
             }
         }
         Ok(())
@@ -205,11 +206,11 @@ impl Reference {
 
     /// Returns the reference of the plan that has only these cases.
     fn for_cases(&self, numbers: Range<usize>) -> Self {
-        let known = match self.cases.is_empty() {
-            true => Vec::new(),
-            false => numbers.map(|case| self.known_of(case)).collect(),
-        };
-        Self { cases: known, ..self.clone() }
+        let mut histories = Vec::new();
+        if !self.cases.is_empty() {
+            histories.extend(numbers.map(|case| self.known_of(case)));
+        }
+        Self { cases: histories, ..self.clone() }
     }
 }
 
@@ -253,7 +254,10 @@ pub struct Plan {
 
 impl Plan {
     /// Builds a plan of these cases with default settings and no knowledge from earlier launches.
-    pub fn of<C: Into<Case>>(experiment: Experiment, cases: impl IntoIterator<Item = C>) -> Self {
+    pub fn from_cases<C: Into<Case>>(
+        experiment: Experiment,
+        cases: impl IntoIterator<Item = C>,
+    ) -> Self {
         Self {
             experiment,
             cases: cases.into_iter().map(Into::into).collect(),
@@ -268,7 +272,8 @@ impl Plan {
     /// Builds the plan that measures the cases of all these plans in the same rounds. `notices` of
     /// each are what was not available for it.
     pub fn from_parts(plans: Vec<(Plan, Vec<Notice>)>, seed: u64, stopping: Stopping) -> Self {
-        let mut whole = Self { seed, stopping, ..Self::of::<Case>(Experiment::Measure, []) };
+        let mut whole =
+            Self { seed, stopping, ..Self::from_cases::<Case>(Experiment::Measure, []) };
         for (plan, notices) in plans {
             let Plan { experiment, cases, batching, .. } = plan;
             whole.parts.push(PlanPart { experiment, cases: cases.len(), batching, notices });
@@ -407,12 +412,13 @@ impl Plan {
     pub fn order_of_twins(&self, round: u32) -> Vec<usize> {
         // Another stream than the round's own order has.
         let mut rng = self.rng_of((1 << 32) + u64::from(round));
-        let twins = |case: usize| {
-            let mut pair = [case, case + self.cases.len()];
-            pair.shuffle(&mut rng);
-            pair
-        };
-        self.order(round).into_iter().flat_map(twins).collect()
+        let mut order = Vec::with_capacity(2 * self.cases.len());
+        for case in self.order(round) {
+            let mut twins = [case, case + self.cases.len()];
+            twins.shuffle(&mut rng);
+            order.extend(twins);
+        }
+        order
     }
 
     fn rng_of(&self, stream: u64) -> ChaCha8Rng {
@@ -485,16 +491,18 @@ impl Plan {
 
     /// Returns the number of the solo with which a case is compared, if the plan has it.
     pub fn solo_of(&self, case: usize) -> Option<usize> {
-        let of = self.ring(case)?;
-        self.find_ring(|candidate| candidate.is_solo_of(of))
+        let ring = self.ring(case)?;
+        self.find_ring(|candidate| candidate.is_solo_of(ring))
     }
 
     /// Returns the number of the ring that differs from `case` only in having no registers in use;
     /// `None` where `case` has none in use.
     pub fn none_of(&self, case: usize) -> Option<usize> {
-        let of =
-            self.ring(case).filter(|of| !matches!(of.state, None | Some(RegisterState::None)))?;
-        let none = ring::RingCase { state: Some(RegisterState::None), ..of.clone() };
+        let ring = self.ring(case)?;
+        if matches!(ring.state, None | Some(RegisterState::None)) {
+            return None;
+        }
+        let none = ring::RingCase { state: Some(RegisterState::None), ..ring.clone() };
         self.find_ring(|candidate| *candidate == none)
     }
 
@@ -523,7 +531,10 @@ mod tests {
     }
 
     fn plan(sizes: &[u32], seed: u64) -> Plan {
-        Plan { seed, ..Plan::of(Experiment::Ring, sizes.iter().map(|members| case(*members))) }
+        Plan {
+            seed,
+            ..Plan::from_cases(Experiment::Ring, sizes.iter().map(|members| case(*members)))
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Reference {
         else {
             return;
         };
-        let is_lower = self.unshared_ratio.is_none_or(|own| ratio < own * (1.0 - TOLERANCE));
+        let is_lower = self.unshared_ratio.is_none_or(|left| ratio < left * (1.0 - TOLERANCE));
         if is_lower || (known.established && !self.established) {
             (self.unshared_ratio, self.established) = (Some(ratio), known.established);
         }
@@ -29,22 +29,30 @@ impl Reference {
 
     /// Returns what runs of one CPU know together: the lowest ratio, of the established ones if
     /// there are any.
-    pub fn of_all(all: impl IntoIterator<Item = Self>) -> Self {
-        let rank = |of: &Self| (!of.established, of.unshared_ratio.unwrap_or(f64::INFINITY));
-        let order = |a: &Self, b: &Self| {
-            let (a, b) = (rank(a), rank(b));
-            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
-        };
-        all.into_iter().filter(|of| of.unshared_ratio.is_some()).min_by(order).unwrap_or_default()
+    pub fn join(references: impl IntoIterator<Item = Self>) -> Self {
+        let mut best: Option<Self> = None;
+        for reference in references {
+            let Some(ratio) = reference.unshared_ratio else { continue };
+            let is_better = best.as_ref().is_none_or(|best| {
+                let best_ratio = best.unshared_ratio.unwrap_or(f64::INFINITY);
+                let by_ratio = ratio.total_cmp(&best_ratio);
+                (!reference.established).cmp(&!best.established).then(by_ratio).is_lt()
+            });
+            if is_better {
+                best = Some(reference);
+            }
+        }
+        best.unwrap_or_default()
     }
 
     /// Returns the reference by which a run that left `self` is read beside other runs, which know
     /// `all` together; `None` where the run keeps its own, as theirs has the same level or a higher
     /// one.
     pub fn beside(mut self, all: &Self) -> Option<Self> {
-        let own = self.unshared_ratio;
+        let left = self.unshared_ratio;
         self.learn(all);
-        let is_lower = |own: f64| self.unshared_ratio.is_some_and(|r| r < own * (1.0 - TOLERANCE));
-        own.is_none_or(is_lower).then_some(self).filter(|of| of.unshared_ratio.is_some())
+        let ratio = self.unshared_ratio?;
+        let is_lower = left.is_none_or(|left| ratio < left * (1.0 - TOLERANCE));
+        is_lower.then_some(self)
     }
 }

@@ -91,7 +91,8 @@ pub struct LaunchPosition {
     /// Number of the launch, from 1.
     pub number: u32,
     /// Number of launches that were asked for.
-    pub of: u32,
+    #[serde(rename = "of")]
+    pub count: u32,
 }
 
 /// A setting of the two that are measured in one session.
@@ -431,8 +432,9 @@ fn parse_header(line: &str) -> Result<Header, RunError> {
 }
 
 fn unreadable(number: usize, line: &str, error: &serde_json::Error) -> String {
-    match error.is_eof() {
-        true => format!("line {number} is cut off after {} bytes and was skipped", line.len()),
-        false => format!("line {number} cannot be read and was skipped: {error}"),
+    if error.is_eof() {
+        format!("line {number} is cut off after {} bytes and was skipped", line.len())
+    } else {
+        format!("line {number} cannot be read and was skipped: {error}")
     }
 }

@@ -107,12 +107,14 @@ fn digits(value: f64, count: u8) -> String {
 pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let first = digits.len() % 3;
-    let thousands = |(at, digit): (usize, char)| {
-        let comma = (at > 0 && at % 3 == first).then_some(',');
-        comma.into_iter().chain([digit])
-    };
-    let sign = if value <= -0.5 { "-" } else { "" };
-    sign.chars().chain(digits.chars().enumerate().flat_map(thousands)).collect()
+    let mut text = if value <= -0.5 { "-".to_string() } else { String::new() };
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && at % 3 == first {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// Formats a count with its thousands apart; below a hundred with three digits.

@@ -19,7 +19,8 @@ fn plan(members: &[u32], works: &[Work]) -> Plan {
         let works = works.iter().map(|work| Some(*work));
         std::iter::once(None).chain(works).map(|work| case(*members, work)).collect::<Vec<_>>()
     };
-    Plan { seed: 1, ..Plan::of(Experiment::Cost, members.iter().flat_map(with)) }.with_solos()
+    Plan { seed: 1, ..Plan::from_cases(Experiment::Cost, members.iter().flat_map(with)) }
+        .with_solos()
 }
 
 /// Eight rounds of a machine whose switch costs what `cost` says; a hop alone costs 1000 ns and the

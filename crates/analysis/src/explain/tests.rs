@@ -107,7 +107,7 @@ fn run_of(rings: &[(RingCase, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) 
     let call = Trial::Loop { call: GETUID.to_string() };
     let call = trial::TrialCase { trial: call, cpu: 1, policy: Policy::Other };
     let cases = rings.iter().map(|(of, _)| AnyCase::Ring(of.clone()));
-    let plan = Plan::of(Experiment::Explain, cases.chain([AnyCase::Trial(call)]));
+    let plan = Plan::from_cases(Experiment::Explain, cases.chain([AnyCase::Trial(call)]));
     let nothing = String::new;
     let build =
         ProgramBuild { version: nothing(), commit: None, profile: nothing(), target: nothing() };

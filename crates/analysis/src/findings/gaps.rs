@@ -163,7 +163,7 @@ fn class_findings(
             Some(1e9 * sum(sample, Some(class), |_| 1.0) / watched_ns(sample)?)
         }),
         lost_percent: lost_percent(table, case, Some(class)),
-        length_ns: TallySummary::of(&lengths),
+        length_ns: TallySummary::from_tally(&lengths),
         histogram: Histogram::from_values(lengths.values().map(|(ns, times)| (ns as f64, times))),
         combs: combs.map(|found| found.comb.clone()).collect(),
         all_lengths_ns: lengths,
@@ -373,7 +373,7 @@ fn comb(
     let comb = GapComb {
         period_ns: period.period_ns,
         hit: period.hit,
-        length_ns: TallySummary::of(&lengths)?,
+        length_ns: TallySummary::from_tally(&lengths)?,
         lost_percent: 100.0 * lost_ns / watched.watched_ns,
         // Another task's turn at a tick is not the tick.
         is_tick: class != GapClass::SwitchedOut && has_period_of_tick,

@@ -114,7 +114,7 @@ fn slow_calls(table: &Table, case: usize, call: AllocatorCall) -> SlowCalls {
 
 fn allocation_cost(table: &Table, case: usize, call: AllocatorCall) -> Option<AllocationCost> {
     Some(AllocationCost {
-        net_ticks: TallySummary::of(&table.merged(case, |sample| net_tally(sample, call)))?,
+        net_ticks: TallySummary::from_tally(&table.merged(case, |sample| net_tally(sample, call)))?,
         median_ticks: table.estimate(case, |sample| net_tally(sample, call)?.median()),
         fast_ticks: table.estimate(case, |sample| fast_mean(sample, call)),
         slow: slow_calls(table, case, call),

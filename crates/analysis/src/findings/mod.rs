@@ -116,7 +116,7 @@ fn summary(run: &Run, table: &Table, number: usize, case: &TrialCase) -> TrialSu
     }
     let mut quantities = BTreeMap::new();
     for (name, tally) in tallies {
-        if let Some(quantity) = TallySummary::of(&tally) {
+        if let Some(quantity) = TallySummary::from_tally(&tally) {
             quantities.insert(name, quantity);
         }
     }

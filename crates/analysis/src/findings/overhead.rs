@@ -65,7 +65,7 @@ fn call_cost(table: &Table, case: usize, call: &str) -> Option<CallCost> {
     Some(CallCost {
         case,
         call: call.to_string(),
-        net_ticks: TallySummary::of(&table.merged(case, net_tally))?,
+        net_ticks: TallySummary::from_tally(&table.merged(case, net_tally))?,
         median_ticks: table
             .estimate_of_slices(case, CALL_TICKS, |sample| net_tally(sample)?.median()),
         back_to_back_ticks: table.estimate_of_slices(case, BATCH_TICKS, call_ticks_in_a_row),

@@ -30,7 +30,7 @@ pub(crate) fn run(experiment: Experiment, trials: Vec<Trial>, samples: Vec<Trial
     let plan = Plan {
         seed: 1,
         batching: Batching::of_trials(TrialBatching { trials: 4 }),
-        ..Plan::of(experiment, trials.into_iter().map(case))
+        ..Plan::from_cases(experiment, trials.into_iter().map(case))
     };
     let mut run = Run::new(Header {
         schema: RUN_SCHEMA,

@@ -128,7 +128,7 @@ fn find_case(
     Some(WakeupFindings {
         case: number,
         load: wakeup.load,
-        late_ns: TallySummary::of(&late)?,
+        late_ns: TallySummary::from_tally(&late)?,
         median_ns: medians_ns.estimate(table.plan),
         above_plain_ns,
         p99_ns: TailQuantile::from_tally(&late, 0.99, CONFIDENCE),
@@ -178,7 +178,7 @@ mod tests {
         Plan {
             seed: 1,
             batching: Batching::of_trials(TrialBatching { trials: 1 }),
-            ..Plan::of(Experiment::Response, sleepers.iter().map(case))
+            ..Plan::from_cases(Experiment::Response, sleepers.iter().map(case))
         }
     }
 

@@ -33,7 +33,7 @@ const REFERENCE: &str = "pipe";
 #[schemars(rename = "CaseSummary_or_TrialSummary")]
 pub enum ResponseSummary {
     /// Summary of a ring.
-    Ring(CaseSummary),
+    Ring(Box<CaseSummary>),
     /// Summary of a trial.
     Trial(findings::TrialSummary),
 }

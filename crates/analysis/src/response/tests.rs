@@ -44,7 +44,7 @@ fn plan() -> Plan {
             ring: ring::RingBatching::default(),
             trial: TrialBatching { trials: 100 },
         },
-        ..Plan::of(
+        ..Plan::from_cases(
             Experiment::Response,
             [
                 calls_of(loops::GETUID),

@@ -620,7 +620,7 @@ mod tests {
         };
         Plan {
             seed: 7,
-            ..Plan::of(
+            ..Plan::from_cases(
                 Experiment::Ring,
                 [case(1, "pipe"), case(2, "pipe"), case(1, "futex"), case(2, "futex")]
                     .map(rundata::case::Case::Ring)

@@ -25,7 +25,7 @@ fn case(placement: Placement, state: Option<RegisterState>) -> RingCase {
 }
 
 fn plan(cases: Vec<RingCase>) -> Plan {
-    Plan { seed: 7, ..Plan::of(Experiment::Ring, cases) }.with_solos()
+    Plan { seed: 7, ..Plan::from_cases(Experiment::Ring, cases) }.with_solos()
 }
 
 /// Six rounds, each a microsecond a hop slower than the one before: two switches a hop cost what

@@ -84,26 +84,33 @@ impl FromStr for CpuList {
 }
 
 fn parse_item(item: &str) -> Result<(u32, u32), String> {
-    let number = |text: &str| match text.parse::<u64>() {
+    let (first, last) = item.split_once('-').unwrap_or((item, item));
+    let (first, last) = (parse_number(first, item)?, parse_number(last, item)?);
+    if first > last {
+        return Err(format!("the range '{item}' ends before it begins"));
+    }
+    Ok((first, last))
+}
+
+/// Reads a CPU number; an error names the item in which it stands.
+fn parse_number(text: &str, item: &str) -> Result<u32, String> {
+    match text.parse::<u64>() {
         Ok(cpu) if cpu < u64::from(MAX_CPUS) => Ok(cpu as u32),
         Ok(_) => Err(format!("'{item}' names a CPU of {MAX_CPUS} or more")),
         Err(_) => Err(format!("'{item}' is neither a CPU number nor a range")),
-    };
-    let (first, last) = item.split_once('-').unwrap_or((item, item));
-    match (number(first)?, number(last)?) {
-        (first, last) if first > last => Err(format!("the range '{item}' ends before it begins")),
-        range => Ok(range),
     }
 }
 
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let runs = self.0.chunk_by(|a, b| a + 1 == *b);
-        let item = |run: &[u32]| match run {
-            [first, .., last] => format!("{first}-{last}"),
-            _ => run[0].to_string(),
-        };
-        f.write_str(&runs.map(item).collect::<Vec<_>>().join(","))
+        let mut items = Vec::new();
+        for run in self.0.chunk_by(|cpu, next| cpu + 1 == *next) {
+            items.push(match run {
+                [first, .., last] => format!("{first}-{last}"),
+                _ => run[0].to_string(),
+            });
+        }
+        f.write_str(&items.join(","))
     }
 }
 
@@ -172,7 +179,7 @@ pub struct CpuSurroundings<'a> {
 
 impl<'a> CpuSurroundings<'a> {
     /// Collects them for `cpu`. A fact that could not be read is missing.
-    pub fn of(machine: &'a Machine, cpu: u32) -> Self {
+    pub fn from_machine(machine: &'a Machine, cpu: u32) -> Self {
         let topology = machine.cpu.topology.known().map(Vec::as_slice).unwrap_or_default();
         let place = topology.iter().find(|place| place.cpu == cpu);
         let caches = machine.data_caches_of(cpu).unwrap_or_default();
@@ -220,10 +227,12 @@ impl<'a> CpuSurroundings<'a> {
         if self.caches.iter().any(|cache| cache.serves(other.cpu)) {
             return Some(true);
         }
-        let is_known = |of: &Self| {
-            !of.caches.is_empty() && of.caches.iter().all(|c| c.shared_cpus.known().is_some())
-        };
-        (is_known(self) && is_known(other)).then_some(false)
+        (self.has_known_caches() && other.has_known_caches()).then_some(false)
+    }
+
+    fn has_known_caches(&self) -> bool {
+        let are_known = self.caches.iter().all(|cache| cache.shared_cpus.known().is_some());
+        are_known && !self.caches.is_empty()
     }
 }
 

@@ -80,11 +80,12 @@ impl Machine {
 
     /// Returns the largest data (or unified) cache of the machine.
     pub fn largest_cache(&self) -> Result<&CpuCache, String> {
-        let has_size = |cache: &&CpuCache| cache.holds_data() && cache.size_bytes.known().is_some();
         // The first of equals, so that the answer does not hang on the number of CPUs.
-        let sized = self.cpu.caches.ok()?.iter().filter(has_size).rev();
-        let largest = sized.max_by_key(|cache| cache.size_bytes.known());
-        largest.ok_or("no data cache with a known size".to_string())
+        let caches = self.cpu.caches.ok()?.iter().filter(|cache| cache.holds_data()).rev();
+        let largest = caches.max_by_key(|cache| cache.size_bytes.known());
+        largest
+            .filter(|cache| cache.size_bytes.known().is_some())
+            .ok_or("no data cache with a known size".to_string())
     }
 
     /// Returns the size of the data (or unified) cache of a level that serves a CPU, in bytes.
@@ -96,10 +97,12 @@ impl Machine {
 
     /// Returns the caches for data that serve `cpu`; an error says why they are not known.
     pub fn data_caches_of(&self, cpu: u32) -> Result<Vec<&CpuCache>, String> {
-        let serves = |cache: &&CpuCache| cache.holds_data() && cache.serves(cpu);
-        let serving: Vec<&CpuCache> = self.cpu.caches.ok()?.iter().filter(serves).collect();
-        let some = (!serving.is_empty()).then_some(serving);
-        some.ok_or_else(|| format!("CPU {cpu} has no data cache listed"))
+        let mut serving: Vec<&CpuCache> = self.cpu.caches.ok()?.iter().collect();
+        serving.retain(|cache| cache.holds_data() && cache.serves(cpu));
+        if serving.is_empty() {
+            return Err(format!("CPU {cpu} has no data cache listed"));
+        }
+        Ok(serving)
     }
 
     /// Lists the fields that differ in the other machine, in the order of the JSON form. Fields

@@ -381,17 +381,19 @@ impl RingCase {
     /// Returns whether two rings are subtracted from one another: a ring, its solo, and the same
     /// with other registers in use or under a burden.
     pub fn belongs_to(&self, other: &RingCase) -> bool {
-        let bare = |case: &RingCase| RingCase { state: None, burden: None, ..case.solo() };
-        bare(self) == bare(other)
+        let [ring, other] =
+            [self, other].map(|case| RingCase { state: None, burden: None, ..case.solo() });
+        ring == other
     }
 
     /// Returns whether the ring needs at least as much of the machine as `failed`, on which the
     /// machine ran out.
     pub fn needs_as_much(&self, failed: &RingCase) -> bool {
-        let bytes = |case: &RingCase| case.work.map_or(0, |work| work.bytes);
+        let [bytes, failed_bytes] =
+            [self, failed].map(|case| case.work.map_or(0, |work| work.bytes));
         // All that is needed lies in members and bytes; how the bytes are walked needs nothing.
         let same_kind = RingCase { members: self.members, work: self.work, ..failed.clone() };
-        same_kind == *self && self.members >= failed.members && bytes(self) >= bytes(failed)
+        same_kind == *self && self.members >= failed.members && bytes >= failed_bytes
     }
 }
 
@@ -433,11 +435,12 @@ impl RingBatching {
         check_known_within("slice_ns", self.slice_ns, 1..=MAX_DURATION_NS)?;
         check_known_within("triples", self.triples, 1..=MAX_COUNT)?;
         check_known_within("places", self.places, 1..=MAX_COUNT)?;
-        let is_again = |at: usize| self.events[..at].contains(&self.events[at]);
-        match (0..self.events.len()).find(|at| is_again(*at)) {
-            Some(at) => Err(format!("events: {} is there twice", self.events[at])),
-            None => Ok(()),
+        for (at, event) in self.events.iter().enumerate() {
+            if self.events[..at].contains(event) {
+                return Err(format!("events: {event} is there twice"));
+            }
         }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@
 
 use stats::median;
 
+use super::triples::count_ring_times;
 use super::{MAX_JUDGED_SLICE_NS, RingSample, Triple, Triples};
 use crate::reference::is_near;
 
@@ -42,11 +43,9 @@ impl Triples {
     /// Counts the parts of all rings whose hops were cut, and the parts in triples that were timed
     /// as the machine was found.
     pub fn ring_parts(&self) -> (u32, u32) {
-        let count = |all: &[Triple]| {
-            all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
-        };
         let (as_found, waited) = self.as_found_and_waited();
-        (count(as_found).saturating_add(count(waited)), count(as_found))
+        let [as_found, waited] = [as_found, waited].map(count_ring_times);
+        (as_found.saturating_add(waited), as_found)
     }
 
     /// Computes the figures from the clean parts: medians of each part of each member's hop,
@@ -83,17 +82,17 @@ impl Triples {
 
     fn hop(&self, times: &[Times]) -> Option<f64> {
         let parts = times.iter().map(|part| median(&part.ring));
-        parts.sum::<Option<f64>>().and_then(|all| self.of_one(all, times))
+        parts.sum::<Option<f64>>().and_then(|sum| self.mean_of_members(sum, times))
     }
 
     fn above(&self, times: &[Times]) -> Option<f64> {
         let parts = times.iter().map(|part| Some(median(&part.ring)? - median(&part.solo)?));
-        parts.sum::<Option<f64>>().and_then(|all| self.of_one(all, times))
+        parts.sum::<Option<f64>>().and_then(|sum| self.mean_of_members(sum, times))
     }
 
     /// Divides a sum over all members' hops by the members; `None` without any part.
-    fn of_one(&self, all: f64, times: &[Times]) -> Option<f64> {
-        (!times.is_empty()).then(|| all / f64::from(self.members))
+    fn mean_of_members(&self, sum: f64, times: &[Times]) -> Option<f64> {
+        (!times.is_empty()).then(|| sum / f64::from(self.members))
     }
 
     /// Adds the clean parts of these triples, none longer than `longest_ns`, to `times`, member by
@@ -136,10 +135,12 @@ impl Triples {
     /// a triple lacks times.
     fn parts_of_hop(&self, triple: &Triple) -> Option<usize> {
         let each = (self.pieces.filter(|pieces| *pieces > 0)? as usize).checked_add(1)?;
-        let hops = |laps: u64| usize::try_from(laps).ok()?.checked_mul(self.members as usize);
-        let solo_quanta = hops(self.solo_laps)?.checked_mul(2)?.checked_mul(each)?;
-        let ring_quanta = hops(self.ring_laps)?.checked_mul(each)?;
-        let solo_parts = solo_quanta.checked_sub((self.members as usize).checked_mul(2)?)?;
+        let members = self.members as usize;
+        let [solo_hops, ring_hops] = [self.solo_laps, self.ring_laps]
+            .map(|laps| usize::try_from(laps).ok()?.checked_mul(members));
+        let solo_quanta = solo_hops?.checked_mul(2)?.checked_mul(each)?;
+        let ring_quanta = ring_hops?.checked_mul(each)?;
+        let solo_parts = solo_quanta.checked_sub(members.checked_mul(2)?)?;
         let quanta = solo_quanta.checked_add(ring_quanta)?;
         let is_whole = solo_quanta > 0
             && triple.solos_ns.len() == solo_parts
@@ -158,13 +159,11 @@ fn clean_parts<'a>(
     parts_ns: &'a [u64],
     longest_ns: u64,
 ) -> impl Iterator<Item = (usize, f64)> + 'a {
-    let is_clean = |part: usize| {
+    parts_ns.iter().enumerate().filter_map(move |(part, ns)| {
         let around = part.saturating_sub(1)..(part + 3).min(quanta.len());
-        quanta[around].iter().all(|is_clean| *is_clean)
-    };
-    let parts = parts_ns.iter().enumerate();
-    let clean = parts.filter(move |(part, ns)| **ns <= longest_ns && is_clean(*part));
-    clean.map(|(part, ns)| (part, *ns as f64))
+        let is_clean = quanta[around].iter().all(|is_clean| *is_clean);
+        (*ns <= longest_ns && is_clean).then_some((part, *ns as f64))
+    })
 }
 
 #[cfg(test)]

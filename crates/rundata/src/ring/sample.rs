@@ -216,9 +216,9 @@ impl RingSample {
     /// into user mode may have spent less than nothing there; sums over samples are right.
     pub fn user_system_ns(&self) -> Option<(i64, i64)> {
         let (user, system) = self.counters.user_ns.zip(self.counters.system_ns)?;
-        let reference = i64::try_from(self.reference_ns()).unwrap_or(i64::MAX);
-        let signed = |ns: u64| i64::try_from(ns).unwrap_or(i64::MAX);
-        Some((signed(user).saturating_sub(reference), signed(system)))
+        let [user, system, reference] =
+            [user, system, self.reference_ns()].map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
+        Some((user.saturating_sub(reference), system))
     }
 
     fn reference_ns(&self) -> u64 {
@@ -317,10 +317,12 @@ impl RingSample {
         let Some(run_delay_ns) = self.counters.run_delay_ns else { return 0 };
         let waits_for_pages = self.counters.major_faults > 0;
         let one_cpu = case.placement.is_one_cpu() && !waits_for_pages;
-        let idle_ns = match one_cpu || halts.continued {
-            true => self.elapsed_ns.saturating_sub(self.cpu_ns()),
-            false if waits_for_pages => 0,
-            false => self.slices.as_ref().map_or(0, Slices::far_too_long_ns),
+        let idle_ns = if one_cpu || halts.continued {
+            self.elapsed_ns.saturating_sub(self.cpu_ns())
+        } else if waits_for_pages {
+            0
+        } else {
+            self.slices.as_ref().map_or(0, Slices::far_too_long_ns)
         };
         idle_ns.saturating_sub(run_delay_ns).saturating_sub(self.steal_ns.unwrap_or(0))
     }
@@ -411,14 +413,16 @@ fn exact<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Vec<
     Box::<[T]>::deserialize(from).map(Vec::from)
 }
 
+/// Returns an empty list with room for `count` values, whose pages have been touched.
+fn touched<T: Clone>(value: T, count: usize) -> Vec<T> {
+    let mut room = vec![value; count];
+    room.clear();
+    room
+}
+
 impl Slices {
     /// Makes room for a batch of slices. All of it has been touched: filling it faults no page.
     pub fn with_room_for(slices: usize, laps: u64) -> Self {
-        fn touched<T: Clone>(value: T, count: usize) -> Vec<T> {
-            let mut room = vec![value; count];
-            room.clear();
-            room
-        }
         let quanta = slices + QUANTA_AROUND - 1;
         Self {
             laps,
@@ -434,21 +438,15 @@ impl Slices {
     /// Adds room for the counts of events in each slice.
     pub fn with_events(mut self, events: usize) -> Self {
         let slices = self.elapsed_ns.capacity();
-        let touched = || {
-            let mut room = vec![u64::MAX; slices];
-            room.clear();
-            room
-        };
-        self.events = (0..events).map(|_| touched()).collect();
+        self.events = (0..events).map(|_| touched(u64::MAX, slices)).collect();
         self
     }
 
     /// Like [`Self::with_room_for`], for a batch that waits for an unshared core: with room for a
     /// wait before each slice.
     pub fn that_wait(slices: usize, laps: u64) -> Self {
-        let mut waits = vec![CoreWait { slice: u32::MAX, ..CoreWait::default() }; slices];
-        waits.clear();
-        Self { waits: Some(waits), ..Self::with_room_for(slices, laps) }
+        let wait = CoreWait { slice: u32::MAX, ..CoreWait::default() };
+        Self { waits: Some(touched(wait, slices)), ..Self::with_room_for(slices, laps) }
     }
 
     /// Returns the two quanta before slice `index` and the two behind it, in the order of time.
@@ -457,13 +455,17 @@ impl Slices {
     /// slice that was waited for has none: it warms up what has lain still, or was left by a
     /// neighbour, and never counts.
     pub fn around(&self, index: usize) -> Option<[(u32, u32); QUANTA_AROUND]> {
-        let quantum = |at: usize| Some((*self.latency_ns.get(at)?, *self.throughput_ns.get(at)?));
         let before = match index.checked_sub(1).and_then(|before| self.wait_for(before)) {
             Some(wait) => (wait.latency_ns, wait.throughput_ns),
-            None => quantum(index)?,
+            None => self.quantum(index)?,
         };
-        let around = [before, quantum(index + 1)?, quantum(index + 2)?, quantum(index + 3)?];
+        let behind = [self.quantum(index + 2)?, self.quantum(index + 3)?];
+        let around = [before, self.quantum(index + 1)?, behind[0], behind[1]];
         self.wait_for(index).is_none().then_some(around)
+    }
+
+    fn quantum(&self, at: usize) -> Option<(u32, u32)> {
+        Some((*self.latency_ns.get(at)?, *self.throughput_ns.get(at)?))
     }
 
     fn wait_for(&self, slice: usize) -> Option<&CoreWait> {

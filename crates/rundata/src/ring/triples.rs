@@ -8,11 +8,8 @@ impl Triples {
     /// Returns the time of a hop of the ring above the mean of its members' solos, in nanoseconds;
     /// signed.
     fn above_solos_ns(&self, triple: &Triple) -> Option<f64> {
-        let mean = |times: &[u64], laps: u64| {
-            times.iter().map(|ns| *ns as f64).sum::<f64>() / (laps as f64 * times.len() as f64)
-        };
-        let ring = mean(&triple.ring_ns, self.ring_laps) / f64::from(self.members);
-        let above = ring - mean(&triple.solos_ns, self.solo_laps);
+        let ring = mean_ns_per_lap(&triple.ring_ns, self.ring_laps) / f64::from(self.members);
+        let above = ring - mean_ns_per_lap(&triple.solos_ns, self.solo_laps);
         (self.is_whole(triple) && above.is_finite()).then_some(above)
     }
 
@@ -25,17 +22,18 @@ impl Triples {
 
     /// Counts the slices of all rings.
     pub fn ring_slices(&self) -> u32 {
-        self.all.iter().map(|one| one.ring_ns.len() as u32).fold(0, u32::saturating_add)
+        count_ring_times(&self.all)
     }
 
     /// Counts the slices of rings with competing tasks in them, and all slices of triples in or
     /// near which other tasks had a turn.
     pub fn ring_slices_beside_others(&self) -> u32 {
-        let slices = |one: &&Triple| {
-            let all = one.ring_ns.iter().enumerate();
-            all.filter(|(at, ns)| was_alone_in_slice(&one.ring_cpu_ns, *at, **ns)).count() as u32
-        };
-        let alone = self.alone().concat().iter().map(slices).fold(0, u32::saturating_add);
+        let mut alone = 0_u32;
+        for triple in self.alone().into_iter().flatten() {
+            for (at, ns) in triple.ring_ns.iter().enumerate() {
+                alone += u32::from(was_alone_in_slice(&triple.ring_cpu_ns, at, *ns));
+            }
+        }
         self.ring_slices().saturating_sub(alone)
     }
 
@@ -60,6 +58,20 @@ impl Triples {
             && triple.latency_ns.len() == quanta
             && triple.throughput_ns.len() == quanta
     }
+}
+
+/// Counts the slices, or the parts, of the rings in these triples.
+pub(super) fn count_ring_times(triples: &[Triple]) -> u32 {
+    let mut count = 0_u32;
+    for triple in triples {
+        count = count.saturating_add(triple.ring_ns.len() as u32);
+    }
+    count
+}
+
+/// Returns the mean time of a lap, in nanoseconds, where each time is that of `laps` laps.
+fn mean_ns_per_lap(times: &[u64], laps: u64) -> f64 {
+    times.iter().map(|ns| *ns as f64).sum::<f64>() / (laps as f64 * times.len() as f64)
 }
 
 /// Returns whether slice `at` had the CPU alone; `true` where CPU times were not taken.

@@ -39,8 +39,16 @@ impl CpuTimeline {
         span
     }
 
+    /// Adds a reference quantum, where there is one. It takes long only where it was interrupted.
+    fn pass_quantum(&mut self, ns: Option<u64>) {
+        if let Some(ns) = ns {
+            self.pass(ns, ns >= TURN_NS);
+        }
+    }
+
     /// Returns whether other tasks had a turn in this span, shortly before or shortly after.
-    pub fn is_near_a_turn(&self, (from, to): (u64, u64)) -> bool {
+    pub fn is_near_a_turn(&self, span: (u64, u64)) -> bool {
+        let (from, to) = span;
         // They are in the order of time: the first that is not over long before is the only one to
         // ask.
         let over = self.turns.partition_point(|turn| turn.1.saturating_add(NEAR_NS) < from);
@@ -54,6 +62,11 @@ fn is_turn(elapsed_ns: u64, cpu_ns: u64) -> bool {
     elapsed_ns.saturating_sub(cpu_ns) >= TURN_NS && !is_alone(elapsed_ns, cpu_ns)
 }
 
+/// Returns whether other tasks had a turn in one of several time spans.
+fn any_is_turn(elapsed_ns: &[u64], cpu_ns: &[u64]) -> bool {
+    elapsed_ns.iter().zip(cpu_ns).any(|(elapsed, cpu)| is_turn(*elapsed, *cpu))
+}
+
 impl Slices {
     /// Returns for each slice whether other tasks ran in it or had a turn near it; an empty list
     /// where CPU times were not taken.
@@ -61,28 +74,25 @@ impl Slices {
         let mut timeline = CpuTimeline::default();
         let mut spans = Vec::with_capacity(self.cpu_ns.len());
         let mut waits = self.waits.iter().flatten().peekable();
-        let quanta = || self.latency_ns.iter().zip(&self.throughput_ns);
+        let quanta = self.latency_ns.iter().zip(&self.throughput_ns);
         let mut quanta =
-            quanta().map(|(latency, throughput)| u64::from(*latency) + u64::from(*throughput));
-        let mut quantum = |timeline: &mut CpuTimeline| {
-            if let Some(ns) = quanta.next() {
-                timeline.pass(ns, ns >= TURN_NS);
-            }
-        };
-        quantum(&mut timeline);
+            quanta.map(|(latency, throughput)| u64::from(*latency) + u64::from(*throughput));
+        timeline.pass_quantum(quanta.next());
         for (number, (elapsed_ns, cpu_ns)) in self.elapsed_ns.iter().zip(&self.cpu_ns).enumerate() {
-            quantum(&mut timeline);
+            timeline.pass_quantum(quanta.next());
             while let Some(wait) = waits.next_if(|wait| wait.slice as usize <= number) {
                 timeline.pass(wait.elapsed_ns, is_turn(wait.elapsed_ns, wait.cpu_ns));
             }
             spans.push(timeline.pass(*elapsed_ns, is_turn(*elapsed_ns, *cpu_ns)));
         }
-        quantum(&mut timeline);
-        quantum(&mut timeline);
-        let beside = |(number, span): (usize, &(u64, u64))| {
-            self.was_alone(number) == Some(false) || timeline.is_near_a_turn(*span)
-        };
-        spans.iter().enumerate().map(beside).collect()
+        timeline.pass_quantum(quanta.next());
+        timeline.pass_quantum(quanta.next());
+        let mut beside = Vec::with_capacity(spans.len());
+        for (number, span) in spans.iter().enumerate() {
+            let is_shared = self.was_alone(number) == Some(false);
+            beside.push(is_shared || timeline.is_near_a_turn(*span));
+        }
+        beside
     }
 }
 
@@ -91,8 +101,10 @@ impl Triples {
     /// machine was found, and those that waited.
     pub fn alone(&self) -> [Vec<&Triple>; 2] {
         let mut timeline = CpuTimeline::default();
-        let pass = |one: &Triple| timeline.pass(one.elapsed_ns(), one.has_turn());
-        let spans: Vec<_> = self.all.iter().map(pass).collect();
+        let mut spans = Vec::with_capacity(self.all.len());
+        for triple in &self.all {
+            spans.push(timeline.pass(triple.elapsed_ns(), triple.has_turn()));
+        }
         let (as_found, waited) = self.as_found_and_waited();
         let (before, after) = spans.split_at(as_found.len());
         [(as_found, before), (waited, after)].map(|(triples, spans)| {
@@ -111,17 +123,14 @@ impl Triple {
     }
 
     fn has_turn(&self) -> bool {
-        let parts = |elapsed_ns: &[u64], cpu_ns: &[u64]| {
-            elapsed_ns.iter().zip(cpu_ns).any(|(elapsed, cpu)| is_turn(*elapsed, *cpu))
-        };
         let quanta = self.quanta().any(|(l, t)| u64::from(l) + u64::from(t) >= TURN_NS);
         let elapsed_ns = self.elapsed_ns();
         let own_ns = elapsed_ns.saturating_sub(self.others_ns.unwrap_or(0));
         let share = is_turn(elapsed_ns, own_ns);
         quanta
             || share
-            || parts(&self.ring_ns, &self.ring_cpu_ns)
-            || parts(&self.solos_ns, &self.solos_cpu_ns)
+            || any_is_turn(&self.ring_ns, &self.ring_cpu_ns)
+            || any_is_turn(&self.solos_ns, &self.solos_cpu_ns)
     }
 }
 

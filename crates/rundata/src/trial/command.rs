@@ -181,13 +181,13 @@ fn is_zero(ns: &u64) -> bool {
 /// Describes a neighbour: `a neighbour of 1 MiB that stays for 4 ms`, where `whose` is `a
 /// neighbour`.
 pub fn neighbour_words(whose: &str, bytes: u64, stays_ns: u64) -> String {
-    let of = match bytes {
+    let neighbour = match bytes {
         0 => format!("{whose} without memory"),
         bytes => format!("{whose} of {}", words::bytes(bytes)),
     };
     match stays_ns {
-        0 => of,
-        ns => format!("{of} that stays for {}", words::time(ns as f64)),
+        0 => neighbour,
+        ns => format!("{neighbour} that stays for {}", words::time(ns as f64)),
     }
 }
 

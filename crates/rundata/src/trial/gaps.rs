@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::{Gap, MeasureUnit, TrialMeasure, TrialSample};
+use super::{MeasureUnit, TrialMeasure, TrialSample};
 use crate::experiment::named;
 
 /// Tally that a sample's gaps come to: the length of each.
@@ -72,7 +72,8 @@ pub struct ClassifiedGap {
 pub fn classify(sample: &TrialSample) -> Vec<ClassifiedGap> {
     let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
-    let told = |gap: &Gap| {
+    let mut gaps = Vec::new();
+    for gap in &sample.gaps {
         let length_ns = (gap.ticks as f64 - step) * ns;
         let stood_still_ns = gap.clocked_ticks as f64 * ns - gap.cpu_ns as f64;
         let class = if gap.switches > 0 {
@@ -84,9 +85,11 @@ pub fn classify(sample: &TrialSample) -> Vec<ClassifiedGap> {
         } else {
             GapClass::Interrupt
         };
-        ClassifiedGap { at_ns: gap.at_ticks as f64 * ns, length_ns, class }
-    };
-    sample.gaps.iter().map(told).filter(|gap| gap.length_ns > 0.0).collect()
+        if length_ns > 0.0 {
+            gaps.push(ClassifiedGap { at_ns: gap.at_ticks as f64 * ns, length_ns, class });
+        }
+    }
+    gaps
 }
 
 /// Returns the median length of the gaps in which an interrupt ran, in nanoseconds: the figure that

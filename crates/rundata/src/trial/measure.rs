@@ -28,7 +28,7 @@ pub struct TrialMeasure {
     /// bounds it.
     pub waits: bool,
     /// Computes the figure; `None` for a sample that does not have it.
-    pub of: fn(&TrialSample) -> Option<f64>,
+    pub compute: fn(&TrialSample) -> Option<f64>,
 }
 
 impl TrialMeasure {
@@ -38,9 +38,9 @@ impl TrialMeasure {
         header: &'static str,
         tally: &'static str,
         unit: MeasureUnit,
-        of: fn(&TrialSample) -> Option<f64>,
+        compute: fn(&TrialSample) -> Option<f64>,
     ) -> Self {
-        Self { name, header, tally, unit, waits: false, of }
+        Self { name, header, tally, unit, waits: false, compute }
     }
 
     /// Marks it as one that waits.
@@ -50,7 +50,7 @@ impl TrialMeasure {
 
     /// Returns the figure as it is printed: a time in nanoseconds.
     pub fn told(&self, sample: &TrialSample) -> Option<f64> {
-        let figure = (self.of)(sample)?;
+        let figure = (self.compute)(sample)?;
         match self.unit {
             MeasureUnit::Ns | MeasureUnit::Share => Some(figure),
             MeasureUnit::Ticks => Some(figure * sample.ns_per_tick()?),

@@ -104,7 +104,7 @@ impl Trial {
 
     /// Returns the laps of an execution; 1 for other trials.
     pub fn laps(&self) -> u64 {
-        if let Self::Execution(of) = self { of.laps } else { 1 }
+        if let Self::Execution(execution) = self { execution.laps } else { 1 }
     }
 }
 
@@ -148,11 +148,11 @@ impl TrialCase {
             Trial::Sampling { duration_ns, .. } | Trial::Gaps { duration_ns } => {
                 check_within("duration_ns", *duration_ns, 1..=MAX_DURATION_NS)
             }
-            Trial::Execution(of) => of.check(),
-            Trial::Command(of) => of.check(),
-            Trial::Wakeup(of) => {
-                check_within("wakes", of.wakes, 1..=MAX_COUNT)?;
-                check_within("period_ns", of.period_ns, 1..=MAX_DURATION_NS)
+            Trial::Execution(execution) => execution.check(),
+            Trial::Command(command) => command.check(),
+            Trial::Wakeup(wakeup) => {
+                check_within("wakes", wakeup.wakes, 1..=MAX_COUNT)?;
+                check_within("period_ns", wakeup.period_ns, 1..=MAX_DURATION_NS)
             }
             Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => Ok(()),
         }

@@ -49,8 +49,10 @@ impl TrialSample {
 
     /// Returns the tally of that name over all slices.
     pub fn tally(&self, name: &str) -> Option<Cow<'_, Tally>> {
-        let in_slices = || self.sliced.iter().find_map(|sliced| sliced.tally_of(name, |_| true));
-        self.tallies.get(name).map(Cow::Borrowed).or_else(|| in_slices().map(Cow::Owned))
+        if let Some(tally) = self.tallies.get(name) {
+            return Some(Cow::Borrowed(tally));
+        }
+        self.sliced.iter().find_map(|sliced| sliced.tally_of(name, |_| true)).map(Cow::Owned)
     }
 
     /// Returns all tallies over all slices, and the tally of the gaps' lengths.
@@ -64,8 +66,11 @@ impl TrialSample {
             }
         }
         if !self.gaps.is_empty() {
-            let length = |gap: &Gap| i64::try_from(gap.ticks).unwrap_or(i64::MAX);
-            all.insert(GAP_TICKS.to_string(), self.gaps.iter().map(length).collect());
+            let mut lengths = Tally::default();
+            for gap in &self.gaps {
+                lengths.add(i64::try_from(gap.ticks).unwrap_or(i64::MAX), 1);
+            }
+            all.insert(GAP_TICKS.to_string(), lengths);
         }
         all
     }
@@ -95,7 +100,7 @@ impl SlicedTallies {
     /// Returns whether the quanta show which slices are clean.
     pub fn can_be_judged(&self) -> bool {
         let slices = self.slices.elapsed_ns.len();
-        self.slices.can_be_judged() && self.tallies.values().all(|of| of.len() == slices)
+        self.slices.can_be_judged() && self.tallies.values().all(|tallies| tallies.len() == slices)
     }
 
     /// Returns the tally of that name over all slices that `takes` selects; `None` without an
@@ -223,9 +228,10 @@ impl Tally {
     /// Returns the standard deviation (of a sample, n - 1); `None` below two values.
     pub fn sd(&self) -> Option<f64> {
         let (count, mean) = (self.count(), self.mean()?);
-        let square =
-            |(value, times): (&i64, &u32)| (*value as f64 - mean).powi(2) * f64::from(*times);
-        let squares: f64 = self.0.iter().map(square).sum();
+        let mut squares = 0.0;
+        for (value, times) in self.values() {
+            squares += (value as f64 - mean).powi(2) * f64::from(times);
+        }
         (count > 1).then(|| (squares / (count - 1) as f64).sqrt())
     }
 
@@ -281,7 +287,7 @@ pub struct TallySummary {
 
 impl TallySummary {
     /// Computes the figures of a tally; `None` without values.
-    pub fn of(tally: &Tally) -> Option<Self> {
+    pub fn from_tally(tally: &Tally) -> Option<Self> {
         Some(Self {
             count: tally.count(),
             mean: tally.mean()?,

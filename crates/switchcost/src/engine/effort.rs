@@ -94,7 +94,7 @@ impl<const BUDGET: u64> Effort<BUDGET> {
     ) -> Plan {
         let cases: Vec<Case> = cases.into_iter().map(Into::into).collect();
         let (seed, stopping) = (self.seed, self.stopping());
-        Plan { seed, batching, stopping, ..Plan::of(experiment, cases) }
+        Plan { seed, batching, stopping, ..Plan::from_cases(experiment, cases) }
     }
 
     /// The stopping rule as typed.

@@ -482,8 +482,12 @@ mod tests {
         let stopping =
             Stopping { precision: 0.01, budget_ns, rounds, confidence: 0.95, fixed_budget: false };
         let cases = [2, 4, 8, 16, 32].map(|members| case(members).into()).to_vec();
-        Plan { seed: 3, stopping, ..Plan::of::<rundata::case::Case>(Experiment::Ring, cases) }
-            .with_solos()
+        Plan {
+            seed: 3,
+            stopping,
+            ..Plan::from_cases::<rundata::case::Case>(Experiment::Ring, cases)
+        }
+        .with_solos()
     }
 
     fn run(plan: &Plan, fake: &mut Fake) -> Outcome {
@@ -717,7 +721,7 @@ mod tests {
             let work = rundata::ring::Work::new(bytes, 64, rundata::ring::AccessKind::Read).ok();
             RingCase { work, ..RingCase::of_processes(2, Placement::Same { cpu: 1 }) }
         };
-        let mut sets = Plan::of(Experiment::Cost, [4096, 8192].map(set));
+        let mut sets = Plan::from_cases(Experiment::Cost, [4096, 8192].map(set));
         sets.batching.ring.triples = Some(4);
         let stopping = rings.stopping.clone();
         Plan::from_parts(vec![(rings, Vec::new()), (sets, Vec::new())], 3, stopping)

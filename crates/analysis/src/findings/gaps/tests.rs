@@ -116,7 +116,10 @@ fn plan() -> Plan {
     Plan {
         seed: 1,
         batching: Batching::of_trials(TrialBatching { trials: 1 }),
-        ..Plan::of(Experiment::Response, [TrialCase { trial, cpu: 1, policy: Policy::Other }])
+        ..Plan::from_cases(
+            Experiment::Response,
+            [TrialCase { trial, cpu: 1, policy: Policy::Other }],
+        )
     }
 }
 

@@ -314,7 +314,7 @@ fn plan() -> Plan {
             confidence: 0.95,
             fixed_budget: false,
         },
-        ..Plan::of(Experiment::Interference, cases)
+        ..Plan::from_cases(Experiment::Interference, cases)
     }
 }
 

@@ -44,7 +44,7 @@ fn plan(sizes: &[u64]) -> Plan {
     Plan {
         seed: 7,
         batching: Batching::of_trials(TrialBatching { trials: 1 }),
-        ..Plan::of(Experiment::Sensitivity, all.into_iter().map(case))
+        ..Plan::from_cases(Experiment::Sensitivity, all.into_iter().map(case))
     }
 }
 

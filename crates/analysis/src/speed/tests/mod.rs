@@ -337,7 +337,7 @@ fn a_slice_is_clean_only_if_the_two_quanta_on_each_side_are() {
 }
 
 fn plan_with(reference: &Reference) -> Plan {
-    Plan { seed: 1, reference: reference.clone(), ..Plan::of(Experiment::Ring, [case(2)]) }
+    Plan { seed: 1, reference: reference.clone(), ..Plan::from_cases(Experiment::Ring, [case(2)]) }
 }
 
 fn slices_with(samples: &[RingSample], reference: &Reference) -> Vec<CaseSlices> {
@@ -470,9 +470,9 @@ fn runs_side_by_side_know_the_lowest_level_and_an_established_one_first() {
         ..Reference::default()
     };
     let (none, shared, unshared) = (of(None, false), of(Some(1.4), false), of(Some(1.01), false));
-    assert_eq!(Reference::of_all([&none, &shared, &unshared].map(Clone::clone)), unshared);
-    assert_eq!(Reference::of_all([unshared.clone(), of(Some(1.4), true)]), of(Some(1.4), true));
-    assert_eq!(Reference::of_all([none.clone(), none.clone()]), Reference::default());
+    assert_eq!(Reference::join([&none, &shared, &unshared].map(Clone::clone)), unshared);
+    assert_eq!(Reference::join([unshared.clone(), of(Some(1.4), true)]), of(Some(1.4), true));
+    assert_eq!(Reference::join([none.clone(), none.clone()]), Reference::default());
     let beside =
         |own: &Reference, all: &Reference| own.clone().beside(all).map(|by| by.unshared_ratio);
     assert_eq!(beside(&shared, &unshared), Some(Some(1.01)));
@@ -614,7 +614,7 @@ fn beside_others(
 }
 
 fn plan_of(case: RingCase) -> Plan {
-    Plan { seed: 1, ..Plan::of(Experiment::Ring, [case]) }
+    Plan { seed: 1, ..Plan::from_cases(Experiment::Ring, [case]) }
 }
 
 #[test]

@@ -142,7 +142,7 @@ pub(super) fn plan() -> Plan {
             established: true,
             ..Reference::default()
         },
-        ..Plan::of(Experiment::Ring, [case(1), case(2)])
+        ..Plan::from_cases(Experiment::Ring, [case(1), case(2)])
     }
 }
 

@@ -50,7 +50,7 @@ impl Left {
     /// stands. One that never saw its core unshared would else be held against one that did.
     pub(crate) fn beside(&self, all: &[Self]) -> Option<Reference> {
         let same = all.iter().filter(|other| self.key.is_some() && other.key == self.key);
-        self.reference.clone().beside(&Reference::of_all(same.map(|other| other.reference.clone())))
+        self.reference.clone().beside(&Reference::join(same.map(|other| other.reference.clone())))
     }
 }
 

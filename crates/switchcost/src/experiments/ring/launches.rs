@@ -43,7 +43,7 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     for number in 1..=count {
         let plan = Plan { seed: plan.seed.wrapping_add(u64::from(number) - 1), ..plan.clone() };
         let progress = Progress::new(&plan, output.files.quiet);
-        let launch = Some(LaunchPosition { set: set.clone(), number, of: count });
+        let launch = Some(LaunchPosition { set: set.clone(), number, count });
         let planned = (plan, notices.clone());
         let taken =
             execute::take(planned, here.clone(), &interrupt, progress, launch, About::of(output));

@@ -195,7 +195,7 @@ mod tests {
         states: &[Option<RegisterState>],
         also_fifo: bool,
     ) -> Vec<(u32, Policy)> {
-        let plan = Plan::of(Experiment::Ring, cases(rings, states, &[2, 4], also_fifo));
+        let plan = Plan::from_cases(Experiment::Ring, cases(rings, states, &[2, 4], also_fifo));
         let plan = Plan { batching: Batching::default(), ..plan }.with_solos();
         plan.rings().map(|(_, case)| (case.members, case.policy)).collect()
     }

@@ -270,9 +270,9 @@ fn quantities<'a>(plan: &'a Plan, sample: &'a trial::TrialSample) -> Vec<Measure
     let measured =
         |name: &str, total, tally| Measured { plan, case, sample, name: name.into(), total, tally };
     let tallies = sample.all_tallies();
-    let of_tallies = tallies
-        .iter()
-        .filter_map(|(name, of)| Some(measured(name, of.total(), Some(TallySummary::of(of)?))));
+    let of_tallies = tallies.iter().filter_map(|(name, of)| {
+        Some(measured(name, of.total(), Some(TallySummary::from_tally(of)?)))
+    });
     let of_counts = sample.counts.iter().map(|(name, count)| measured(name, *count as f64, None));
     of_tallies.chain(of_counts).collect()
 }
@@ -432,7 +432,7 @@ mod tests {
             huge_page_bytes: Some(16),
             ..ring::RingSample::default()
         };
-        let mut plan = Plan::of(Experiment::Ring, [case.clone()]);
+        let mut plan = Plan::from_cases(Experiment::Ring, [case.clone()]);
         plan.batching.ring.events = CountedEvent::ALL.iter().rev().copied().collect();
         let row = Ring { plan: &plan, case: &case, sample: &sample };
         // Of CPU time the quanta are left out: 41 + 42 + 51 + 52.
@@ -456,7 +456,7 @@ mod tests {
     fn every_column_of_a_trial_has_the_field_of_its_name() {
         let filled = |trial: Trial| {
             let case = trial::TrialCase { trial, cpu: 3, policy: Policy::Batch };
-            let plan = Plan::of(Experiment::Response, [case]);
+            let plan = Plan::from_cases(Experiment::Response, [case]);
             let sample = trial::TrialSample {
                 case: 0,
                 round: 6,

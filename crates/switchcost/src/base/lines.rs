@@ -10,14 +10,14 @@ use terminal_size::terminal_size_of;
 use textwrap::core::display_width;
 use textwrap::{Options, WordSeparator, WordSplitter};
 
-/// Columns where nobody tells how many there are.
+/// Columns of a terminal that does not say how many it has.
 pub(crate) const WIDTH: usize = 80;
 
-/// No terminal is taken to be narrower.
-const NARROWEST: usize = 20;
+/// Fewest columns, however narrow a terminal says it is.
+const MIN_COLUMNS: usize = 20;
 
-/// Prose in longer lines is hard to read, on however wide a terminal.
-const LONGEST: usize = 100;
+/// Most columns of prose, on however wide a terminal: longer lines are hard to read.
+const MAX_PROSE_COLUMNS: usize = 100;
 
 /// Columns that a text may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub(crate) struct Layout {
     pub(crate) table: usize,
 }
 
-/// As many columns as a terminal has that says nothing.
+/// The layout of a terminal that does not say how many columns it has.
 impl Default for Layout {
     fn default() -> Self {
         Self { prose: WIDTH, table: WIDTH }
@@ -34,10 +34,10 @@ impl Default for Layout {
 }
 
 impl Layout {
-    /// Lines of any length, as Markdown has them.
+    /// Layout with lines of any length, as Markdown has them.
     pub(crate) const UNBROKEN: Self = Self { prose: usize::MAX, table: usize::MAX };
 
-    /// What a page of HTML has room for, whose browser breaks prose.
+    /// Layout of a page of HTML, whose browser breaks prose.
     pub(crate) const PAGE: Self = Self { prose: usize::MAX, table: WIDTH };
 
     /// Returns the layout of the terminal that output or messages go to; looked up once.
@@ -46,7 +46,8 @@ impl Layout {
         *TERMINAL.get_or_init(|| {
             let size = terminal_size_of(io::stdout()).or_else(|| terminal_size_of(io::stderr()));
             let table = columns(size.map(|(columns, _)| columns.0.into()));
-            let prose = if wanted().is_some() { table } else { table.min(LONGEST) };
+            let prose =
+                if wanted_columns().is_some() { table } else { table.min(MAX_PROSE_COLUMNS) };
             Self { prose, table }
         })
     }
@@ -57,18 +58,24 @@ impl Layout {
     }
 }
 
-/// Columns of a terminal that has so many, if it is one. COLUMNS says what a user wants.
+/// Returns the columns to use: those that the user wants (COLUMNS), else those of the terminal, if
+/// there is one.
 pub(crate) fn columns(terminal: Option<usize>) -> usize {
-    columns_by(wanted(), terminal)
+    choose_columns(wanted_columns(), terminal)
 }
 
-fn wanted() -> Option<usize> {
-    env::var("COLUMNS").ok()?.trim().parse().ok().filter(|columns| *columns > 0)
+fn wanted_columns() -> Option<usize> {
+    let columns = env::var("COLUMNS").ok()?.trim().parse().ok()?;
+    if columns > 0 { Some(columns) } else { None }
 }
 
-fn columns_by(wanted: Option<usize>, terminal: Option<usize>) -> usize {
-    let terminal = terminal.filter(|columns| *columns > 0);
-    wanted.or(terminal).unwrap_or(WIDTH).max(NARROWEST)
+fn choose_columns(wanted: Option<usize>, terminal: Option<usize>) -> usize {
+    let columns = match (wanted, terminal) {
+        (Some(wanted), _) => wanted,
+        (None, Some(terminal)) if terminal > 0 => terminal,
+        _ => WIDTH,
+    };
+    columns.max(MIN_COLUMNS)
 }
 
 /// Breaks the lines of a text.
@@ -107,27 +114,30 @@ fn find_shown(text: &str, part: &Range<usize>, shown: &str) -> Option<Range<usiz
     Some(start..end + letter.len_utf8())
 }
 
-/// Counts what is neither a blank nor something that a terminal would obey.
+/// Counts the letters that are neither blanks nor obeyed by a terminal.
 fn count_letters(text: &str) -> usize {
     printable(text).chars().filter(|letter| !letter.is_whitespace()).count()
 }
 
-/// Breaks a line at blanks only: a path or a long name stays whole. What follows is indented, or
-/// stands below the words that two blanks set apart from a label.
+/// Breaks a line at blanks only: a path or a long name stays whole. The further lines are indented,
+/// or stand below the words that two blanks set apart from a label.
 fn broken(line: &str, columns: usize) -> String {
     if display_width(line) <= columns {
         return line.to_string();
     }
     let indent = line.len() - line.trim_start().len();
-    let label = line[indent..].find("  ").map(|end| {
+    let mut hang = indent + 2;
+    if let Some(end) = line[indent..].find("  ") {
         let words = line[indent + end..].trim_start();
-        display_width(line) - display_width(words)
-    });
-    let hang = label.filter(|label| *label <= columns / 3).unwrap_or(indent + 2);
+        let label = display_width(line) - display_width(words);
+        if label <= columns / 3 {
+            hang = label;
+        }
+    }
     filled(line, columns, &" ".repeat(hang.min(columns / 2)))
 }
 
-/// A command behind a label, to be copied: where it is broken a backslash goes on.
+/// Writes a command behind a label, to be copied: where it is broken, the line ends in a backslash.
 pub(crate) fn command(label: &str, words: &str, columns: usize) -> String {
     continued(&format!("{label}{}", with_whole_words(words)), columns, "  ")
 }
@@ -136,34 +146,42 @@ fn continued(line: &str, columns: usize, indent: &str) -> String {
     filled(line, columns.saturating_sub(2), indent).replace('\n', " \\\n")
 }
 
-/// Breaks the commands of a help's examples, which are indented, in the same way.
+/// Breaks the commands of a help's examples, which are indented, like [`command`].
 pub(crate) fn examples(text: &str, columns: usize) -> String {
-    let line = |line: &str| match line.strip_prefix("  ") {
-        Some(words) => continued(&format!("  {}", with_whole_words(words)), columns, "    "),
-        None => line.to_string(),
-    };
-    text.lines().map(line).collect::<Vec<_>>().join("\n")
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        lines.push(match line.strip_prefix("  ") {
+            Some(words) => continued(&format!("  {}", with_whole_words(words)), columns, "    "),
+            None => line.to_string(),
+        });
+    }
+    lines.join("\n")
 }
 
-/// A command whose words in quotation marks are not broken.
+/// Protects the words of a command that are in quotation marks: they are not broken.
 fn with_whole_words(command: &str) -> String {
-    let mut within = None;
-    let blank = |c: char| {
-        within = match within {
+    let mut text = String::with_capacity(command.len());
+    let mut quote = None;
+    for c in command.chars() {
+        quote = match quote {
             None if c == '\'' || c == '"' => Some(c),
-            Some(quote) if quote == c => None,
-            other => other,
+            Some(open) if open == c => None,
+            unchanged => unchanged,
         };
-        if c == ' ' && within.is_some() { FIXED.to_string() } else { c.to_string() }
-    };
-    command.chars().map(blank).collect()
+        if c == ' ' && quote.is_some() {
+            text.push_str(UNBREAKABLE_BLANK);
+        } else {
+            text.push(c);
+        }
+    }
+    text
 }
 
 /// Units that stay on the line of their figure.
 const UNITS: [&str; 8] = ["%", "ns", "us", "ms", "s", "GHz", "KiB", "MiB"];
 
-/// The line with blanks that are not broken between figures and units.
-fn bound(line: &str) -> String {
+/// Protects the blanks between figures and units: no line is broken there.
+fn with_whole_figures(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for (number, word) in line.split(' ').enumerate() {
         let unit = word.trim_end_matches([',', ';', ':', '.', ')']);
@@ -171,7 +189,7 @@ fn bound(line: &str) -> String {
         text += if number == 0 {
             ""
         } else if is_unit {
-            FIXED
+            UNBREAKABLE_BLANK
         } else {
             " "
         };
@@ -181,14 +199,15 @@ fn bound(line: &str) -> String {
 }
 
 /// A blank at which no line is broken.
-const FIXED: &str = "\u{a0}";
+const UNBREAKABLE_BLANK: &str = "\u{a0}";
 
 fn filled(line: &str, columns: usize, indent: &str) -> String {
     let options = Options::new(columns)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .break_words(false);
-    textwrap::fill(&bound(line), options.subsequent_indent(indent)).replace(FIXED, " ")
+    let options = options.subsequent_indent(indent);
+    textwrap::fill(&with_whole_figures(line), options).replace(UNBREAKABLE_BLANK, " ")
 }
 
 #[cfg(test)]
@@ -197,11 +216,11 @@ mod tests {
 
     #[test]
     fn columns_are_those_of_the_user_or_the_terminal_or_eighty() {
-        assert_eq!(columns_by(None, None), 80);
-        assert_eq!(columns_by(None, Some(60)), 60);
-        assert_eq!(columns_by(Some(50), Some(60)), 50);
-        assert_eq!(columns_by(None, Some(0)), 80);
-        assert_eq!(columns_by(Some(3), None), NARROWEST);
+        assert_eq!(choose_columns(None, None), 80);
+        assert_eq!(choose_columns(None, Some(60)), 60);
+        assert_eq!(choose_columns(Some(50), Some(60)), 50);
+        assert_eq!(choose_columns(None, Some(0)), 80);
+        assert_eq!(choose_columns(Some(3), None), MIN_COLUMNS);
     }
 
     #[test]
@@ -216,7 +235,7 @@ mod tests {
         );
         let known = command("to know: ", "switchcost cost --pid 4711", 24);
         assert_eq!(known, "to know: switchcost \\\n  cost --pid 4711");
-        // What stands in quotation marks is one word, in examples as in hints.
+        // Words in quotation marks are one word, in examples as in hints.
         let text = "Examples:\n  switchcost run -p 'sync; sync' \"a b\" 'rg x'\n  switchcost top";
         assert_eq!(
             examples(text, 30),
@@ -238,7 +257,7 @@ mod tests {
         let text = analysis::marked!["of\x1b 'a\u{202e} \u{e4}' it ", cost, " each"];
         let shown = with_marks_of(&text, "of\n  'a \u{e4}'\n  it 1.54 us each".to_string());
         assert_eq!(&shown[shown.spans()[0].range.clone()], "1.54 us");
-        // Where less is shown than there is, nothing is marked at a wrong place.
+        // If less is shown than there is, nothing is marked at a wrong place.
         assert!(with_marks_of(&text, "of 'a".to_string()).spans().is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! What all rooms stand on: errors that a person can act on, lines that fit a terminal, values as
-//! they are typed, what is secret in a command line.
+//! Ground that all rooms stand on: errors that a person can act on, lines that fit a terminal, values
+//! as they are typed, secrets in a command line.
 
 pub(crate) mod failure;
 pub(crate) mod lines;

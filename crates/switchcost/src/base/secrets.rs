@@ -1,14 +1,21 @@
 //! Command lines as they are stored and shown: without the values of what is called a password or
-//! the like. By a list, so as far as one goes: what no name tells is not found (SECURITY.md).
+//! the like. By a list, so as far as one goes: a secret that no name announces is not found
+//! (SECURITY.md).
+//!
+//! - *Masked*, for a reader: `mysql -psesame db` becomes `mysql -p*** db`, `TOKEN=x make` becomes
+//!   `TOKEN=*** make`.
+//! - *Kept*, for a file: of a command, the program and a hash of the other words: `db hunter2`
+//!   becomes `db words:0d2630db1a24ae69`. Two launches of one command can be recognised, but nothing
+//!   is to be read.
 
 use std::ffi::OsString;
 use std::mem;
 
-/// In place of a value.
+/// Sign in place of a value.
 const MASK: &str = "***";
 
-/// What names of secrets have in them, without their `_` and `-`.
-const NAMES: [&str; 15] = [
+/// Parts of the names of secrets, without `_` and `-`.
+const SECRET_PARTS: [&str; 15] = [
     "WEBHOOK",
     "JWT",
     "COOKIE",
@@ -26,268 +33,367 @@ const NAMES: [&str; 15] = [
     "AUTHORIZATION",
 ];
 
-/// Last parts of such names, which alone are no part of others: `compass`, `monkey`.
-const LAST: [&str; 3] = ["pass", "auth", "key"];
+/// Last words of the names of secrets; inside of a word they mean nothing: `compass`, `monkey`.
+const SECRET_ENDINGS: [&str; 3] = ["pass", "auth", "key"];
 
-/// A short option of programs that takes a secret.
-struct Short {
+/// A short option that takes a secret.
+struct SecretOption {
     programs: &'static [&'static str],
     option: &'static str,
-    /// The value may be the next word.
+    /// Whether the value may be the next word.
     stands_apart: bool,
 }
 
-const SHORT: [Short; 6] = [
-    Short {
+const SECRET_OPTIONS: [SecretOption; 6] = [
+    SecretOption {
         programs: &["mysql", "mysqldump", "mysqladmin", "mysqlimport", "mariadb", "mariadb-dump"],
         option: "-p",
         stands_apart: false,
     },
-    Short { programs: &["sshpass"], option: "-p", stands_apart: true },
-    Short { programs: &["curl"], option: "-u", stands_apart: true },
-    Short { programs: &["curl"], option: "-U", stands_apart: true },
-    Short { programs: &["openssl"], option: "-k", stands_apart: true },
-    Short { programs: &["redis-cli"], option: "-a", stands_apart: true },
+    SecretOption { programs: &["sshpass"], option: "-p", stands_apart: true },
+    SecretOption { programs: &["curl"], option: "-u", stands_apart: true },
+    SecretOption { programs: &["curl"], option: "-U", stands_apart: true },
+    SecretOption { programs: &["openssl"], option: "-k", stands_apart: true },
+    SecretOption { programs: &["redis-cli"], option: "-a", stands_apart: true },
 ];
 
 /// Long options that take a name and a secret, `a:b`.
 const LOGINS: [&str; 2] = ["--user", "--proxy-user"];
 
-/// The words of a command, as far as they may be shown; with --anonymous nothing of them.
+/// Returns the words of a command, as far as they may be shown; with --anonymous nothing of them.
 pub(crate) fn shown(words: &[String], anonymous: bool) -> Vec<String> {
-    match anonymous && !words.is_empty() {
-        true => vec!["command".to_string()],
-        false => masked(words),
-    }
+    if anonymous && !words.is_empty() { vec!["command".to_string()] } else { masked(words) }
 }
 
-/// The words of a command that are stored, as [`kept`] or all; with --anonymous nothing of them.
+/// Returns the words of a command that are stored, as [`kept`] or all; with --anonymous nothing of
+/// them.
 pub(crate) fn stored(words: &[OsString], anonymous: bool, all: bool) -> Vec<String> {
-    let text = |word: &OsString| word.to_string_lossy().into_owned();
-    let words: Vec<String> = words.iter().map(text).collect();
-    match anonymous {
-        true => shown(&words, true),
-        false if all => words,
-        false => kept(&words),
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    if anonymous {
+        shown(&words, true)
+    } else if all {
+        words
+    } else {
+        kept(&words)
     }
 }
 
-/// Words with [`MASK`] for the values of `TOKEN=x`, `--password x`, `X-Api-Key: x` and
-/// `//user:x@host`, also within a word that is a command itself.
+/// Replaces the values of `TOKEN=x`, `--password x`, `X-Api-Key: x` and `//user:x@host` by [`MASK`],
+/// also within a word that is a command itself.
 pub(crate) fn masked(words: &[String]) -> Vec<String> {
-    let mut before = Before::default();
-    words.iter().map(|word| masked_word(word, &mut before)).collect()
+    let mut state = MaskState::default();
+    words.iter().map(|word| masked_word(word, &mut state)).collect()
 }
 
-/// What stands for the words behind a program's name, before their hash.
+/// Prefix of the hash in place of the words behind a program's name.
 const WORDS: &str = "words:";
 
 /// Programs that set how the next one runs, by numbers and options.
 const SETTERS: [&str; 6] = ["chrt", "ionice", "nice", "numactl", "setarch", "taskset"];
 
 /// Options of this program whose value is a name and no command.
-const NAMED: [&str; 2] = ["--name", "--command-name"];
+const NAME_OPTIONS: [&str; 2] = ["--name", "--command-name"];
 
-/// A command as it is stored: its program, and by what the other words can be told from others.
-/// Whoever has a guess at all of them can check it by that.
+/// Returns a command as it is stored: its program, and a hash that tells the other words from
+/// others. Whoever has a guess at all of them can check it by that.
 pub(crate) fn kept(words: &[String]) -> Vec<String> {
-    // Before the program a shell's line may have variables; what they run is no program.
-    let at = words.iter().position(|word| !word.contains('='));
-    let at = at.filter(|at| !words[..*at].iter().any(|word| word.contains(['$', '`'])));
-    let program = at.filter(|at| words[*at].chars().all(is_plain));
-    hashed(words, program)
+    hashed(words, find_program(words))
+}
+
+/// Finds the program of a command, if it can be shown: behind variables, a plain name.
+fn find_program(words: &[String]) -> Option<usize> {
+    let index = words.iter().position(|word| !word.contains('='))?;
+    // A command in a variable is not the program.
+    let runs_another = words[..index].iter().any(|word| word.contains(['$', '`']));
+    if !runs_another && words[index].chars().all(is_plain) { Some(index) } else { None }
 }
 
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || "_./+-".contains(c)
 }
 
-/// The program, if one is known, and a hash of the other words.
+/// Start and multiplier of FNV-1a (Fowler, Noll and Vo), which is the same in every build.
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x100_0000_01b3;
+
+/// Returns the program, if one is known, and a hash of the other words. (A program is told apart by
+/// its file: its name may be a path or not.)
 fn hashed(words: &[String], program: Option<usize>) -> Vec<String> {
-    let others = || words.iter().enumerate().filter(|(place, _)| Some(*place) != program);
-    // FNV-1a (Fowler, Noll and Vo): the same in every build. A byte that no word has stands behind
-    // each. A program is told apart by its file: its name may be a path or not.
-    let bytes = others().flat_map(|(_, word)| word.bytes().chain([0]));
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    });
-    let is_more = others().next().is_some();
-    let program = program.map(|at| words[at].clone());
-    program.into_iter().chain(is_more.then(|| format!("{WORDS}{hash:016x}"))).collect()
+    let mut parts = Vec::new();
+    let (mut hash, mut has_others) = (FNV_START, false);
+    for (index, word) in words.iter().enumerate() {
+        if Some(index) == program {
+            parts.push(word.clone());
+            continue;
+        }
+        has_others = true;
+        for byte in word.bytes() {
+            hash = (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME);
+        }
+        // A byte that no word has, zero, stands behind each.
+        hash = hash.wrapping_mul(FNV_PRIME);
+    }
+    if has_others {
+        parts.push(format!("{WORDS}{hash:016x}"));
+    }
+    parts
 }
 
-/// The same of a line for a shell; of one that is no whole line a hash alone.
+/// Returns a line for a shell as it is stored, like [`kept`]; a hash alone for one that cannot be
+/// split into words.
 pub(crate) fn kept_line(line: &str) -> String {
-    let of = shell_words::split(line).map(|words| kept(&words));
-    of.unwrap_or_else(|_| hashed(&[line.to_string()], None)).join(" ")
-}
-
-/// The same of what stands before a command. Plain options and numbers of programs that set CPUs,
-/// policy and priority stay: they say what was measured.
-pub(crate) fn kept_prefix(words: &[String]) -> Vec<String> {
-    let is_setter = |word: &String| SETTERS.contains(&word.as_str());
-    let is_setting = |word: &String| {
-        let is_number = word.chars().all(|c| c.is_ascii_digit() || ",-:".contains(c));
-        let is_letter = word.len() == 2 && word.starts_with('-');
-        is_setter(word) || is_number || is_letter
+    let parts = match shell_words::split(line) {
+        Ok(words) => kept(&words),
+        Err(_) => hashed(&[line.to_string()], None),
     };
-    let is_plain = words.iter().all(is_setting) && words.first().is_none_or(is_setter);
-    if is_plain { words.to_vec() } else { kept(words) }
+    parts.join(" ")
 }
 
-/// This program's own words, with the command behind `--`, and the command lines among the words
-/// of `run` and `compare`, as they are [`kept`]. A line of one plain word is a program's name.
+/// Returns the words before a command as they are stored. Plain options and numbers of programs that
+/// set CPUs, policy and priority stay, as they say what was measured; other words are [`kept`].
+pub(crate) fn kept_prefix(words: &[String]) -> Vec<String> {
+    let starts_well = match words.first() {
+        Some(first) => is_setter(first),
+        None => true,
+    };
+    if starts_well && words.iter().all(|word| is_setting(word)) {
+        words.to_vec()
+    } else {
+        kept(words)
+    }
+}
+
+fn is_setter(word: &str) -> bool {
+    SETTERS.contains(&word)
+}
+
+/// Returns whether a word sets something and hides nothing: a setter, a number, an option of one
+/// letter.
+fn is_setting(word: &str) -> bool {
+    let is_number = word.chars().all(|c| c.is_ascii_digit() || ",-:".contains(c));
+    let is_option = word.len() == 2 && word.starts_with('-');
+    is_setter(word) || is_number || is_option
+}
+
+/// Returns this program's own words, with the command behind `--`, and the command lines among the
+/// words of `run` and `compare`, as they are [`kept`]. A line of one plain word is a program's name.
 pub(crate) fn kept_invocation(words: &[String]) -> Vec<String> {
-    let own = words.iter().position(|word| word == "--").map_or(words.len(), |end| end + 1);
-    let (own, command) = words.split_at(own);
-    let mut all = masked(own);
-    // Before the command there may be --color WHEN.
-    let has_lines = |word: &String| ["run", "compare"].contains(&word.as_str());
-    let from = own.iter().take(4).skip(1).position(has_lines).map_or(own.len(), |at| at + 2);
-    for (at, word) in own.iter().enumerate().skip(from) {
-        let (flag, line) = match word.split_once('=') {
-            Some((flag, line)) if word.starts_with("--") => (format!("{flag}="), line),
-            // A short option with its value behind it.
-            _ if word.starts_with('-') && !word.starts_with("--") && word.is_char_boundary(2) => {
-                (word[..2].to_string(), &word[2..])
-            }
-            _ => (String::new(), &**word),
+    let own_count = match words.iter().position(|word| word == "--") {
+        Some(end) => end + 1,
+        None => words.len(),
+    };
+    let (own_words, command) = words.split_at(own_count);
+    let mut kept_words = masked(own_words);
+    for index in first_line(own_words)..own_words.len() {
+        let WordParts { flag, value } = WordParts::of_word(&own_words[index]);
+        let option = if flag.is_empty() {
+            own_words[index - 1].as_str()
+        } else {
+            flag.trim_end_matches('=')
         };
-        let before = if flag.is_empty() { &own[at - 1] } else { flag.trim_end_matches('=') };
-        let is_line = line.contains(|c| !is_plain(c) && !",:".contains(c));
-        if is_line && !NAMED.contains(&before) {
-            let prefix = shell_words::split(line).map(|words| kept_prefix(&words).join(" "));
-            all[at] = flag + &prefix.unwrap_or_else(|_| kept_line(line));
+        let is_line = value.contains(|c| !is_plain(c) && !",:".contains(c));
+        if is_line && !NAME_OPTIONS.contains(&option) {
+            let line = match shell_words::split(value) {
+                Ok(words) => kept_prefix(&words).join(" "),
+                Err(_) => kept_line(value),
+            };
+            kept_words[index] = format!("{flag}{line}");
         }
     }
-    [all, kept(command)].concat()
+    kept_words.extend(kept(command));
+    kept_words
 }
 
-/// What is known of the pieces before one.
+/// Returns the index of the first word that may be a command line: the one behind `run` or
+/// `compare`, before which there may be --color WHEN. The number of words if there is none.
+fn first_line(own_words: &[String]) -> usize {
+    for (index, word) in own_words.iter().enumerate().take(4).skip(1) {
+        if ["run", "compare"].contains(&word.as_str()) {
+            return index + 1;
+        }
+    }
+    own_words.len()
+}
+
+/// The parts of a word: `--vs=` and `db x`, `-p` and `db x`, or no flag.
+struct WordParts<'a> {
+    flag: &'a str,
+    value: &'a str,
+}
+
+impl<'a> WordParts<'a> {
+    fn of_word(word: &'a str) -> Self {
+        let mut flag_length = 0;
+        if word.starts_with("--") {
+            if let Some(end) = word.find('=') {
+                flag_length = end + 1;
+            }
+        } else if word.starts_with('-') && word.is_char_boundary(2) {
+            // A short option with its value behind it.
+            flag_length = 2;
+        }
+        let (flag, value) = word.split_at(flag_length);
+        Self { flag, value }
+    }
+}
+
+/// Findings in the pieces before one.
 #[derive(Default)]
-struct Before {
-    /// The flag just before asks for a secret.
+struct MaskState {
+    /// Whether the flag just before asks for a secret.
     is_value: bool,
-    /// It asks for a name and a secret.
+    /// Whether the flag just before asks for a name and a secret.
     is_login: bool,
-    /// A program that has such options.
+    /// A program that has secret options.
     program: Option<&'static str>,
 }
 
-impl Before {
-    /// A piece that is an option of the program before it, or the value of one.
-    fn option(&mut self, piece: &str) -> Option<String> {
+impl MaskState {
+    /// Masks a piece that is an option of the program before it, or the value of one; none for any
+    /// other piece.
+    fn mask_option(&mut self, piece: &str) -> Option<String> {
         if mem::take(&mut self.is_login) {
-            let login = piece.split_once(':').filter(|(name, _)| !name.contains('/'));
-            return login.map(|(name, _)| format!("{name}:{MASK}"));
+            return mask_login(piece);
         }
         if LOGINS.contains(&piece) {
             self.is_login = true;
             return Some(piece.to_string());
         }
         let name = piece.rsplit('/').next().unwrap_or(piece);
-        let programs = SHORT.iter().flat_map(|of| of.programs);
-        if let Some(program) = programs.copied().find(|program| *program == name) {
-            self.program = Some(program);
-            return None;
+        for program in SECRET_OPTIONS.iter().flat_map(|option| option.programs) {
+            if *program == name {
+                self.program = Some(program);
+                return None;
+            }
         }
         let program = self.program?;
-        let own = SHORT.iter().filter(|of| of.programs.contains(&program));
-        let of = own.into_iter().find(|of| piece.starts_with(of.option))?;
-        match piece == of.option {
-            true => {
-                self.is_value = of.stands_apart;
-                Some(piece.to_string())
+        for SecretOption { programs, option, stands_apart } in &SECRET_OPTIONS {
+            if !programs.contains(&program) || !piece.starts_with(option) {
+                continue;
             }
-            false => Some(format!("{}{MASK}", of.option)),
+            if piece == *option {
+                self.is_value = *stands_apart;
+                return Some(piece.to_string());
+            }
+            return Some(format!("{option}{MASK}"));
         }
+        None
     }
 }
 
-fn masked_word(word: &str, before: &mut Before) -> String {
+/// Masks the secret of `name:secret`.
+fn mask_login(piece: &str) -> Option<String> {
+    let (name, _) = piece.split_once(':')?;
+    if name.contains('/') { None } else { Some(format!("{name}:{MASK}")) }
+}
+
+fn masked_word(word: &str, state: &mut MaskState) -> String {
     let (mut text, mut rest) = (String::new(), word);
     while !rest.is_empty() {
         let (blanks, from) = rest.split_at(rest.len() - rest.trim_start().len());
         let (piece, next) = from.split_at(end_of_piece(from));
         text += blanks;
         rest = next;
-        if mem::take(&mut before.is_value) && !piece.starts_with('-') {
+        if mem::take(&mut state.is_value) && !piece.starts_with('-') {
             text += MASK;
             continue;
         }
-        if let Some(shown) = before.option(piece) {
+        if let Some(shown) = state.mask_option(piece) {
             text += &shown;
             continue;
         }
-        before.is_value = piece.starts_with('-') && !piece.contains('=') && is_secret(piece);
-        let (shown, is_open) = masked_piece(piece);
-        text += &shown;
-        if is_open {
-            // A header's value is all that follows.
+        state.is_value = piece.starts_with('-') && !piece.contains('=') && is_secret(piece);
+        let masked = masked_piece(piece);
+        text += &masked.text;
+        if masked.is_open {
+            // The value of a header is the whole rest.
             return text + " " + MASK;
         }
     }
     text
 }
 
-/// A piece ends at a blank that is in no quotation marks.
+/// Returns the end of the first piece: a blank that is in no quotation marks.
 fn end_of_piece(text: &str) -> usize {
     let mut quote = None;
-    let ends = |c: char| {
+    for (index, c) in text.char_indices() {
         match quote {
             Some(open) if c == open => quote = None,
             None if matches!(c, '"' | '\'') => quote = Some(c),
             _ => {}
         }
-        quote.is_none() && c.is_whitespace()
-    };
-    text.find(ends).unwrap_or(text.len())
-}
-
-/// A piece with all values of secrets masked, and whether the last one is still to come.
-fn masked_piece(piece: &str) -> (String, bool) {
-    let (mut text, mut rest) = (String::new(), piece);
-    while let Some(at) = rest.find(['=', ':']) {
-        let (name, tail) = rest.split_at(at + 1);
-        text += name;
-        let user = tail.strip_prefix("//").and_then(|url| url.split_once('@'));
-        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-        let name = name[..at].trim_end_matches(['"', '\'']);
-        let user = user.map(|(user, _)| user).filter(|user| !user.contains('/'));
-        let login = user.and_then(|user| user.split_once(':'));
-        // Of ssh it is a user's name; of the web it is as good as a password.
-        let is_token = ["http", "https"].iter().any(|scheme| name.ends_with(scheme));
-        if let Some((name, _)) = login {
-            text += &format!("//{name}:{MASK}");
-            rest = &tail[tail.find('@').unwrap_or(tail.len())..];
-        } else if user.is_some() && is_token {
-            text += &format!("//{MASK}");
-            rest = &tail[tail.find('@').unwrap_or(tail.len())..];
-        } else if is_secret(name.rsplit(|c| !is_part(c)).next().unwrap_or(name)) {
-            let value = tail.trim_start_matches(['"', '\'']);
-            let (quote, ends) = (&tail[..tail.len() - value.len()], ['"', '\'', '&']);
-            let end =
-                if quote.is_empty() && !piece.contains('?') { None } else { value.find(ends) };
-            if value.is_empty() {
-                return (text, at + 1 == rest.len() && rest.ends_with(':'));
-            }
-            text += &format!("{quote}{MASK}");
-            rest = &value[end.unwrap_or(value.len())..];
-        } else {
-            rest = tail;
+        if quote.is_none() && c.is_whitespace() {
+            return index;
         }
     }
-    (text + rest, false)
+    text.len()
 }
 
+/// A piece without the values of secrets.
+struct MaskedPiece {
+    text: String,
+    /// Whether the value of the last one is still to come.
+    is_open: bool,
+}
+
+fn masked_piece(piece: &str) -> MaskedPiece {
+    let (mut text, mut rest) = (String::new(), piece);
+    while let Some(end) = rest.find(['=', ':']) {
+        let (name_and_sign, tail) = rest.split_at(end + 1);
+        text += name_and_sign;
+        let name = name_and_sign[..end].trim_end_matches(['"', '\'']);
+        // For ssh it is a user's name; for the web it is as good as a password.
+        let is_web = name.ends_with("http") || name.ends_with("https");
+        if let Some(user) = user_of_url(tail) {
+            if let Some((login, _)) = user.split_once(':') {
+                text += &format!("//{login}:{MASK}");
+                rest = &tail["//".len() + user.len()..];
+                continue;
+            }
+            if is_web {
+                text += &format!("//{MASK}");
+                rest = &tail["//".len() + user.len()..];
+                continue;
+            }
+        }
+        if !is_secret(last_word(name)) {
+            rest = tail;
+            continue;
+        }
+        let value = tail.trim_start_matches(['"', '\'']);
+        if value.is_empty() {
+            return MaskedPiece { text, is_open: end + 1 == rest.len() && rest.ends_with(':') };
+        }
+        let quote = &tail[..tail.len() - value.len()];
+        let ends_early = !quote.is_empty() || piece.contains('?');
+        let value_end = if ends_early { value.find(['"', '\'', '&']) } else { None };
+        text += &format!("{quote}{MASK}");
+        rest = &value[value_end.unwrap_or(value.len())..];
+    }
+    MaskedPiece { text: text + rest, is_open: false }
+}
+
+/// Returns the user in `//user@host`, with the password if there is one.
+fn user_of_url(text: &str) -> Option<&str> {
+    let (user, _) = text.strip_prefix("//")?.split_once('@')?;
+    if user.contains('/') { None } else { Some(user) }
+}
+
+/// Returns the name before a sign, without what stands before it.
+fn last_word(name: &str) -> &str {
+    let is_separator = |c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    name.rsplit(is_separator).next().unwrap_or(name)
+}
+
+/// Returns whether a name announces a secret.
 fn is_secret(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect();
     let plain = plain.to_ascii_uppercase();
     let last = name.rsplit(['_', '-', '.']).next().unwrap_or(name);
     // PWD alone is the folder that a shell is in.
     let is_password = last.eq_ignore_ascii_case("pwd") && last.len() < name.trim_matches('-').len();
-    let is_last = LAST.iter().any(|part| last.eq_ignore_ascii_case(part));
-    NAMES.iter().any(|part| plain.contains(part)) || is_last || is_password
+    let is_ending = SECRET_ENDINGS.iter().any(|ending| last.eq_ignore_ascii_case(ending));
+    SECRET_PARTS.iter().any(|part| plain.contains(part)) || is_ending || is_password
 }
 
 #[cfg(test)]

@@ -10,12 +10,12 @@ use rundata::bounds::{MAX_COUNT, MAX_MEMBERS};
 use rundata::grid;
 use rundata::ring::Policy;
 
-/// Where machine-readable output goes.
+/// Place that machine-readable output goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Destination {
     /// `-`
     Stdout,
-    /// Anything else.
+    /// A file, for any other name.
     File(PathBuf),
 }
 
@@ -42,33 +42,37 @@ impl FromStr for Destination {
 /// A list that is one argument: to clap a `Vec` is an argument that may be given several times.
 pub(crate) type List<T> = Vec<T>;
 
-/// Ring sizes.
+/// Parses ring sizes.
 pub(crate) fn sizes(text: &str) -> Result<List<u32>, String> {
     up_to(text, MAX_MEMBERS, &format!("a ring has 1 to {MAX_MEMBERS} members"))
 }
 
-/// Counts or sizes above zero.
+/// Parses counts or sizes above zero.
 pub(crate) fn counts(text: &str) -> Result<List<u32>, String> {
     up_to(text, MAX_COUNT, &format!("accepted are 1 to {MAX_COUNT}"))
 }
 
-/// A list of numbers from 1 to `most`; `refused` is said of others.
+/// Parses a list of numbers from 1 to `most`; `refused` is the error for others.
 fn up_to(text: &str, most: u32, refused: &str) -> Result<List<u32>, String> {
-    let one = |item: &str| match item.parse::<u64>() {
+    let numbers = grid::parse(text, |item: &str| match item.parse::<u64>() {
         Ok(count) if (1..=u64::from(most)).contains(&count) => Ok(count),
         Ok(_) => Err(refused.to_string()),
         Err(_) => Err("not a whole number".to_string()),
-    };
-    let all = grid::parse(text, one).map_err(|error| error.to_string())?;
-    Ok(all.into_iter().filter_map(|count| u32::try_from(count).ok()).collect())
+    })
+    .map_err(|error| error.to_string())?;
+    let mut counts = Vec::new();
+    for number in numbers {
+        counts.extend(u32::try_from(number));
+    }
+    Ok(counts)
 }
 
-/// Sizes in bytes.
+/// Parses a list of sizes in bytes.
 pub(crate) fn byte_sizes(text: &str) -> Result<List<u64>, String> {
     grid::parse(text, bytes).map_err(|error| error.to_string())
 }
 
-/// Bytes with an optional suffix in powers of 1024: 4096, 64K, 8MiB.
+/// Parses bytes with an optional suffix in powers of 1024: 4096, 64K, 8MiB.
 pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     parse_size::Config::new()
         .with_binary()
@@ -76,7 +80,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
         .map_err(|error| format!("{error} (accepted: bytes, or with K, M, G in powers of 1024)"))
 }
 
-/// A share as `1%` or `0.01`, above 0 and below 1.
+/// Parses a share as `1%` or `0.01`, above 0 and below 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
     let accepted = "accepted: above 0% and below 100%, as 1% or 0.01";
     let number = match text.strip_suffix('%') {
@@ -92,66 +96,77 @@ pub(crate) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Longest time that may be asked for: an end of it can be told on every clock.
-pub(crate) const LONGEST: Duration = Duration::from_secs(366 * 86_400);
+/// Longest time that may be asked for: every clock can hold its end.
+pub(crate) const MAX_DURATION: Duration = Duration::from_secs(366 * 86_400);
 
-/// What is accepted where nothing extends a time.
-pub(crate) const WITHOUT: &str = "(accepted here: the time without the +)";
+/// Hint for a time with a `+` where nothing extends it.
+pub(crate) const NO_EXTENSION_HINT: &str = "(accepted here: the time without the +)";
 
-/// A time that only a command's own end ends.
-pub(crate) const WITHOUT_END: &str = "366days";
+/// A time that only the end of a command ends.
+pub(crate) const UNTIL_END: &str = "366days";
 
-/// A duration above zero: a plain number of seconds, or `20s`, `1m 30s` or `500ms`.
+/// Parses a duration above zero: a plain number of seconds, or `20s`, `1m 30s` or `500ms`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if text.len() > 1 && text.ends_with('+') {
-        return Err(format!("only the budget of a measurement may be extended {WITHOUT}"));
+        return Err(format!(
+            "only the budget of a measurement may be extended {NO_EXTENSION_HINT}"
+        ));
     }
     plain_duration(text)
 }
 
 fn plain_duration(text: &str) -> Result<Duration, String> {
     let accepted = "(accepted: above zero, as 20, 0.5, 90s, 2m or 500ms)";
-    let number = text.parse::<f64>().ok().and_then(|s| Duration::try_from_secs_f64(s).ok());
-    match number.map_or_else(|| humantime::parse_duration(text), Ok) {
+    let parsed = match seconds(text) {
+        Some(duration) => Ok(duration),
+        None => humantime::parse_duration(text),
+    };
+    match parsed {
         Ok(Duration::ZERO) => Err(format!("no time at all {accepted}")),
-        Ok(duration) if duration > LONGEST => Err(format!("longer than a year {accepted}")),
+        Ok(duration) if duration > MAX_DURATION => Err(format!("longer than a year {accepted}")),
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error} {accepted}")),
     }
 }
 
+/// Parses a plain number of seconds.
+fn seconds(text: &str) -> Option<Duration> {
+    Duration::try_from_secs_f64(text.parse().ok()?).ok()
+}
+
 /// Time for a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Budget {
+pub(crate) struct TimeBudget {
     /// The time itself.
     pub(crate) time: Duration,
-    /// Whether it may take longer where undisturbed time is missing.
+    /// Whether the plan may take longer if undisturbed time is missing.
     pub(crate) extends: bool,
 }
 
-/// A budget: a duration, which is kept, or one with a `+` behind it, which may be extended.
-pub(crate) fn budget(text: &str) -> Result<Budget, String> {
-    let (time, extends) = text.strip_suffix('+').map_or((text, false), |time| (time, true));
-    Ok(Budget { time: plain_duration(time)?, extends })
+/// Parses a budget: a duration, which is kept, or one with a `+` behind it, which may be extended.
+pub(crate) fn budget(text: &str) -> Result<TimeBudget, String> {
+    let extends = text.ends_with('+');
+    let time = plain_duration(text.strip_suffix('+').unwrap_or(text))?;
+    Ok(TimeBudget { time, extends })
 }
 
-/// Each once, in the order of the first.
-pub(crate) fn each_once<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+/// Removes repeated items; each stays at its first place.
+pub(crate) fn each_once<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
-    for one in all {
-        if !found.contains(&one) {
-            found.push(one);
+    for item in items {
+        if !found.contains(&item) {
+            found.push(item);
         }
     }
     found
 }
 
-/// As many nanoseconds as fit.
+/// Returns the duration in nanoseconds; the largest number for a longer one.
 pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// A whole number of a range.
+/// Builds a parser of the whole numbers of a range.
 pub(crate) fn whole<T: FromStr + PartialOrd + fmt::Display + Clone>(
     range: RangeInclusive<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone {
@@ -162,7 +177,7 @@ pub(crate) fn whole<T: FromStr + PartialOrd + fmt::Display + Clone>(
     }
 }
 
-/// The id of a process.
+/// Parses the id of a process.
 pub(crate) fn pid(text: &str) -> Result<i32, String> {
     match text.parse() {
         Ok(pid @ 1..) => Ok(pid),
@@ -172,7 +187,7 @@ pub(crate) fn pid(text: &str) -> Result<i32, String> {
     }
 }
 
-/// A count above zero.
+/// Parses a count above zero.
 pub(crate) fn above_zero<T: FromStr + Default + PartialEq>(text: &str) -> Result<T, String> {
     match text.parse::<T>() {
         Ok(count) if count != T::default() => Ok(count),
@@ -180,7 +195,7 @@ pub(crate) fn above_zero<T: FromStr + Default + PartialEq>(text: &str) -> Result
     }
 }
 
-/// A scheduling policy; SCHED_OTHER also by what other tools call it.
+/// Parses a scheduling policy; SCHED_OTHER also by its name in other tools, `normal`.
 pub(crate) fn policy(text: &str) -> Result<Policy, String> {
     match text.to_ascii_lowercase().trim_start_matches("sched_") {
         "normal" => Ok(Policy::Other),
@@ -188,32 +203,34 @@ pub(crate) fn policy(text: &str) -> Result<Policy, String> {
     }
 }
 
-/// Bytes of the longest name of a run.
-const LONGEST_NAME: usize = 64;
+/// Longest name of a run, in bytes.
+const MAX_NAME_BYTES: usize = 64;
 
-/// A name for a run: one that no file, no keyword and no published machine can have.
+/// Parses a name for a run: one that no file, no keyword and no published machine can have.
 pub(crate) fn run_name(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_+".contains(c);
-    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    match begins && text.len() <= LONGEST_NAME && text.chars().all(is_plain) {
-        true if text != "last" && !text.ends_with(".jsonl") => Ok(text.to_string()),
-        _ => Err(format!(
-            "accepted: a letter or digit, then letters, digits, '.', '-', '_' and '+', at most \
-             {LONGEST_NAME}; not 'last' and not the name of a run file"
-        )),
+    let is_reserved = text == "last" || text.ends_with(".jsonl");
+    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || ".-_+".contains(c));
+    if starts_well && is_plain && text.len() <= MAX_NAME_BYTES && !is_reserved {
+        return Ok(text.to_string());
     }
+    Err(format!(
+        "accepted: a letter or digit, then letters, digits, '.', '-', '_' and '+', at most \
+         {MAX_NAME_BYTES}; not 'last' and not the name of a run file"
+    ))
 }
 
-/// The last moment that RFC 3339 has, in seconds since 1970.
+/// Last moment of RFC 3339, in seconds since 1970.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// A moment as RFC 3339 can have it: a clock that is wrong may say 1969, or the year 9,500,000.
+/// Limits a moment to the range of RFC 3339: a clock that is wrong may say 1969, or the year
+/// 9,500,000.
 pub(crate) fn in_range(moment: SystemTime) -> SystemTime {
     let last = UNIX_EPOCH + Duration::from_secs(LAST_SECOND);
     moment.clamp(UNIX_EPOCH, last)
 }
 
-/// A moment in RFC 3339, to the second.
+/// Writes a moment in RFC 3339, to the second.
 pub(crate) fn seconds_in_words(moment: SystemTime) -> String {
     humantime::format_rfc3339_seconds(in_range(moment)).to_string()
 }
@@ -242,9 +259,9 @@ mod tests {
         // As sleep(1) takes them.
         assert_eq!(duration("20"), Ok(Duration::from_secs(20)));
         assert_eq!(duration("0.5"), Ok(Duration::from_millis(500)));
-        assert_eq!(duration(WITHOUT_END), Ok(LONGEST));
+        assert_eq!(duration(UNTIL_END), Ok(MAX_DURATION));
         for (text, extends) in [("20s", false), ("20+", true), ("20s+", true)] {
-            assert_eq!(budget(text), Ok(Budget { time: Duration::from_secs(20), extends }));
+            assert_eq!(budget(text), Ok(TimeBudget { time: Duration::from_secs(20), extends }));
         }
         assert!(budget("+").is_err() && budget("20s++").is_err());
         for bad in ["0s", "0", "", "-20", "-1s", "nan", "inf", "1e99", "soon", "9999years"] {

@@ -8,7 +8,7 @@ use rundata::experiment::Experiment;
 use rundata::notice::Notice;
 use rundata::plan::{Batching, MIN_CLEAN_ROUNDS, Plan, Stopping};
 
-use crate::base::values::{Budget, above_zero, budget, nanoseconds, share, whole};
+use crate::base::values::{TimeBudget, above_zero, budget, nanoseconds, share, whole};
 
 /// Confidence of all intervals.
 pub(crate) const CONFIDENCE: f64 = 0.95;
@@ -31,7 +31,7 @@ pub(crate) struct Effort<const BUDGET: u64 = 20> {
     /// disturbed too often: 20s+ takes at most 60 s, and the progress line and the end say so.
     /// --rounds is always kept.
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = format!("{BUDGET}s+"), value_name = "TIME", value_parser = budget)]
-    pub(crate) budget: Budget,
+    pub(crate) budget: TimeBudget,
 
     /// Stop after this many rounds in any case
     #[arg(long, value_name = "COUNT", value_parser = above_zero::<u32>)]
@@ -124,7 +124,7 @@ mod tests {
     fn a_short_budget_has_fewer_sizes_and_says_so() {
         let effort = |seconds, rounds| Effort::<20> {
             precision: 0.025,
-            budget: Budget { time: Duration::from_secs(seconds), extends: true },
+            budget: TimeBudget { time: Duration::from_secs(seconds), extends: true },
             rounds,
             seed: 1,
         };
@@ -154,7 +154,7 @@ mod tests {
     fn the_budget_that_is_advised_measures_all() {
         let effort = |ms| Effort::<20> {
             precision: 0.025,
-            budget: Budget { time: Duration::from_millis(ms), extends: false },
+            budget: TimeBudget { time: Duration::from_millis(ms), extends: false },
             rounds: None,
             seed: 1,
         };

@@ -26,7 +26,7 @@ use rundata::trial::{self, Trial};
 use crate::base::failure::{Interrupted, say, usage};
 use crate::base::secrets::{kept, kept_invocation, shown};
 use crate::base::values::{
-    Budget, above_zero, budget, in_range, nanoseconds, seconds_in_words, share,
+    TimeBudget, above_zero, budget, in_range, nanoseconds, seconds_in_words, share,
 };
 use crate::engine::interrupt::Interrupt;
 use crate::engine::launch::{LaunchError, Workers};
@@ -298,7 +298,7 @@ pub(crate) struct More {
     /// More time than the run's own budget has left; a number is seconds, and with a + behind it
     /// that may be extended
     #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = budget)]
-    budget: Option<Budget>,
+    budget: Option<TimeBudget>,
     /// Another precision than the run's own
     #[arg(long, value_name = "SHARE", value_parser = share)]
     precision: Option<f64>,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 
 use crate::base::failure::{Interrupted, say};
-use crate::base::values::{Budget, Destination, budget, run_name, whole};
+use crate::base::values::{Destination, TimeBudget, budget, run_name, whole};
 use crate::engine::execute::{self, About, Taken};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
@@ -28,7 +28,7 @@ pub(crate) struct MeasureArgs {
     /// The first round of all cases is always finished. With a + after it, the run may take up to
     /// three times as long for cases that were disturbed too often.
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = "60s", value_name = "TIME", value_parser = budget)]
-    pub(crate) budget: Budget,
+    pub(crate) budget: TimeBudget,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX))]

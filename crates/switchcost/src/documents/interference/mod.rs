@@ -7,7 +7,7 @@ pub(crate) mod table;
 use clap::{Arg, Args, Command};
 use rundata::trial::interference::Noise;
 
-use crate::base::values::{Budget, List, above_zero, budget, byte_sizes, whole};
+use crate::base::values::{List, TimeBudget, above_zero, budget, byte_sizes, whole};
 use crate::experiments::cost::CostEffort;
 use crate::report::output::Output;
 
@@ -46,7 +46,7 @@ pub(crate) struct InterferenceCommand {
 
     /// Spend about this much time; a number is seconds
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', default_value = "55s", value_name = "TIME", value_parser = budget, help_heading = "Effort")]
-    pub(crate) budget: Budget,
+    pub(crate) budget: TimeBudget,
 
     /// Seed of the order of cases and of the statistics' resampling; recorded
     #[arg(long, default_value_t = 1992, value_name = "NUMBER", value_parser = whole(0..=u64::MAX), help_heading = "Effort")]

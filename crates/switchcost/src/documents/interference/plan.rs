@@ -210,10 +210,10 @@ mod tests {
     use rundata::reading::Reading;
 
     use super::*;
-    use crate::base::values::Budget;
+    use crate::base::values::TimeBudget;
 
     fn effort(time: Duration) -> CostEffort {
-        let budget = Budget { time, extends: false };
+        let budget = TimeBudget { time, extends: false };
         CostEffort { precision: 0.01, budget, rounds: None, seed: 9 }
     }
 

@@ -28,7 +28,7 @@ use clap::{Arg, Args};
 use probe::program::{WatchError, WatchedProcess};
 
 use crate::base::failure::{say, usage};
-use crate::base::values::{Budget, Destination, List, WITHOUT, WITHOUT_END};
+use crate::base::values::{Destination, List, NO_EXTENSION_HINT, TimeBudget, UNTIL_END};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::account::Scope;
@@ -61,7 +61,7 @@ pub(crate) fn with_program(budget: Arg) -> Arg {
     budget
         .default_value_if("pid", ArgPredicate::IsPresent, Some(WATCHED))
         .default_value_if("cgroup", ArgPredicate::IsPresent, Some(WATCHED))
-        .default_value_if("command", ArgPredicate::IsPresent, Some(WITHOUT_END))
+        .default_value_if("command", ArgPredicate::IsPresent, Some(UNTIL_END))
 }
 
 #[derive(Debug, Args)]
@@ -123,8 +123,8 @@ impl ProgramArgs {
 }
 
 /// Watches for the budget at most.
-pub(crate) fn run(args: &ProgramArgs, budget: Budget, output: &Output) -> Result<ExitCode> {
-    let Budget { time, extends } = budget;
+pub(crate) fn run(args: &ProgramArgs, budget: TimeBudget, output: &Output) -> Result<ExitCode> {
+    let TimeBudget { time, extends } = budget;
     output.refuse_plot("what switching costs a program")?;
     if output.files.csv.is_some() {
         return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
@@ -137,7 +137,7 @@ pub(crate) fn run(args: &ProgramArgs, budget: Budget, output: &Output) -> Result
     }
     if extends {
         return Err(usage(format!(
-            "--budget: only the budget of a measurement may be extended {WITHOUT}"
+            "--budget: only the budget of a measurement may be extended {NO_EXTENSION_HINT}"
         )));
     }
     // What is wrong with it is told before anything is watched.

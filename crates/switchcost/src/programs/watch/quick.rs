@@ -12,7 +12,7 @@ use rundata::plan::{Batching, MIN_CLEAN_ROUNDS};
 use rundata::ring::{AccessKind, RingCase, Work};
 
 use super::choice::{self, Accepts, Chosen};
-use crate::base::values::Budget;
+use crate::base::values::TimeBudget;
 use crate::engine::effort::Effort;
 use crate::engine::execute::{self, About};
 use crate::engine::interrupt::Interrupt;
@@ -43,7 +43,7 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
     let works = works.map(|bytes| Work::new(bytes?, 64, AccessKind::Rmw).ok());
     let case = |work| RingCase { work, ..pair(Placement::Same { cpu }) };
-    let budget = Budget { time: Duration::from_secs(10), extends: true };
+    let budget = TimeBudget { time: Duration::from_secs(10), extends: true };
     let rounds = Some(MIN_CLEAN_ROUNDS);
     let effort = Effort::<10> { precision: 0.0, budget, rounds, seed: 1992 };
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());

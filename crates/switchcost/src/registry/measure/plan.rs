@@ -5,7 +5,7 @@ use clap::{Args, Command, FromArgMatches};
 use rundata::notice::NoticeKind;
 use rundata::plan::{Plan, Stopping};
 
-use crate::base::values::{Budget, each_once, nanoseconds};
+use crate::base::values::{TimeBudget, each_once, nanoseconds};
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::{self, CostArgs};
@@ -36,7 +36,7 @@ pub(crate) struct MeasurePlan {
 }
 
 /// Plans all experiments as if each had been asked for with its share of the budget.
-pub(crate) fn plan(budget: Budget, seed: u64, here: &Here) -> MeasurePlan {
+pub(crate) fn plan(budget: TimeBudget, seed: u64, here: &Here) -> MeasurePlan {
     let all = [
         (&RING, part::<RingArgs>(&RING, budget, seed, here, ring::plan::plan)),
         (&COST, part::<CostArgs>(&COST, budget, seed, here, cost::plan::plan)),
@@ -62,13 +62,14 @@ pub(crate) fn plan(budget: Budget, seed: u64, here: &Here) -> MeasurePlan {
 /// The plan of an experiment, with the arguments that it has if only budget and seed are typed.
 fn part<A: Args + FromArgMatches>(
     share: &Share,
-    budget: Budget,
+    budget: TimeBudget,
     seed: u64,
     here: &Here,
     plan: fn(&A, &Here) -> Result<Planned>,
 ) -> Result<Planned> {
     let time = budget.time.mul_f64(f64::from(share.percent) / 100.0);
-    let (plan, mut notices) = plan(&defaults(share.name, Budget { time, ..budget }, seed)?, here)?;
+    let (plan, mut notices) =
+        plan(&defaults(share.name, TimeBudget { time, ..budget }, seed)?, here)?;
     // The budget that such a note asks for is that of the experiment alone.
     for notice in notices.iter_mut().filter(|notice| notice.kind == NoticeKind::TooShort) {
         notice.text = format!("Measured fewer sizes of {}; a longer --budget has all", share.name);
@@ -77,7 +78,11 @@ fn part<A: Args + FromArgMatches>(
 }
 
 /// An experiment's own arguments as if only budget and seed had been typed.
-fn defaults<A: Args + FromArgMatches>(name: &'static str, budget: Budget, seed: u64) -> Result<A> {
+fn defaults<A: Args + FromArgMatches>(
+    name: &'static str,
+    budget: TimeBudget,
+    seed: u64,
+) -> Result<A> {
     let extends = if budget.extends { "+" } else { "" };
     let budget = format!("{}ms{extends}", budget.time.as_millis().max(1));
     let words = [name, "--budget", &budget, "--seed", &seed.to_string()].map(String::from);
@@ -95,7 +100,7 @@ mod tests {
     #[test]
     fn a_budget_that_may_be_extended_reaches_the_plans() {
         for extends in [false, true] {
-            let budget = Budget { time: Duration::from_secs(25), extends };
+            let budget = TimeBudget { time: Duration::from_secs(25), extends };
             let args: RingArgs = defaults("ring", budget, 5).unwrap();
             assert_eq!((args.effort.budget, args.effort.seed), (budget, 5));
         }

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use crate::base::failure::usage;
 use crate::base::lines::WIDTH;
-use crate::base::values::{LONGEST, duration};
+use crate::base::values::{MAX_DURATION, duration};
 use crate::engine::interrupt::Interrupt;
 use crate::observe::live::By;
 use crate::observe::live::account::Scope;
@@ -73,7 +73,7 @@ pub(crate) struct TopArgs {
 impl TopArgs {
     /// When its time is over.
     fn end(&self) -> Instant {
-        Instant::now() + self.budget.unwrap_or(LONGEST)
+        Instant::now() + self.budget.unwrap_or(MAX_DURATION)
     }
 }
 

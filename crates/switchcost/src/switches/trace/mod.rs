@@ -28,7 +28,7 @@ use probe::program::WatchedProcess;
 use rundata::reading::Reading;
 
 use crate::base::failure::usage;
-use crate::base::values::{Destination, List, WITHOUT_END, bytes, duration};
+use crate::base::values::{Destination, List, UNTIL_END, bytes, duration};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::By;
@@ -75,7 +75,7 @@ pub(crate) struct TraceArgs {
     all: bool,
 
     /// How long; a command that runs on gets SIGTERM then [default: 10s; of a command: to its end]
-    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", default_value = WATCHED, default_value_if("command", ArgPredicate::IsPresent, Some(WITHOUT_END)), hide_default_value = true, value_parser = duration)]
+    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", default_value = WATCHED, default_value_if("command", ArgPredicate::IsPresent, Some(UNTIL_END)), hide_default_value = true, value_parser = duration)]
     budget: Duration,
 
     /// A row for each thread, process, control group or user [default: process, or thread if there

@@ -189,7 +189,7 @@ fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<ResponseSum
     let (mut rings, mut trials) = (rings.into_iter(), findings::summaries(run, table).into_iter());
     let cases = table.plan.cases.iter().filter_map(|case| match case {
         Case::Ring(_) => rings.next().map(|ring| ResponseSummary::Ring(Box::new(ring))),
-        Case::Trial(_) => trials.next().map(ResponseSummary::Trial),
+        Case::Trial(_) => trials.next().map(|trial| ResponseSummary::Trial(Box::new(trial))),
     });
     cases.collect()
 }

@@ -35,7 +35,7 @@ pub enum ResponseSummary {
     /// Summary of a ring.
     Ring(Box<CaseSummary>),
     /// Summary of a trial.
-    Trial(findings::TrialSummary),
+    Trial(Box<findings::TrialSummary>),
 }
 
 impl ResponseSummary {

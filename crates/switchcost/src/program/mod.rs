@@ -6,6 +6,7 @@ mod first_answer;
 pub(crate) mod fleet;
 mod help;
 pub(crate) mod hints;
+pub(crate) mod history;
 pub(crate) mod measure;
 pub(crate) mod measured;
 pub(crate) mod report;

@@ -15,9 +15,9 @@ use super::measured;
 use crate::base::failure::usage;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
-use crate::documents::history::{self, HistoryArgs};
 use crate::engine::execute::{self, More};
 use crate::engine::store::{Brief, Entry, Folder, find, find_all, header, read, read_each};
+use crate::program::history::{self, HistoryArgs};
 use crate::registry::measure::table::rows_so_far;
 use crate::registry::{self, Record};
 use crate::report::output::{

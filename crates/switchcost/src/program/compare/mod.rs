@@ -13,12 +13,12 @@ use rundata::run::Arm;
 
 use crate::base::failure::{UNDECIDED, or_trouble, say, usage};
 use crate::base::values::{Destination, each_once, share};
-use crate::documents::history::find_published;
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::Taken;
 use crate::engine::store::speed::{results_of, results_of_files};
 use crate::engine::store::{self, Entry, Folder, header};
 use crate::experiments::ring::RingArgs;
+use crate::program::history::find_published;
 use crate::program::report::drawn::Drawn;
 use crate::program::report::records::{self, CommandRecord, is_record};
 use crate::program::{report, session};

@@ -13,8 +13,8 @@ use rundata::plan::Plan;
 use rundata::run::Run;
 
 use crate::base::lines::Layout;
-use crate::documents::history::costs;
 use crate::engine::store::read;
+use crate::program::history::costs;
 use crate::registry::Record;
 use crate::report::figures::published::of_published;
 use crate::report::page;

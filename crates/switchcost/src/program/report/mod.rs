@@ -17,10 +17,10 @@ use clap::Args;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
-use crate::documents::history::find_published;
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::store::find_all;
 use crate::engine::store::speed::results_of_files;
+use crate::program::history::find_published;
 use crate::registry::{self, Record};
 use crate::report::figures::published::{is_one_published_figure, with_published};
 use crate::report::figures::{COST_BY_ARRAY, RING_COST};

@@ -28,8 +28,6 @@ mod switches;
 
 use std::process::ExitCode;
 
-use anyhow::Context;
-
 fn main() -> ExitCode {
     // Before there is a second thread: without futexes the C library would abort.
     if let Err(refused) = probe::check_needed_calls() {
@@ -46,11 +44,7 @@ fn act() -> ExitCode {
     if let Some(code) = ::classic::by_link(std::env::args_os()) {
         return code;
     }
-    let launcher = || {
-        let served = launcher::serve_if_asked()?;
-        Some(served.map(|()| ExitCode::SUCCESS).context("the launcher"))
-    };
-    let hidden = engine::launch::worker_if_asked().or_else(launcher);
+    let hidden = engine::launch::worker_if_asked().or_else(programs::launcher_if_asked);
     let done = hidden.unwrap_or_else(|| program::cli::run(program::cli::Cli::of_arguments()));
     done.unwrap_or_else(|error| base::failure::tell(&error))
 }

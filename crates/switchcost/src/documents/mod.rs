@@ -7,3 +7,51 @@ pub(crate) mod malloc;
 pub(crate) mod paper;
 pub(crate) mod primes;
 pub(crate) mod sampling;
+
+use analysis::findings::ExperimentFindings;
+use analysis::record::TrialRecord;
+use charts::Figure;
+use clap::Command;
+
+use crate::experiments::measures;
+use crate::report::terminal::{Text, View};
+
+/// Returns the program with the old names of the papers' experiments out of its help: those of
+/// `clock` and `cost --interference`.
+pub(crate) fn hide_old_names(program: Command) -> Command {
+    program
+        .mut_subcommand("cost", interference::hide_old)
+        .mut_subcommand("clock", paper::hide_old_names)
+}
+
+/// Returns what is printed of a run; its measures if it is not of the papers' experiments.
+pub(crate) fn text(record: &TrialRecord, findings: &ExperimentFindings, view: View) -> Text {
+    match findings {
+        ExperimentFindings::Primes(found) => primes::text(record, found, view),
+        ExperimentFindings::Malloc(found) => malloc::text(record, found, view),
+        ExperimentFindings::Sampling(points) => sampling::text(record, points),
+        ExperimentFindings::Interference(found) => interference::table::text(record, found, view),
+        ExperimentFindings::Overhead(_) | ExperimentFindings::Sensitivity(_) => {
+            measures::text(record, view)
+        }
+    }
+}
+
+/// Returns the chart of a run; that of its measures if it is not of the papers' experiments.
+pub(crate) fn figure(
+    record: &TrialRecord,
+    findings: &ExperimentFindings,
+    index: usize,
+) -> Option<Figure> {
+    match findings {
+        ExperimentFindings::Primes(found) => primes::figure(found, index),
+        ExperimentFindings::Malloc(found) => malloc::figure(record, found, index),
+        ExperimentFindings::Sampling(points) => sampling::figure(points, index),
+        ExperimentFindings::Interference(found) => {
+            interference::table::figure(record, found, index)
+        }
+        ExperimentFindings::Overhead(_) | ExperimentFindings::Sensitivity(_) => {
+            measures::figure(record, index)
+        }
+    }
+}

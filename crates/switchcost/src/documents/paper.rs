@@ -1,7 +1,7 @@
 //! Experiments that only the papers ask for: `classic experiment NAME`.
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Command, Subcommand};
 
 use super::{malloc, primes, sampling};
 use crate::engine::setting::{Here, Planned};
@@ -29,6 +29,14 @@ pub(crate) enum PaperCommand {
         after_long_help = "Example:\n  switchcost classic experiment sampling"
     )]
     Sampling(sampling::SamplingArgs),
+}
+
+/// Returns `clock` with these experiments out of its help, which were below it before.
+pub(super) fn hide_old_names(mut clock: Command) -> Command {
+    for paper in PaperCommand::augment_subcommands(Command::new("paper")).get_subcommands() {
+        clock = clock.mut_subcommand(paper.get_name(), |old| old.hide(true));
+    }
+    clock
 }
 
 impl PaperCommand {

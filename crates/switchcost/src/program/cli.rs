@@ -16,9 +16,11 @@ use super::measured::{self, CostCommand};
 use super::short_help::with_short_help;
 use super::{first_answer, help};
 use crate::base::lines::{self, Layout};
-use crate::documents::classic::{self, ClassicCommand};
-use crate::documents::interference;
-use crate::documents::paper::PaperCommand;
+use crate::documents::{
+    self,
+    classic::{self, ClassicCommand},
+    paper::PaperCommand,
+};
 use crate::experiments::clock::overhead::OverheadArgs;
 use crate::experiments::explain::ExplainArgs;
 use crate::experiments::links::{self, LinksArgs};
@@ -31,13 +33,9 @@ use crate::program::report::{self, ReportArgs};
 use crate::program::runs::{self, RunsCommand};
 use crate::program::trend::{self, TrendArgs};
 use crate::program::{fleet, schema};
-use crate::programs::profile::{self, ProfileArgs};
-use crate::programs::run::{self, RunArgs};
-use crate::programs::sensitivity::SensitivityArgs;
-use crate::programs::watch;
+use crate::programs::{ProgramCommand, sensitivity::SensitivityArgs, watch};
 use crate::report::output::colour;
-use crate::switches::top::{self, TopArgs};
-use crate::switches::trace::{self, TraceArgs};
+use crate::switches::SwitchCommand;
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
 /// can be trusted.
@@ -81,10 +79,8 @@ impl Cli {
 fn built() -> clap::Command {
     // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
     // they would have to be declared twice.
-    let command = Cli::command()
-        .mut_subcommand("compare", compare::with_session)
-        .mut_subcommand("cost", interference::hide_old)
-        .mut_subcommand("clock", hide_old_clocks);
+    let command = Cli::command().mut_subcommand("compare", compare::with_session);
+    let command = documents::hide_old_names(command);
     with_examples(signed(command))
 }
 
@@ -151,15 +147,6 @@ pub(crate) enum ClockCommand {
     Overhead(OverheadArgs),
     #[command(flatten)]
     Paper(PaperCommand),
-}
-
-/// `clock` with the experiments of the paper out of its help.
-fn hide_old_clocks(command: clap::Command) -> clap::Command {
-    PaperCommand::augment_subcommands(clap::Command::new("paper"))
-        .get_subcommands()
-        .fold(command, |command, paper| {
-            command.mut_subcommand(paper.get_name(), |old| old.hide(true))
-        })
 }
 
 #[derive(Debug, Subcommand)]
@@ -292,80 +279,10 @@ pub(crate) enum Command {
     /// List what can carry the token, and what this machine has
     #[command(hide = true, after_long_help = "Example:\n  switchcost links")]
     Links(LinksArgs),
-    /// Run commands: what they use and their switches cost, which is fastest
-    ///
-    /// Each COMMAND is a whole command line, run by the shell, as with hyperfine. After -- comes
-    /// one command with its arguments, run without a shell.
-    ///
-    /// Reports real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and
-    /// written, and threads. A tiny launcher starts the command, so that the figures are the
-    /// command's own. Standard streams, signals and the terminal are the command's; the report goes
-    /// to standard error. The exit code is the command's: 128 + the signal that ended it, 127 if it
-    /// was not found, 126 if it could not be run. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and
-    /// SIGUSR2 reach the command, also when sent to this program alone. After the first four, what
-    /// was measured so far is printed. Other signals end or stop this program as usual. All
-    /// commands are looked up before the first is run. Nothing is stored: --json keeps the figures,
-    /// and `report` draws them from there.
-    #[command(
-        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run 'gzip -1 -c \
-             f' 'gzip -c f' 'xz -c f'\n  switchcost run -w 3 -p 'sync' 'grep -r x .' 'rg x'\n  \
-             switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c \
-             f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
-    )]
-    #[command(
-        mut_arg("csv", |arg| arg.alias("export-csv")),
-        mut_arg("json", |arg| arg.alias("export-json")),
-        mut_arg("markdown", |arg| arg.alias("export-markdown"))
-    )]
-    Run(RunArgs),
-    /// CPU time of each call of a command's allocator or functions
-    ///
-    /// A library is preloaded into the command and all that it starts (LD_PRELOAD). It times calls
-    /// by the CPU time of their thread (docs/threadclock.md), so that a preemption within a call is
-    /// not part of its cost; what a wall clock would say is shown next to it. Each run starts the
-    /// command afresh; intervals are over runs. The command is not changed or rebuilt, but has to
-    /// be linked dynamically. The report goes to standard error, and the exit code is the
-    /// command's. Nothing is stored: --json keeps all, with histograms, and `report` draws it from
-    /// there.
-    #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
-             'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
-             sqlite3 db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server \
-             --once")]
-    #[command(
-        mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, \
-             or - for standard output")),
-        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost help schema profile`) \
-             to a file, or - for standard output"))
-    )]
-    Profile(ProfileArgs),
-    /// Every switch of the machine, live
-    ///
-    /// Shows who switches, waits and preempts whom, and what it costs. Switches are counted by
-    /// eBPF, as with `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends.
-    /// --batch prints the same for scripts.
-    #[command(
-        after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort \
-             wait\n  switchcost top --batch=json --updates 5"
-    )]
-    Top(TopArgs),
-    /// Trace every switch: who preempts whom, who waits, what it costs
-    ///
-    /// Traces a command, a process or the machine by eBPF. Each switch is counted by cause and by
-    /// pair, with the wait in the run queue and the time on the CPU. Needs CAP_BPF and CAP_PERFMON,
-    /// or root, and a kernel with BTF; nothing stays attached, however tracing ends. What the
-    /// switches cost is looked up in the stored run of `cost`. With a command the figures go to
-    /// standard error, and the exit code is the command's.
-    #[command(
-        after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all \
-             --budget 5s\n  switchcost trace -- make -j4"
-    )]
-    #[command(
-        mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a \
-             file, or - for standard output")),
-        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost help schema trace`) to \
-             a file, or - for standard output"))
-    )]
-    Trace(TraceArgs),
+    #[command(flatten)]
+    Programs(ProgramCommand),
+    #[command(flatten)]
+    Switches(SwitchCommand),
     /// List, show, export, resume or remove stored runs
     #[command(subcommand)]
     #[command(after_long_help = "Examples:\n  switchcost runs list\n  switchcost runs show last")]
@@ -430,11 +347,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ring(args) => measured::ring(&args),
         Command::Cost(args) => measured::cost(&args),
         Command::Clock(ClockCommand::Overhead(args)) => measured::clock_overhead(&args),
-        Command::Clock(ClockCommand::Paper(command)) => {
-            let name = command.name();
-            say_renamed(&format!("clock {name}"), &format!("classic experiment {name}"));
-            measured::paper(&command)
-        }
+        Command::Clock(ClockCommand::Paper(command)) => measured::renamed_experiment(command),
         Command::Classic(command) => classic::run(command, measured::classic_experiment),
         Command::Response(args) => measured::response(&args),
         Command::Sensitivity(args) => measured::sensitivity(&args),
@@ -442,10 +355,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),
-        Command::Run(args) => run::run(&args),
-        Command::Profile(args) => profile::run(&args),
-        Command::Top(args) => top::run(&args),
-        Command::Trace(args) => trace::run(&args),
+        Command::Programs(command) => command.run(),
+        Command::Switches(command) => command.run(),
         Command::Runs(command) => runs::run(command),
         Command::Fleet { arguments } => fleet::run(&arguments),
         Command::Help { topic } => help::run(&topic, built),

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
-use crate::documents::classic::ExperimentCommand;
-use crate::documents::interference;
-use crate::documents::interference::{InterferenceCommand, OldInterferenceArgs};
-use crate::documents::paper::PaperCommand;
+use crate::documents::{
+    classic::ExperimentCommand,
+    interference::{self, OldInterferenceArgs},
+    paper::PaperCommand,
+};
 use crate::engine::execute::{self, Taken};
 use crate::engine::setting::{Here, Planned};
 use crate::experiments::clock::overhead::{self, OverheadArgs};
@@ -18,9 +19,10 @@ use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::{RingArgs, launches};
 use crate::experiments::{cost, explain, response, ring};
 use crate::program::hints::say_renamed;
-use crate::programs::sensitivity;
-use crate::programs::sensitivity::SensitivityArgs;
-use crate::programs::watch::{self, ProgramArgs};
+use crate::programs::{
+    sensitivity::{self, SensitivityArgs},
+    watch::{self, ProgramArgs},
+};
 use crate::registry::Record;
 use crate::report::output::Output;
 
@@ -45,26 +47,20 @@ pub(crate) struct CostCommand {
 }
 
 pub(crate) fn cost(command: &CostCommand) -> Result<ExitCode> {
-    let CostCommand { interference: old, program, cost: args } = command;
+    let args = &command.cost;
     let output = &args.output;
-    if program.is_asked_for() {
+    if command.program.is_asked_for() {
         output.files.check()?;
-        return watch::run(program, args.effort.budget, output);
+        return watch::run(&command.program, args.effort.budget, output);
     }
-    if old.interference {
+    if command.interference.interference {
         say_renamed("cost --interference", "classic experiment interference");
-        let chosen = &old.chosen;
+        let chosen = &command.interference.chosen;
         return measured(output, |here| {
             interference::plan::plan(chosen, args.laps, &args.effort, here)
         });
     }
     measured(output, |here| cost::plan::plan(args, here))
-}
-
-fn interference(args: &InterferenceCommand) -> Result<ExitCode> {
-    measured(&args.output, |here| {
-        interference::plan::plan(&args.chosen, args.laps, &args.effort(), here)
-    })
 }
 
 pub(crate) fn response(args: &ResponseArgs) -> Result<ExitCode> {
@@ -84,14 +80,14 @@ pub(crate) fn clock_overhead(args: &OverheadArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn classic_experiment(command: ExperimentCommand) -> Result<ExitCode> {
-    match command {
-        ExperimentCommand::Interference(args) => interference(&args),
-        ExperimentCommand::Paper(command) => paper(&command),
-    }
+    measured(command.output(), |here| command.plan(here))
 }
 
-pub(crate) fn paper(command: &PaperCommand) -> Result<ExitCode> {
-    measured(&command.common().output, |here| command.plan(here))
+/// Measures an experiment of the papers that was asked for by its old name, as one of `clock`.
+pub(crate) fn renamed_experiment(command: PaperCommand) -> Result<ExitCode> {
+    let name = command.name();
+    say_renamed(&format!("clock {name}"), &format!("classic experiment {name}"));
+    classic_experiment(ExperimentCommand::Paper(command))
 }
 
 /// Measures a plan, stores it, prints it; looks first whether the outputs can be written.

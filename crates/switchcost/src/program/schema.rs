@@ -9,8 +9,7 @@ use schemars::{Schema, schema_for};
 use serde::Serialize;
 
 use crate::base::failure::usage;
-use crate::programs::watch;
-use crate::programs::{profile, run};
+use crate::programs::{profile, run, watch};
 use crate::registry::Record;
 use crate::report::output::declarations::{self, Column};
 use crate::report::output::{print, print_text};
@@ -19,7 +18,7 @@ use crate::switches::{top, trace};
 /// A schema's name, what it is of, and itself.
 type Named = (&'static str, &'static str, fn() -> Schema);
 
-const ALL: [Named; 11] = [
+const ALL: &[Named] = &[
     ("run-line", "a line of a run file", || schema_for!(rundata::run::RunFileLine)),
     (
         "record",

@@ -2,6 +2,81 @@
 //! preemption costs them (`sensitivity`), what switching costs a process (`watch`: `cost --pid`).
 
 pub(crate) mod profile;
+pub(crate) mod records;
 pub(crate) mod run;
 pub(crate) mod sensitivity;
 pub(crate) mod watch;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Subcommand;
+
+use profile::ProfileArgs;
+use run::RunArgs;
+
+/// The commands that run programs and store no run.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ProgramCommand {
+    /// Run commands: what they use and their switches cost, which is fastest
+    ///
+    /// Each COMMAND is a whole command line, run by the shell, as with hyperfine. After -- comes
+    /// one command with its arguments, run without a shell.
+    ///
+    /// Reports real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and
+    /// written, and threads. A tiny launcher starts the command, so that the figures are the
+    /// command's own. Standard streams, signals and the terminal are the command's; the report goes
+    /// to standard error. The exit code is the command's: 128 + the signal that ended it, 127 if it
+    /// was not found, 126 if it could not be run. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and
+    /// SIGUSR2 reach the command, also when sent to this program alone. After the first four, what
+    /// was measured so far is printed. Other signals end or stop this program as usual. All
+    /// commands are looked up before the first is run. Nothing is stored: --json keeps the figures,
+    /// and `report` draws them from there.
+    #[command(
+        after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run 'gzip -1 -c \
+             f' 'gzip -c f' 'xz -c f'\n  switchcost run -w 3 -p 'sync' 'grep -r x .' 'rg x'\n  \
+             switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c \
+             f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
+    )]
+    #[command(
+        mut_arg("csv", |arg| arg.alias("export-csv")),
+        mut_arg("json", |arg| arg.alias("export-json")),
+        mut_arg("markdown", |arg| arg.alias("export-markdown"))
+    )]
+    Run(Box<RunArgs>),
+    /// CPU time of each call of a command's allocator or functions
+    ///
+    /// A library is preloaded into the command and all that it starts (LD_PRELOAD). It times calls
+    /// by the CPU time of their thread (docs/threadclock.md), so that a preemption within a call is
+    /// not part of its cost; what a wall clock would say is shown next to it. Each run starts the
+    /// command afresh; intervals are over runs. The command is not changed or rebuilt, but has to
+    /// be linked dynamically. The report goes to standard error, and the exit code is the
+    /// command's. Nothing is stored: --json keeps all, with histograms, and `report` draws it from
+    /// there.
+    #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
+             'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
+             sqlite3 db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server \
+             --once")]
+    #[command(
+        mut_arg("csv", |arg| arg.help("Write one row a run, function and size as CSV to a file, \
+             or - for standard output")),
+        mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost help schema profile`) \
+             to a file, or - for standard output"))
+    )]
+    Profile(ProfileArgs),
+}
+
+impl ProgramCommand {
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        match self {
+            Self::Run(args) => run::run(args),
+            Self::Profile(args) => profile::run(args),
+        }
+    }
+}
+
+/// Serves as the launcher of a program if this process was started as that.
+pub(crate) fn launcher_if_asked() -> Option<Result<ExitCode>> {
+    let served = launcher::serve_if_asked()?;
+    Some(served.map(|()| ExitCode::SUCCESS).context("the launcher"))
+}

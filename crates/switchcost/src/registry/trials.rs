@@ -4,7 +4,7 @@ use analysis::findings::ExperimentFindings;
 use analysis::record::TrialRecord;
 use charts::Figure;
 
-use crate::documents::{interference, malloc, primes, sampling};
+use crate::documents;
 use crate::experiments::clock::{FIRST, overhead};
 use crate::experiments::measures;
 use crate::programs::sensitivity;
@@ -15,13 +15,8 @@ use crate::report::tiles::Tile;
 pub(super) fn text(record: &TrialRecord, view: View) -> Text {
     match &record.found.findings {
         Some(ExperimentFindings::Overhead(found)) => overhead::text(record, found, view),
-        Some(ExperimentFindings::Primes(found)) => primes::text(record, found, view),
-        Some(ExperimentFindings::Malloc(found)) => malloc::text(record, found, view),
-        Some(ExperimentFindings::Sampling(points)) => sampling::text(record, points),
-        Some(ExperimentFindings::Interference(found)) => {
-            interference::table::text(record, found, view)
-        }
         Some(ExperimentFindings::Sensitivity(found)) => sensitivity::table::text(record, found),
+        Some(findings) => documents::text(record, findings, view),
         None => measures::text(record, view),
     }
 }
@@ -30,13 +25,8 @@ pub(super) fn text(record: &TrialRecord, view: View) -> Text {
 pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     match &record.found.findings {
         Some(ExperimentFindings::Overhead(_)) => overhead::figure(record, index),
-        Some(ExperimentFindings::Primes(found)) => primes::figure(found, index),
-        Some(ExperimentFindings::Malloc(found)) => malloc::figure(record, found, index),
-        Some(ExperimentFindings::Sampling(points)) => sampling::figure(points, index),
-        Some(ExperimentFindings::Interference(found)) => {
-            interference::table::figure(record, found, index)
-        }
         Some(ExperimentFindings::Sensitivity(found)) => sensitivity::figures::figure(found, index),
+        Some(findings) => documents::figure(record, findings, index),
         None => measures::figure(record, index),
     }
 }

@@ -14,9 +14,10 @@ use clap::{Args, Subcommand};
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, List, above_zero, counts};
-use crate::documents::interference::InterferenceCommand;
+use crate::documents::interference::{self, InterferenceCommand};
 use crate::documents::paper::PaperCommand;
-use crate::report::output::{file, print_text};
+use crate::engine::setting::{Here, Planned};
+use crate::report::output::{Output, file, print_text};
 
 /// Does what was asked; `experiment` measures where that is an experiment.
 pub(crate) fn run(
@@ -108,6 +109,26 @@ pub(crate) enum ExperimentCommand {
     Interference(InterferenceCommand),
     #[command(flatten)]
     Paper(PaperCommand),
+}
+
+impl ExperimentCommand {
+    /// Returns where the results go.
+    pub(crate) fn output(&self) -> &Output {
+        match self {
+            Self::Interference(args) => &args.output,
+            Self::Paper(command) => &command.common().output,
+        }
+    }
+
+    /// Makes the plan, with notes on what is not available here.
+    pub(crate) fn plan(&self, here: &Here) -> Result<Planned> {
+        match self {
+            Self::Interference(args) => {
+                interference::plan::plan(&args.chosen, args.laps, &args.effort(), here)
+            }
+            Self::Paper(command) => command.plan(here),
+        }
+    }
 }
 
 /// All that stands behind the program's name.

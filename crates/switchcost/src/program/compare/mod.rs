@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -20,9 +21,8 @@ use crate::engine::store::{self, Entry, Folder, header};
 use crate::experiments::ring::RingArgs;
 use crate::program::history::find_published;
 use crate::program::report::drawn::Drawn;
-use crate::program::report::records::{self, CommandRecord, is_record};
+use crate::program::report::records::{self, is_record};
 use crate::program::{report, session};
-use crate::programs::run;
 use crate::registry::Record;
 use crate::report::output::put_json;
 use crate::report::page;
@@ -271,8 +271,8 @@ enum Named {
     Published(Published),
     /// The files of one or more launches.
     Runs(Vec<PathBuf>),
-    /// Records of `switchcost run`: of one session or more.
-    Commands(Vec<Box<run::Record>>),
+    /// Figures of `switchcost run`, of one session or more, until `find` takes them.
+    Commands(Vec<Results>),
 }
 
 impl Named {
@@ -314,7 +314,7 @@ fn check_apart(names: &[&String], named: &[Named], args: &CompareArgs) -> Result
 /// The sides of these names. Runs of one CPU are all read by the lowest level that they know of it.
 fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
     let named = names.iter().map(|names| named(names));
-    let named = named.collect::<Result<Vec<_>>>()?;
+    let mut named = named.collect::<Result<Vec<_>>>()?;
     let paths = named.iter().flat_map(|named| match named {
         Named::Published(_) | Named::Commands(_) => &[][..],
         Named::Runs(paths) => paths,
@@ -322,16 +322,12 @@ fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
     let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
     let runs = results_of_files(&paths).into_iter().collect::<Result<Vec<Results>>>()?;
     let mut runs = runs.into_iter();
-    let side = |(names, named): (&&String, &Named)| match named {
+    let side = |(names, named): (&&String, &mut Named)| match named {
         Named::Published(machine) => Ok(machine.results()),
-        Named::Commands(records) => {
-            let sessions = names.split(',').zip(records);
-            let sessions = sessions.map(|(name, record)| run::results(record, name.to_string()));
-            side(names, sessions.collect())
-        }
+        Named::Commands(sessions) => side(names, mem::take(sessions)),
         Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
     };
-    let mut sides = names.iter().zip(&named).map(side).collect::<Result<Vec<_>>>()?;
+    let mut sides = names.iter().zip(&mut named).map(side).collect::<Result<Vec<_>>>()?;
     for (typed, results) in names.iter().zip(&mut sides) {
         results.side.label = report::label(typed);
     }
@@ -346,7 +342,7 @@ fn named(names: &str) -> Result<Named> {
         return Ok(Named::Published(find_published(machine)?));
     }
     if names.split(',').any(is_record) {
-        return Ok(Named::Commands(command_records(names)?));
+        return Ok(Named::Commands(sessions(names)?));
     }
     let mut paths: Vec<PathBuf> = Vec::new();
     for name in names.split(',') {
@@ -362,20 +358,9 @@ fn named(names: &str) -> Result<Named> {
     Ok(Named::Runs(each_once(paths)))
 }
 
-/// Reads the records of `switchcost run` that were named.
-fn command_records(names: &str) -> Result<Vec<Box<run::Record>>> {
-    let mut records = Vec::new();
-    for name in names.split(',') {
-        match records::read(Path::new(name))? {
-            CommandRecord::Run(record) => records.push(record),
-            CommandRecord::Trend(_) | CommandRecord::Profile(_) => {
-                return Err(usage(format!(
-                    "{name}: of records in JSON those of `run` are compared"
-                )));
-            }
-        }
-    }
-    Ok(records)
+/// Returns the figures of the records of `switchcost run` that were named.
+fn sessions(names: &str) -> Result<Vec<Results>> {
+    names.split(',').map(|name| records::read(Path::new(name))?.results(name)).collect()
 }
 
 fn side(names: &str, sides: Vec<Results>) -> Result<Results> {

@@ -4,15 +4,14 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::base::failure::usage;
+use analysis::results::Results;
 use analysis::trend::Trend;
 
 use crate::program::trend;
-use crate::programs::profile::{self, Profile};
-use crate::programs::run;
+use crate::programs::records::ProgramRecord;
 use crate::report::page::FindingsPage;
 
 /// Returns whether a name is that of a record in JSON.
@@ -35,8 +34,19 @@ pub(super) fn named(names: &[String]) -> Result<Option<&Path>> {
 /// A record that a command wrote with --json.
 pub(crate) enum CommandRecord {
     Trend(Box<Trend>),
-    Run(Box<run::Record>),
-    Profile(Box<Profile>),
+    Program(ProgramRecord),
+}
+
+impl CommandRecord {
+    /// Returns the figures that are compared, under this name: those of `run`.
+    pub(crate) fn results(&self, name: &str) -> Result<Results> {
+        let results = match self {
+            Self::Trend(_) => None,
+            Self::Program(record) => record.results(name),
+        };
+        results
+            .ok_or_else(|| usage(format!("{name}: of records in JSON those of `run` are compared")))
+    }
 }
 
 /// Reads a record that was written with --json.
@@ -46,13 +56,11 @@ pub(crate) fn read(path: &Path) -> Result<CommandRecord> {
     let value: Value = serde_json::from_str(&text).with_context(cannot)?;
     // Each of these fields is in no other record.
     if value.get("levels").is_some() {
-        return Ok(CommandRecord::Trend(record(value).with_context(cannot)?));
+        let trend = serde_json::from_value(value).with_context(cannot)?;
+        return Ok(CommandRecord::Trend(Box::new(trend)));
     }
-    if value.get("counted_by").is_some() {
-        return Ok(CommandRecord::Run(record(value).with_context(cannot)?));
-    }
-    if value.get("added_ns").is_some() {
-        return Ok(CommandRecord::Profile(record(value).with_context(cannot)?));
+    if value.get("counted_by").is_some() || value.get("added_ns").is_some() {
+        return program_record(value).with_context(cannot);
     }
     Err(usage(format!(
         "{}: no record of run, profile or trend (accepted: what these write with --json; a run \
@@ -61,15 +69,14 @@ pub(crate) fn read(path: &Path) -> Result<CommandRecord> {
     )))
 }
 
-fn record<T: DeserializeOwned>(value: Value) -> Result<Box<T>> {
-    Ok(Box::new(serde_json::from_value(value)?))
+fn program_record(value: Value) -> Result<CommandRecord> {
+    Ok(CommandRecord::Program(ProgramRecord::from_json(value)?))
 }
 
 /// Reads a record that was written with --json; returns its page.
 pub(super) fn page(path: &Path) -> Result<FindingsPage> {
     Ok(match read(path)? {
         CommandRecord::Trend(record) => trend::page(&record),
-        CommandRecord::Run(record) => run::page(&record),
-        CommandRecord::Profile(record) => profile::page(&record),
+        CommandRecord::Program(record) => record.page(),
     })
 }

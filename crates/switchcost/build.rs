@@ -29,7 +29,9 @@ fn main() {
         println!("cargo::rustc-link-arg-bins=-no-pie");
     }
     println!("cargo::rerun-if-changed=build.rs");
-    preload();
+    if env::var_os("CARGO_FEATURE_PROGRAMS").is_some() {
+        preload();
+    }
 }
 
 /// Builds the library that `profile` preloads (crates/preload). It is a shared object whatever this

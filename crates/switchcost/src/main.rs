@@ -14,16 +14,32 @@
 //! - `engine`: how a run is measured and kept
 //! - `report`: how anything is shown
 //! - `base`: errors, typed values
+//!
+//! `documents`, `switches` and `programs` with `observe` are products that a build may leave out
+//! (features of Cargo.toml). The rest is the core.
+
+// Rooms of the core have functions that only a product calls.
+#![cfg_attr(
+    not(all(feature = "documents", feature = "switches")),
+    allow(dead_code, unused_imports)
+)]
+
+#[cfg(all(test, not(all(feature = "documents", feature = "switches"))))]
+compile_error!("the tests are of the whole program, with all features");
 
 mod base;
+#[cfg(feature = "documents")]
 mod documents;
 mod engine;
 mod experiments;
+#[cfg(feature = "programs")]
 mod observe;
 mod program;
+#[cfg(feature = "programs")]
 mod programs;
 mod registry;
 mod report;
+#[cfg(feature = "switches")]
 mod switches;
 
 use std::process::ExitCode;
@@ -41,10 +57,13 @@ fn act() -> ExitCode {
     // fail.
     let _ = probe::default_child();
     let _ = probe::ignore_file_limit();
+    #[cfg(feature = "documents")]
     if let Some(code) = ::classic::by_link(std::env::args_os()) {
         return code;
     }
-    let hidden = engine::launch::worker_if_asked().or_else(programs::launcher_if_asked);
+    let hidden = engine::launch::worker_if_asked();
+    #[cfg(feature = "programs")]
+    let hidden = hidden.or_else(programs::launcher_if_asked);
     let done = hidden.unwrap_or_else(|| program::cli::run(program::cli::Cli::of_arguments()));
     done.unwrap_or_else(|error| base::failure::tell(&error))
 }

@@ -16,6 +16,7 @@ use super::measured::{self, CostCommand};
 use super::short_help::with_short_help;
 use super::{first_answer, help};
 use crate::base::lines::{self, Layout};
+#[cfg(feature = "documents")]
 use crate::documents::{
     self,
     classic::{self, ClassicCommand},
@@ -33,8 +34,10 @@ use crate::program::report::{self, ReportArgs};
 use crate::program::runs::{self, RunsCommand};
 use crate::program::trend::{self, TrendArgs};
 use crate::program::{fleet, schema};
+#[cfg(feature = "programs")]
 use crate::programs::{ProgramCommand, sensitivity::SensitivityArgs, watch};
 use crate::report::output::colour;
+#[cfg(feature = "switches")]
 use crate::switches::SwitchCommand;
 
 /// What a context switch costs here, at your scale, with your working set, and whether the number
@@ -80,6 +83,7 @@ fn built() -> clap::Command {
     // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
     // they would have to be declared twice.
     let command = Cli::command().mut_subcommand("compare", compare::with_session);
+    #[cfg(feature = "documents")]
     let command = documents::hide_old_names(command);
     with_examples(signed(command))
 }
@@ -145,6 +149,7 @@ pub(crate) enum ClockCommand {
     #[command(after_long_help = "Example:\n  switchcost clock overhead --calls \
              threadclock-now,getrusage")]
     Overhead(OverheadArgs),
+    #[cfg(feature = "documents")]
     #[command(flatten)]
     Paper(PaperCommand),
 }
@@ -185,7 +190,7 @@ pub(crate) enum Command {
              --walk chase\n  switchcost cost --pid 1234 --budget \
              30s\n  switchcost cost -- make -j4"
     )]
-    #[command(mut_arg("budget", watch::with_program))]
+    #[cfg_attr(feature = "programs", command(mut_arg("budget", watch::with_program)))]
     Cost(CostCommand),
     /// Clocks: what reading them costs, how far they can be trusted
     #[command(subcommand)]
@@ -194,6 +199,7 @@ pub(crate) enum Command {
     /// The papers' own programs and experiments: pipeline, getrusage, times, twosig, primes
     ///
     /// Arguments, output and exit codes are the originals'; their faults are not (docs/classic.md).
+    #[cfg(feature = "documents")]
     #[command(subcommand)]
     #[command(after_long_help = "Example:\n  switchcost classic pipeline 8 1000")]
     Classic(ClassicCommand),
@@ -220,6 +226,7 @@ pub(crate) enum Command {
              nginx --inject --progress ./requests\n  switchcost sensitivity --cgroup \
              app.service --inject --progress-file app.log"
     )]
+    #[cfg(feature = "programs")]
     Sensitivity(SensitivityArgs),
     /// What a switch is made of: calls, link, scheduler, wake-up
     ///
@@ -279,8 +286,10 @@ pub(crate) enum Command {
     /// List what can carry the token, and what this machine has
     #[command(hide = true, after_long_help = "Example:\n  switchcost links")]
     Links(LinksArgs),
+    #[cfg(feature = "programs")]
     #[command(flatten)]
     Programs(ProgramCommand),
+    #[cfg(feature = "switches")]
     #[command(flatten)]
     Switches(SwitchCommand),
     /// List, show, export, resume or remove stored runs
@@ -347,15 +356,20 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ring(args) => measured::ring(&args),
         Command::Cost(args) => measured::cost(&args),
         Command::Clock(ClockCommand::Overhead(args)) => measured::clock_overhead(&args),
+        #[cfg(feature = "documents")]
         Command::Clock(ClockCommand::Paper(command)) => measured::renamed_experiment(command),
+        #[cfg(feature = "documents")]
         Command::Classic(command) => classic::run(command, measured::classic_experiment),
         Command::Response(args) => measured::response(&args),
+        #[cfg(feature = "programs")]
         Command::Sensitivity(args) => measured::sensitivity(&args),
         Command::Explain(args) => measured::explain(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),
+        #[cfg(feature = "programs")]
         Command::Programs(command) => command.run(),
+        #[cfg(feature = "switches")]
         Command::Switches(command) => command.run(),
         Command::Runs(command) => runs::run(command),
         Command::Fleet { arguments } => fleet::run(&arguments),

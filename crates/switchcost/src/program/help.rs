@@ -39,10 +39,16 @@ pub(super) fn in_groups(command: Command) -> Command {
         textwrap::Options::new(Layout::terminal().prose.max(2 * NAMES)).subsequent_indent(&margin);
     let mut list = String::new();
     for (heading, names) in GROUPS {
+        // A build may leave commands out.
+        let commands: Vec<&Command> =
+            names.iter().filter_map(|name| command.find_subcommand(name)).collect();
+        if commands.is_empty() {
+            continue;
+        }
         list += &format!("\n{heading}:\n");
-        for name in names {
-            let about = command.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
+        for listed in commands {
+            let name = listed.get_name();
+            let about = listed.get_about().map(ToString::to_string).unwrap_or_default();
             let about = about.lines().next().unwrap_or_default();
             let line = format!("  {name:<width$}{about}", width = NAMES - 2);
             list += &textwrap::fill(&line, &options);

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Args;
 
+#[cfg(feature = "documents")]
 use crate::documents::{
     classic::ExperimentCommand,
     interference::{self, OldInterferenceArgs},
@@ -19,6 +20,7 @@ use crate::experiments::response::ResponseArgs;
 use crate::experiments::ring::{RingArgs, launches};
 use crate::experiments::{cost, explain, response, ring};
 use crate::program::hints::say_renamed;
+#[cfg(feature = "programs")]
 use crate::programs::{
     sensitivity::{self, SensitivityArgs},
     watch::{self, ProgramArgs},
@@ -36,9 +38,11 @@ pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
 /// `cost`: of rings, of a process or command, and by its old name an experiment of the paper.
 #[derive(Debug, Args)]
 pub(crate) struct CostCommand {
+    #[cfg(feature = "documents")]
     #[command(flatten)]
     interference: OldInterferenceArgs,
 
+    #[cfg(feature = "programs")]
     #[command(flatten)]
     program: ProgramArgs,
 
@@ -49,10 +53,12 @@ pub(crate) struct CostCommand {
 pub(crate) fn cost(command: &CostCommand) -> Result<ExitCode> {
     let args = &command.cost;
     let output = &args.output;
+    #[cfg(feature = "programs")]
     if command.program.is_asked_for() {
         output.files.check()?;
         return watch::run(&command.program, args.effort.budget, output);
     }
+    #[cfg(feature = "documents")]
     if command.interference.interference {
         say_renamed("cost --interference", "classic experiment interference");
         let chosen = &command.interference.chosen;
@@ -71,6 +77,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<ExitCode> {
     measured(&args.common.output, |here| explain::plan::plan(args, here))
 }
 
+#[cfg(feature = "programs")]
 pub(crate) fn sensitivity(args: &SensitivityArgs) -> Result<ExitCode> {
     measured(&args.output, |here| sensitivity::plan::plan(args, here))
 }
@@ -79,11 +86,13 @@ pub(crate) fn clock_overhead(args: &OverheadArgs) -> Result<ExitCode> {
     measured(&args.common.output, |here| overhead::plan(args, here))
 }
 
+#[cfg(feature = "documents")]
 pub(crate) fn classic_experiment(command: ExperimentCommand) -> Result<ExitCode> {
     measured(command.output(), |here| command.plan(here))
 }
 
 /// Measures an experiment of the papers that was asked for by its old name, as one of `clock`.
+#[cfg(feature = "documents")]
 pub(crate) fn renamed_experiment(command: PaperCommand) -> Result<ExitCode> {
     let name = command.name();
     say_renamed(&format!("clock {name}"), &format!("classic experiment {name}"));

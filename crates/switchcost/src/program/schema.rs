@@ -9,10 +9,12 @@ use schemars::{Schema, schema_for};
 use serde::Serialize;
 
 use crate::base::failure::usage;
+#[cfg(feature = "programs")]
 use crate::programs::{profile, run, watch};
 use crate::registry::Record;
 use crate::report::output::declarations::{self, Column};
 use crate::report::output::{print, print_text};
+#[cfg(feature = "switches")]
 use crate::switches::{top, trace};
 
 /// A schema's name, what it is of, and itself.
@@ -31,10 +33,15 @@ const ALL: &[Named] = &[
     }),
     ("trend", "trend --json", || schema_for!(analysis::trend::Trend)),
     ("history", "history --json", || schema_for!(Vec<analysis::results::Published>)),
+    #[cfg(feature = "programs")]
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
+    #[cfg(feature = "programs")]
     ("profile", "profile --json", || schema_for!(profile::Profile)),
+    #[cfg(feature = "switches")]
     ("top-update", "a line of top --batch=json", || schema_for!(top::Update)),
+    #[cfg(feature = "switches")]
     ("trace", "trace --json", || schema_for!(trace::Trace)),
+    #[cfg(feature = "programs")]
     ("command-use", "run --json", || schema_for!(run::record::Record)),
 ];
 

@@ -1,12 +1,15 @@
-//! Which experiment of trials shows which findings.
+//! Which experiment of trials shows which findings; without such an experiment, in this build or at
+//! all, the measures are shown.
 
 use analysis::findings::ExperimentFindings;
 use analysis::record::TrialRecord;
 use charts::Figure;
 
+#[cfg(feature = "documents")]
 use crate::documents;
 use crate::experiments::clock::{FIRST, overhead};
 use crate::experiments::measures;
+#[cfg(feature = "programs")]
 use crate::programs::sensitivity;
 use crate::report::terminal::{Text, View};
 use crate::report::tiles::Tile;
@@ -15,9 +18,11 @@ use crate::report::tiles::Tile;
 pub(super) fn text(record: &TrialRecord, view: View) -> Text {
     match &record.found.findings {
         Some(ExperimentFindings::Overhead(found)) => overhead::text(record, found, view),
+        #[cfg(feature = "programs")]
         Some(ExperimentFindings::Sensitivity(found)) => sensitivity::table::text(record, found),
+        #[cfg(feature = "documents")]
         Some(findings) => documents::text(record, findings, view),
-        None => measures::text(record, view),
+        _ => measures::text(record, view),
     }
 }
 
@@ -25,15 +30,18 @@ pub(super) fn text(record: &TrialRecord, view: View) -> Text {
 pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     match &record.found.findings {
         Some(ExperimentFindings::Overhead(_)) => overhead::figure(record, index),
+        #[cfg(feature = "programs")]
         Some(ExperimentFindings::Sensitivity(found)) => sensitivity::figures::figure(found, index),
+        #[cfg(feature = "documents")]
         Some(findings) => documents::figure(record, findings, index),
-        None => measures::figure(record, index),
+        _ => measures::figure(record, index),
     }
 }
 
 /// Returns the figures that stand for the run.
 pub(super) fn tiles(record: &TrialRecord) -> Vec<Tile> {
     match &record.found.findings {
+        #[cfg(feature = "programs")]
         Some(ExperimentFindings::Sensitivity(found)) => sensitivity::figures::tiles(found),
         _ => measures::tiles(record, &FIRST),
     }

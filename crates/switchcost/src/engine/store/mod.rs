@@ -18,6 +18,7 @@ use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock};
 use serde::Deserialize;
 
 use crate::base::failure::{say, usage};
+use crate::base::products;
 use crate::base::secrets::masked;
 use crate::report::output::file::{make_private, refuse_others_store};
 
@@ -317,17 +318,25 @@ fn first_line(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&first).into_owned())
 }
 
-/// Reads a run file.
+/// Reads a run file of an experiment that this build has.
 pub(crate) fn read(path: &Path) -> Result<Run> {
     let mut samples = Vec::new();
     let run = read_each(path, |sample| {
         samples.push(sample);
         Ok(())
     })?;
+    check_is_built(path, &run.header)?;
     Ok(Run { samples, ..run })
 }
 
-/// Reads a run file and hands on each sample as it comes: the run that is returned has none.
+/// Checks that this build can show a run.
+fn check_is_built(path: &Path, header: &Header) -> Result<()> {
+    products::check_experiment(header.plan.experiment)
+        .with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// Reads a run file of any experiment and hands on each sample as it comes: the run that is returned
+/// has none.
 pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>) -> Result<Run> {
     let cannot = || format!("cannot read {}", path.display());
     let not_a_run = |error: RunError| anyhow!("{} {error}", path.display());
@@ -354,8 +363,10 @@ pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>)
 /// Bytes that are read of a run file at once.
 const READ_BYTES: usize = 1 << 16;
 
-/// Reads the header alone of a run file.
+/// Reads the header alone of a run file of an experiment that this build has.
 pub(crate) fn header(path: &Path) -> Result<Header> {
     let first = first_line(path)?;
-    parse_header_of(&first).map_err(|error| anyhow!("{} {error}", path.display()))
+    let header = parse_header_of(&first).map_err(|error| anyhow!("{} {error}", path.display()))?;
+    check_is_built(path, &header)?;
+    Ok(header)
 }

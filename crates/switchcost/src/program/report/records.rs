@@ -11,6 +11,7 @@ use analysis::results::Results;
 use analysis::trend::Trend;
 
 use crate::program::trend;
+#[cfg(feature = "programs")]
 use crate::programs::records::ProgramRecord;
 use crate::report::page::FindingsPage;
 
@@ -34,6 +35,7 @@ pub(super) fn named(names: &[String]) -> Result<Option<&Path>> {
 /// A record that a command wrote with --json.
 pub(crate) enum CommandRecord {
     Trend(Box<Trend>),
+    #[cfg(feature = "programs")]
     Program(ProgramRecord),
 }
 
@@ -42,6 +44,7 @@ impl CommandRecord {
     pub(crate) fn results(&self, name: &str) -> Result<Results> {
         let results = match self {
             Self::Trend(_) => None,
+            #[cfg(feature = "programs")]
             Self::Program(record) => record.results(name),
         };
         results
@@ -69,14 +72,21 @@ pub(crate) fn read(path: &Path) -> Result<CommandRecord> {
     )))
 }
 
+#[cfg(feature = "programs")]
 fn program_record(value: Value) -> Result<CommandRecord> {
     Ok(CommandRecord::Program(ProgramRecord::from_json(value)?))
+}
+
+#[cfg(not(feature = "programs"))]
+fn program_record(_: Value) -> Result<CommandRecord> {
+    Err(crate::base::products::not_built("run and profile", "programs"))
 }
 
 /// Reads a record that was written with --json; returns its page.
 pub(super) fn page(path: &Path) -> Result<FindingsPage> {
     Ok(match read(path)? {
         CommandRecord::Trend(record) => trend::page(&record),
+        #[cfg(feature = "programs")]
         CommandRecord::Program(record) => record.page(),
     })
 }

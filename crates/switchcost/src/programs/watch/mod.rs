@@ -48,9 +48,19 @@ pub(crate) use reading::Watcher;
 pub(crate) use seen::Source;
 pub(crate) use whole::WholeProgram;
 
-/// What belongs to the other experiments of `cost`: a program's cost takes what they have measured.
-const NOT_OF_A_PROGRAM: &str = "interference array deep stride op tlb huge_pages members kind \
-     placement policy laps precision rounds seed";
+/// What belongs to the costs by working set: a program's cost takes what they have measured.
+const NOT_OF_A_PROGRAM: &str =
+    "array deep stride op tlb huge_pages members kind placement policy laps precision rounds seed";
+
+/// Returns the arguments of the other experiments of `cost` that this build has.
+fn not_of_a_program() -> Vec<&'static str> {
+    let mut arguments = Vec::new();
+    if cfg!(feature = "documents") {
+        arguments.push("interference");
+    }
+    arguments.extend(NOT_OF_A_PROGRAM.split(' '));
+    arguments
+}
 
 /// How long a program is watched.
 pub(crate) const WATCHED: &str = "10s";
@@ -84,13 +94,13 @@ pub(crate) struct ProgramArgs {
     ///
     /// Switches are counted by eBPF if that is permitted (CAP_BPF, CAP_PERFMON), which makes each
     /// switch of the machine some 0.2 us slower. Otherwise they are read from /proc.
-    #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, conflicts_with_all = not_of_a_program())]
     pub(crate) pid: Option<List<ProcessName>>,
 
     /// The same for a service, by its control group: nginx.service
     ///
     /// With all groups below it. Accepted: a unit, or a path below /sys/fs/cgroup.
-    #[arg(long, value_name = "UNIT|PATH", conflicts_with = "pid", conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    #[arg(long, value_name = "UNIT|PATH", conflicts_with = "pid", conflicts_with_all = not_of_a_program())]
     pub(crate) cgroup: Option<String>,
 
     /// With --pid and --cgroup: only these processes, without their children
@@ -105,7 +115,7 @@ pub(crate) struct ProgramArgs {
 
     /// The same for a command, from its start to its end, or to that of --budget, when it gets
     /// SIGTERM; the figures go to standard error
-    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "cgroup"], conflicts_with_all = NOT_OF_A_PROGRAM.split(' '))]
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "cgroup"], conflicts_with_all = not_of_a_program())]
     pub(crate) command: Vec<OsString>,
 }
 

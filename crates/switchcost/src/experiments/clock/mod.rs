@@ -67,7 +67,7 @@ pub(crate) fn available(
     for (call, why_not) in all.into_iter().filter(|(call, _)| is_asked(call.name)) {
         match why_not {
             None => names.push(call.name.to_string()),
-            Some(why) => notices.push(format!("{} is not available here: {why}", call.name).into()),
+            Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
         }
     }
     Ok((names, notices))

@@ -137,9 +137,7 @@ fn rings(asked: &[String], placed: &[RingCase]) -> Result<(Vec<RingCase>, Vec<St
         for other in others {
             match link.suits(other) {
                 Ok(()) => rings.push(by_it(other)),
-                Err(why) => {
-                    notices.push(format!("left out: placement {}: {why}", other.placement).into())
-                }
+                Err(why) => notices.push(format!("left out: placement {}: {why}", other.placement)),
             }
         }
     }
@@ -165,7 +163,7 @@ fn choose_states(asked: &[String]) -> Result<(Vec<Option<RegisterState>>, Vec<St
     for state in asked {
         match ring::check_state(state) {
             Ok(()) => states.push(state),
-            Err(why) if is_all => notices.push(format!("left out: {why}").into()),
+            Err(why) if is_all => notices.push(format!("left out: {why}")),
             Err(why) => return Err(usage(why)),
         }
     }

@@ -15,10 +15,23 @@ use super::record::Record;
 /// Name of the command that measures, where runs have that of their experiment.
 const NAME: &str = "run";
 
-/// Figures that are compared: the quantity, its name in a summary, and its source in a run.
-const QUANTITIES: [(Quantity, &str, fn(&RunUsage) -> u64); 2] = [
-    (Quantity::RealNs, "real_ns", |used| used.real_ns),
-    (Quantity::CpuNs, "cpu_ns", |used| used.total().cpu_ns()),
+/// A figure that is compared.
+struct ComparedFigure {
+    quantity: Quantity,
+    /// Its name in the summary of a command.
+    name: &'static str,
+    /// Reads it from a run.
+    read: fn(&RunUsage) -> u64,
+}
+
+/// All figures that are compared.
+const COMPARED: [ComparedFigure; 2] = [
+    ComparedFigure { quantity: Quantity::RealNs, name: "real_ns", read: |used| used.real_ns },
+    ComparedFigure {
+        quantity: Quantity::CpuNs,
+        name: "cpu_ns",
+        read: |used| used.total().cpu_ns(),
+    },
 ];
 
 /// Returns the results of a record; `name` is the file that it was read from.
@@ -61,9 +74,9 @@ fn case_results(record: &Record, summary: &Summary) -> CaseResults {
     let is_counted = |run: &&CommandRun| run.command == summary.number && !run.interrupted;
     let runs: Vec<&CommandRun> = record.runs.iter().filter(is_counted).collect();
     let mut figures = BTreeMap::new();
-    for (quantity, name, source) in QUANTITIES {
+    for ComparedFigure { quantity, name, read } in COMPARED {
         let Some(figure) = summary.figure(name) else { continue };
-        let by_round = runs.iter().map(|run| (run.round, source(&run.used) as f64)).collect();
+        let by_round = runs.iter().map(|run| (run.round, read(&run.used) as f64)).collect();
         let estimate = Some(with_standard_error(figure.estimate));
         let launch = LaunchFigure { by_round, estimate, is_whole: !runs.is_empty(), clock: None };
         figures.insert(quantity, CaseFigure::Measured(vec![launch]));

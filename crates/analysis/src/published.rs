@@ -32,7 +32,7 @@ fn positive<'de, D: Deserializer<'de>>(field: D) -> Result<f64, D::Error> {
 pub mod hines2000 {
     /// The cost of one call in CPU cycles.
     #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct Call {
+    pub struct CallCost {
         /// Mean.
         pub mean_cycles: f64,
         /// Standard deviation.
@@ -40,9 +40,9 @@ pub mod hines2000 {
     }
 
     /// getrusage() (their table 1).
-    pub const GETRUSAGE: Call = Call { mean_cycles: 416.0, sd_cycles: 161.0 };
+    pub const GETRUSAGE: CallCost = CallCost { mean_cycles: 416.0, sd_cycles: 161.0 };
     /// Their getpinfo() (table 1).
-    pub const GETPINFO: Call = Call { mean_cycles: 213.0, sd_cycles: 66.0 };
+    pub const GETPINFO: CallCost = CallCost { mean_cycles: 213.0, sd_cycles: 66.0 };
     /// malloc of a small block, mean in cycles (table 2).
     pub const MALLOC_CYCLES: f64 = 591.0;
     /// What getpinfo() gains over getrusage() in precision, in percent (section 4).
@@ -57,7 +57,7 @@ pub mod venix1984 {
 
     /// What one processor took, in milliseconds as printed.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
-    pub struct Processor {
+    pub struct VenixProcessor {
         /// Its name.
         #[serde(rename = "processor")]
         pub name: String,
@@ -84,7 +84,7 @@ pub mod venix1984 {
     }
 
     /// The figures that come with the program.
-    pub fn published() -> Result<Vec<Processor>, PublishedError> {
+    pub fn published() -> Result<Vec<VenixProcessor>, PublishedError> {
         rows("venix1984.csv", CSV)
     }
 
@@ -107,7 +107,7 @@ pub mod sloan1992 {
 
     /// A ring of one size on one machine: a line of the file.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
-    pub struct Row {
+    pub struct SloanRow {
         /// Who made the machine.
         pub vendor: String,
         /// Its model.
@@ -135,7 +135,7 @@ pub mod sloan1992 {
         pub projected_s: f64,
     }
 
-    impl Row {
+    impl SloanRow {
         /// One of its times in nanoseconds a hop.
         pub fn ns_per_hop(&self, seconds: f64) -> f64 {
             seconds * 1e9 / (LAPS * f64::from(self.processes.get()))
@@ -148,7 +148,7 @@ pub mod sloan1992 {
     }
 
     /// The figures that come with the program: the rings of a machine one after the other.
-    pub fn published() -> Result<Vec<Row>, PublishedError> {
+    pub fn published() -> Result<Vec<SloanRow>, PublishedError> {
         rows("sloan1992.csv", CSV)
     }
 }
@@ -177,7 +177,7 @@ pub mod li2007 {
 
     /// A range of c2 over a range of array sizes.
     #[derive(Debug, Clone, PartialEq, Deserialize)]
-    pub struct Total {
+    pub struct TotalCost {
         /// Which arrays, in the words of the file.
         pub condition: String,
         /// Smallest array of each process in bytes.
@@ -201,7 +201,7 @@ pub mod li2007 {
     /// An interval of Tables 1 and 2: dual-processor is augmented, single-processor plain, and what
     /// disturbs are network packets.
     #[derive(Deserialize)]
-    struct Times {
+    struct TimesRow {
         environment: Environment,
         setting: ProgramSetting,
         #[serde(rename = "array_kb", deserialize_with = "bytes")]
@@ -219,28 +219,28 @@ pub mod li2007 {
 
     /// All published figures.
     #[derive(Debug, Clone, PartialEq)]
-    pub struct Figures {
+    pub struct LiFigures {
         /// c2 where all fits (section 3.1, first region).
-        pub first_region: Total,
+        pub first_region: TotalCost,
         /// c2 where the combined working sets exceed the cache (second region).
-        pub second_region: Total,
+        pub second_region: TotalCost,
         /// c2 by stride, arrays that exceed the cache (section 3.2).
-        pub by_stride: Vec<Total>,
+        pub by_stride: Vec<TotalCost>,
         /// Tables 1 and 2 (section 3.3): means and scatters of the execution times that have the
         /// printed 90 % intervals, in the paper's unit, which it does not name.
         pub runs: Vec<ConditionTimes>,
     }
 
-    impl Figures {
+    impl LiFigures {
         /// Reads the text of `data/li2007.csv` and of `data/li2007_times.csv`. Fails on any line
         /// that it does not understand.
         pub fn parse(costs: &str, times: &str) -> Result<Self, PublishedError> {
-            let costs: Vec<Total> = rows(FILE, costs)?;
+            let costs: Vec<TotalCost> = rows(FILE, costs)?;
             let [first_region, second_region, by_stride @ ..] = &costs[..] else {
                 let what = "one of the two regions is missing".to_string();
                 return Err(PublishedError { file: FILE, what });
             };
-            let runs = |Times { environment, setting, array_bytes, low, high }: Times| {
+            let runs = |TimesRow { environment, setting, array_bytes, low, high }: TimesRow| {
                 let interval = Interval { low, high, confidence: CONFIDENCE };
                 let times = SampleSummary::from_interval(interval, RUNS);
                 ConditionTimes {
@@ -300,10 +300,12 @@ mod tests {
             ("IBM,370/4381,1,AIX,2,-1,1,1,1,1", "-1 is not above 0"),
             ("IBM,370/4381,1,AIX,2,1,1,1,1,", "cannot parse float"),
         ] {
-            let error =
-                rows::<sloan1992::Row>("sloan1992.csv", &format!("{}{line}\n", sloan1992::CSV))
-                    .unwrap_err()
-                    .to_string();
+            let error = rows::<sloan1992::SloanRow>(
+                "sloan1992.csv",
+                &format!("{}{line}\n", sloan1992::CSV),
+            )
+            .unwrap_err()
+            .to_string();
             assert!(error.contains(word) && error.contains("line: 81"), "{error}");
         }
     }
@@ -315,7 +317,7 @@ mod tests {
         assert_eq!(names, ["80186", "8088", "LSI 11/23"]);
         let clocks: Vec<Option<f64>> = all.iter().map(|processor| processor.clock_mhz).collect();
         assert_eq!(clocks, [Some(8.0), Some(4.77), None]);
-        let venix1984::Processor { system_call_ms, context_switch_ms, .. } = all[0];
+        let venix1984::VenixProcessor { system_call_ms, context_switch_ms, .. } = all[0];
         assert_eq!((system_call_ms, context_switch_ms), (0.36, 1.5));
         assert_eq!((all[2].signal_ms, all[2].two_process_loop_ms), (4.6, 13.5));
     }
@@ -323,9 +325,9 @@ mod tests {
     #[test]
     fn a_machine_of_today_as_measured() {
         let all = modern::published().unwrap();
-        let epyc: Vec<&modern::Row> =
+        let epyc: Vec<&modern::ModernRow> =
             all.iter().filter(|row| row.machine == "amd-epyc-25/17").collect();
-        let of_two = epyc.iter().find(|row| row.what == modern::What::Switch).unwrap();
+        let of_two = epyc.iter().find(|row| row.what == modern::ModernFigure::Switch).unwrap();
         assert_eq!((&*of_two.name, of_two.processes.map(NonZeroU32::get)), ("pipe", Some(2)));
         assert_eq!((of_two.us, of_two.low_us, of_two.high_us), (1.511, 1.480, 1.542));
         assert_eq!(of_two.work(), None);
@@ -344,7 +346,7 @@ mod tests {
             ("x,cpu,6.18,2,2026,hop,pipe,2,,,,,,other,1,-1,1", "-1 is not above 0"),
         ] {
             let text = format!("{}{line}\n", modern::CSV);
-            let error = rows::<modern::Row>("modern.csv", &text).unwrap_err().to_string();
+            let error = rows::<modern::ModernRow>("modern.csv", &text).unwrap_err().to_string();
             let place = format!("line: {lines}");
             assert!(error.contains(word) && error.contains(&place), "{error}");
         }
@@ -360,7 +362,7 @@ mod tests {
         ] {
             let text = format!("{}{line}\n", venix1984::CSV);
             let error =
-                rows::<venix1984::Processor>("venix1984.csv", &text).unwrap_err().to_string();
+                rows::<venix1984::VenixProcessor>("venix1984.csv", &text).unwrap_err().to_string();
             assert!(error.contains(word) && error.contains("line: 6"), "{error}");
         }
     }
@@ -373,7 +375,7 @@ mod tests {
             let cells: Vec<&str> = line.split(',').collect();
             (cells[2].parse::<f64>().ok(), cells[3].parse::<f64>().ok())
         };
-        let call = |call: hines2000::Call| (Some(call.mean_cycles), Some(call.sd_cycles));
+        let call = |call: hines2000::CallCost| (Some(call.mean_cycles), Some(call.sd_cycles));
         assert_eq!(of("call_overhead,getrusage,"), call(hines2000::GETRUSAGE));
         assert_eq!(of("call_overhead,getpinfo,"), call(hines2000::GETPINFO));
         assert_eq!(of("malloc_small_block,getpinfo,").0, Some(hines2000::MALLOC_CYCLES));

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio::{self, CostRatio, CostSide};
 
-use super::costs::{Costs, Reason};
+use super::costs::{PairCosts, UndecidedReason};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::measures::MeasurePair;
@@ -31,7 +31,8 @@ const MOST_LAUNCHES: u32 = 1000;
 /// Which cost is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Wanted {
+#[schemars(rename = "Wanted")]
+pub enum WantedCost {
     /// What stands for the case: the cost of a switch above solo, of a ring that does not switch
     /// that of a hop, of a trial its own; where one side lacks it, the next that both have.
     #[default]
@@ -42,9 +43,9 @@ pub enum Wanted {
     Cpu,
 }
 
-named!(Wanted, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu");
+named!(WantedCost, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu");
 
-impl Wanted {
+impl WantedCost {
     /// Which figures serve, the best first.
     pub(crate) fn quantities(self) -> &'static [Quantity] {
         use Quantity::{
@@ -62,7 +63,8 @@ impl Wanted {
 /// A setting whose effect is asked for: cases that differ in it alone are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Across {
+#[schemars(rename = "Across")]
+pub enum ComparedSetting {
     /// Scheduling policy.
     Policy,
     /// Placement on CPUs.
@@ -75,27 +77,29 @@ pub enum Across {
     Kernel,
 }
 
-named!(Across, "setting to compare across", Policy => "policy", Placement => "placement", Link => "link", Kind => "kind", Kernel => "kernel");
+named!(ComparedSetting, "setting to compare across", Policy => "policy", Placement => "placement", Link => "link", Kind => "kind", Kernel => "kernel");
 
 /// How two results are to be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Terms {
+#[schemars(rename = "Terms")]
+pub struct ComparisonTerms {
     /// A cost within this share of the other is not changed: 0.03 is 3 %, from 1 / 1.03 to 1.03
     /// times.
     pub limit: f64,
     /// Confidence of all intervals together: 0.95 is 95 %.
     pub confidence: f64,
     /// Which cost.
-    pub wanted: Wanted,
+    pub wanted: WantedCost,
     /// In what the cases of a pair may differ, as it is what is asked about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub across: Option<Across>,
+    pub across: Option<ComparedSetting>,
 }
 
 /// What is known of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
+#[schemars(rename = "Answer")]
+pub enum ChangeAnswer {
     /// The interval lies within the limit on both sides of 1.
     NotChanged,
     /// The interval excludes 1 and is not within the limit, and both sides were measured at full
@@ -119,23 +123,24 @@ pub enum Answer {
     /// None of these.
     CannotTell {
         /// Why not.
-        reason: Reason,
+        reason: UndecidedReason,
         /// About how many more would tell, if things stay as they are; absent where more would not.
-        more: Option<More>,
+        more: Option<MoreNeeded>,
     },
 }
 
 /// What more of would tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum More {
+#[schemars(rename = "More")]
+pub enum MoreNeeded {
     /// Launches, on each side that was measured.
     Launches(u32),
     /// Rounds of the session; of few rounds, how many more it takes for an interval.
     Rounds(u32),
 }
 
-impl More {
+impl MoreNeeded {
     /// `measure each run about 3 more times`, `measure about 12 more rounds`.
     pub(super) fn in_words(self) -> String {
         match self {
@@ -149,7 +154,8 @@ impl More {
 
 /// A case that both sides have.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+#[schemars(rename = "Change")]
+pub struct CaseChange {
     /// In words.
     pub title: String,
     /// By these the two were found to be the same case.
@@ -159,7 +165,8 @@ pub struct Change {
     /// In that of the new one.
     pub new_case: usize,
     /// What is compared.
-    pub of: Quantity,
+    #[serde(rename = "of")]
+    pub quantity: Quantity,
     /// The base's cost in nanoseconds: the mean of its launches at full speed and at the middle
     /// one's clock, or as published; of a session the mean of the middle half of its rounds.
     pub base_ns: f64,
@@ -199,38 +206,38 @@ pub struct Change {
     pub ratio: CostRatio,
     /// What follows.
     #[serde(flatten)]
-    pub answer: Answer,
+    pub answer: ChangeAnswer,
     /// The answer in words.
     pub in_words: String,
 }
 
-impl Change {
+impl CaseChange {
     /// Whether the case has become slower beyond the limit.
     pub fn is_worse_beyond_limit(&self) -> bool {
-        self.answer == Answer::Changed { worse: true, beyond_limit: true }
+        self.answer == ChangeAnswer::Changed { worse: true, beyond_limit: true }
     }
 
     /// Whether there is an interval to go by.
     pub fn is_tested(&self) -> bool {
-        !self.is_bounded() && self.reason().is_none_or(|reason| reason == Reason::TooWide)
+        !self.is_bounded() && self.reason().is_none_or(|reason| reason == UndecidedReason::TooWide)
     }
 
     /// Whether its ratio is told: there is an interval to go by, both costs are as published, or a
     /// side is not at full speed, where the ratio is the one that was seen.
     pub fn has_ratio(&self) -> bool {
-        use Reason::{NoFullSpeed, NoInterval, NotAlone};
+        use UndecidedReason::{NoFullSpeed, NoInterval, NotAlone};
         let is_seen = matches!(self.reason(), Some(NoInterval | NoFullSpeed | NotAlone));
         self.is_tested() || self.is_bounded() || is_seen
     }
 
     /// Whether only a bound of one side decided it.
     pub fn is_bounded(&self) -> bool {
-        matches!(self.answer, Answer::Bounded { .. })
+        matches!(self.answer, ChangeAnswer::Bounded { .. })
     }
 
     /// Whether the new side failed so often that nothing can be told.
     pub fn is_lost(&self) -> bool {
-        use Reason::{FewRounds, NoFullSpeed, NotAlone};
+        use UndecidedReason::{FewRounds, NoFullSpeed, NotAlone};
         let has_few = matches!(self.reason(), Some(FewRounds | NoFullSpeed | NotAlone));
         let few = |rounds: u32| rounds < MIN_CLEAN_ROUNDS;
         self.new_failure.is_some() && (has_few || self.new_rounds.is_some_and(few))
@@ -240,14 +247,14 @@ impl Change {
     /// base and new are called.
     pub fn why_undecided(&self, names: [&str; 2]) -> Option<String> {
         match self.answer {
-            Answer::CannotTell { reason, more } => Some(why_undecided(reason, more, names)),
+            ChangeAnswer::CannotTell { reason, more } => Some(why_undecided(reason, more, names)),
             _ => None,
         }
     }
 
-    pub(super) fn reason(&self) -> Option<Reason> {
+    pub(super) fn reason(&self) -> Option<UndecidedReason> {
         match self.answer {
-            Answer::CannotTell { reason, .. } => Some(reason),
+            ChangeAnswer::CannotTell { reason, .. } => Some(reason),
             _ => None,
         }
     }
@@ -255,15 +262,20 @@ impl Change {
 
 /// The answer from the interval: within the limit comes first, since what is proven to be small is
 /// no change, however well it is resolved.
-pub(super) fn answer(costs: &Costs, ratio: &CostRatio, limit: f64, confidence: f64) -> Answer {
-    let cannot_tell = |reason, more| Answer::CannotTell { reason, more };
-    let (most, of, rounds): (u32, fn(u32) -> More, _) = match costs.of {
-        ratio::CostPair::Separate(_) => (MOST_LAUNCHES, More::Launches, None),
-        ratio::CostPair::Paired(_) => (MOST_ROUNDS, More::Rounds, costs.rounds.0),
+pub(super) fn answer(
+    costs: &PairCosts,
+    ratio: &CostRatio,
+    limit: f64,
+    confidence: f64,
+) -> ChangeAnswer {
+    let cannot_tell = |reason, more| ChangeAnswer::CannotTell { reason, more };
+    let (most, of, rounds): (u32, fn(u32) -> MoreNeeded, _) = match costs.of {
+        ratio::CostPair::Separate(_) => (MOST_LAUNCHES, MoreNeeded::Launches, None),
+        ratio::CostPair::Paired(_) => (MOST_ROUNDS, MoreNeeded::Rounds, costs.rounds.0),
     };
     let missing = rounds.map_or(0, |rounds| MIN_ROUNDS.saturating_sub(rounds));
     if missing > 0 {
-        return cannot_tell(Reason::FewRounds, Some(More::Rounds(missing)));
+        return cannot_tell(UndecidedReason::FewRounds, Some(MoreNeeded::Rounds(missing)));
     }
     if let Some(reason) = costs.unfit {
         let by_bound = costs.bound.and_then(|bound| bound.answer(confidence));
@@ -273,25 +285,26 @@ pub(super) fn answer(costs: &Costs, ratio: &CostRatio, limit: f64, confidence: f
     // A cost that may not be quoted by itself is no base, and no multiple of one.
     let is_open = |why: Option<NotQuotable>| matches!(why, Some(NotQuotable::NotResolved { .. }));
     match costs.why {
-        (base, _) if is_open(base) => return cannot_tell(Reason::BaseNotResolved, more()),
-        (_, new) if is_open(new) => return cannot_tell(Reason::NewNotResolved, more()),
+        (base, _) if is_open(base) => return cannot_tell(UndecidedReason::BaseNotResolved, more()),
+        (_, new) if is_open(new) => return cannot_tell(UndecidedReason::NewNotResolved, more()),
         _ => {}
     }
     let Some((low, high)) = ratio.interval() else {
         return match (costs.of.has_interval(), costs.of.unresolved(), costs.rounds) {
-            (true, CostSide::Base, _) => cannot_tell(Reason::BaseNotResolved, more()),
-            (true, CostSide::New, _) => cannot_tell(Reason::NewNotResolved, more()),
-            (false, _, (None, None)) => cannot_tell(Reason::NoInterval, None),
-            _ => cannot_tell(Reason::FewRounds, None),
+            (true, CostSide::Base, _) => cannot_tell(UndecidedReason::BaseNotResolved, more()),
+            (true, CostSide::New, _) => cannot_tell(UndecidedReason::NewNotResolved, more()),
+            (false, _, (None, None)) => cannot_tell(UndecidedReason::NoInterval, None),
+            _ => cannot_tell(UndecidedReason::FewRounds, None),
         };
     };
-    Answer::of_interval([low, high], limit).unwrap_or_else(|| cannot_tell(Reason::TooWide, more()))
+    ChangeAnswer::from_interval([low, high], limit)
+        .unwrap_or_else(|| cannot_tell(UndecidedReason::TooWide, more()))
 }
 
-impl Answer {
+impl ChangeAnswer {
     /// Returns the answer that the interval of a ratio gives; `None` where it holds 1 and reaches
     /// beyond the limit. A change is beyond the limit if its whole interval is.
-    pub fn of_interval([low, high]: [f64; 2], limit: f64) -> Option<Self> {
+    pub fn from_interval([low, high]: [f64; 2], limit: f64) -> Option<Self> {
         let unchanged = 1.0 / (1.0 + limit)..=1.0 + limit;
         if unchanged.contains(&low) && unchanged.contains(&high) {
             return Some(Self::NotChanged);
@@ -325,10 +338,10 @@ impl Answer {
 }
 
 /// Why nothing can be told, and what would.
-fn why_undecided(reason: Reason, more: Option<More>, names: [&str; 2]) -> String {
+fn why_undecided(reason: UndecidedReason, more: Option<MoreNeeded>, names: [&str; 2]) -> String {
     match (reason, more) {
-        (Reason::TooWide, Some(more)) => more.in_words(),
-        (Reason::TooWide, None) => "more measurements would not decide it".to_string(),
+        (UndecidedReason::TooWide, Some(more)) => more.in_words(),
+        (UndecidedReason::TooWide, None) => "more measurements would not decide it".to_string(),
         (reason, Some(more)) => format!("{}; {}", reason.in_words(names), more.in_words()),
         (reason, None) => reason.in_words(names),
     }
@@ -377,12 +390,12 @@ fn change(ratio: Option<f64>) -> String {
 }
 
 /// The part of a switch that changed most, in nanoseconds: by it the whole did.
-pub(super) fn moved_most(changes: &[Change]) -> Option<MarkedText> {
-    let by = |change: &Change| (change.new_ns - change.base_ns).abs();
-    let is_part = |change: &&Change| {
-        change.of == Quantity::PartNs
+pub(super) fn moved_most(changes: &[CaseChange]) -> Option<MarkedText> {
+    let by = |change: &CaseChange| (change.new_ns - change.base_ns).abs();
+    let is_part = |change: &&CaseChange| {
+        change.quantity == Quantity::PartNs
             && change.title != WHOLE
-            && matches!(change.answer, Answer::Changed { .. })
+            && matches!(change.answer, ChangeAnswer::Changed { .. })
     };
     let most = changes.iter().filter(is_part).max_by(|a, b| by(a).total_cmp(&by(b)))?;
     let [base, new] = [most.base_ns, most.new_ns].map(time);

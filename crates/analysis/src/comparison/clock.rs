@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use stats::ratio::ExtraUncertainty;
 
-use super::answer::Change;
+use super::answer::CaseChange;
 use super::names;
 use crate::at_clock::{ClockConversion, common_elasticity};
 use crate::results::{CaseFigure, Results};
@@ -15,7 +15,8 @@ const DIFFERS: f64 = 0.01;
 
 /// Two clocks that differ.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Clocks {
+#[schemars(rename = "Clocks")]
+pub struct ClockDifference {
     /// That which most of the base had, in GHz.
     pub base_ghz: f64,
     /// That of the new one.
@@ -24,9 +25,9 @@ pub struct Clocks {
     pub in_words: String,
 }
 
-impl Clocks {
+impl ClockDifference {
     /// Absent where one is not known, or they are alike.
-    pub(super) fn of(base: &Results, new: &Results, changes: &[Change]) -> Option<Self> {
+    pub(super) fn of(base: &Results, new: &Results, changes: &[CaseChange]) -> Option<Self> {
         let [base_name, new_name] = names(&base.side, &new.side);
         let (base_ghz, new_ghz) = base.clock_ghz.zip(new.clock_ghz)?;
         let percent = 100.0 * (new_ghz / base_ghz - 1.0);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use stats::mean;
 use stats::ratio::{self, GroupedCost, PairedCosts, SeparateCosts};
 
-use super::answer::Answer;
+use super::answer::ChangeAnswer;
 use crate::estimate::{Estimate, Speed};
 use crate::quote::NotQuotable;
 use crate::results::{CaseFigure, LaunchFigure};
@@ -14,7 +14,8 @@ use crate::results::{CaseFigure, LaunchFigure};
 /// Why nothing can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Reason {
+#[schemars(rename = "Reason")]
+pub enum UndecidedReason {
     /// The interval holds 1 and reaches beyond the limit.
     TooWide,
     /// Too few rounds on a side for an interval.
@@ -33,7 +34,7 @@ pub enum Reason {
     NoInterval,
 }
 
-impl Reason {
+impl UndecidedReason {
     /// Whether a side was not at full speed by itself.
     pub(super) fn is_of_speed(self) -> bool {
         matches!(self, Self::NoFullSpeed | Self::NotAlone)
@@ -57,14 +58,14 @@ impl Reason {
 
 /// What is known of a pair of costs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Costs {
+pub(super) struct PairCosts {
     /// The numbers.
     pub(super) of: ratio::CostPair,
     /// Rounds behind base and new: none of a published figure.
     pub(super) rounds: (Option<u32>, Option<u32>),
     /// Why no difference is a change: a side did not end, or was not measured at full speed with
     /// nobody else on the CPU. Published ones are left aside.
-    pub(super) unfit: Option<Reason>,
+    pub(super) unfit: Option<UndecidedReason>,
     /// Why the costs of base and new may not be quoted, each by itself.
     pub(super) why: (Option<NotQuotable>, Option<NotQuotable>),
     /// Whether both are at one clock of the core.
@@ -111,7 +112,7 @@ impl BoundedCosts {
     }
 
     /// Returns the answer that the bound gives; `None` where it decides nothing.
-    pub(super) fn answer(&self, confidence: f64) -> Option<Answer> {
+    pub(super) fn answer(&self, confidence: f64) -> Option<ChangeAnswer> {
         let ratio = self.costs.ratio(confidence);
         // Of a published figure there is no interval: it is taken as printed.
         let is_exact = !self.costs.has_interval();
@@ -122,10 +123,10 @@ impl BoundedCosts {
         let at_most_ns = self.at_most_ns;
         match self.side {
             ratio::CostSide::New if high < 1.0 => {
-                Some(Answer::Bounded { worse: false, ratio: high, at_most_ns })
+                Some(ChangeAnswer::Bounded { worse: false, ratio: high, at_most_ns })
             }
             ratio::CostSide::Base if low > 1.0 => {
-                Some(Answer::Bounded { worse: true, ratio: low, at_most_ns })
+                Some(ChangeAnswer::Bounded { worse: true, ratio: low, at_most_ns })
             }
             _ => None,
         }
@@ -136,7 +137,7 @@ impl BoundedCosts {
 /// launches' bounds. `None` of a side that was seen at full speed or did not end, and where a launch
 /// has no bound.
 fn bound_at_full_speed(values: &CaseFigure) -> Option<f64> {
-    let (estimates, are_whole) = values.counting();
+    let (estimates, are_whole) = values.counted_estimates();
     unfit(&estimates, are_whole).filter(|reason| reason.is_of_speed())?;
     let mut highest: Option<f64> = None;
     for estimate in &estimates {
@@ -146,7 +147,7 @@ fn bound_at_full_speed(values: &CaseFigure) -> Option<f64> {
     highest
 }
 
-impl Costs {
+impl PairCosts {
     /// Whether an answer may be built on both: each ended and was measured at full speed, in enough
     /// rounds for an interval.
     pub(super) fn holds(&self) -> bool {
@@ -154,7 +155,11 @@ impl Costs {
     }
 
     /// Of two that were measured apart. Absent without a figure on each side.
-    pub(super) fn apart(base: &CaseFigure, new: &CaseFigure, launch_scatter: f64) -> Option<Self> {
+    pub(super) fn separate(
+        base: &CaseFigure,
+        new: &CaseFigure,
+        launch_scatter: f64,
+    ) -> Option<Self> {
         let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
         let costs = SeparateCosts {
             base: base.cost,
@@ -178,7 +183,7 @@ impl Costs {
         let both = |(round, base): (&u32, &f64)| Some((*base, *new.by_round.get(round)?));
         let pairs: Vec<(f64, f64)> = base.by_round.iter().filter_map(both).collect();
         let rounds = u32::try_from(pairs.len()).ok();
-        let unfit = |of: &LaunchFigure| unfit(of.estimate.as_slice(), of.is_whole);
+        let unfit = |of: &LaunchFigure| unfit(of.estimate.as_slice(), of.is_complete);
         let why = |of: &LaunchFigure| of.estimate.and_then(|of| of.quote_cost().err());
         Some(Self {
             of: ratio::CostPair::Paired(PairedCosts::from_rounds(&pairs, MIN_ROUNDS, seed)?),
@@ -192,35 +197,35 @@ impl Costs {
 }
 
 /// Why nothing is built on these.
-fn unfit(all: &[Estimate], are_whole: bool) -> Option<Reason> {
+fn unfit(all: &[Estimate], are_whole: bool) -> Option<UndecidedReason> {
     let any = |speed: Speed| all.iter().any(|of| of.speed == speed);
     match () {
-        () if !are_whole => Some(Reason::NotEnded),
+        () if !are_whole => Some(UndecidedReason::NotEnded),
         () if any(Speed::Full) || any(Speed::FewRounds) => None,
-        () if any(Speed::NotAlone) || any(Speed::CpuTime) => Some(Reason::NotAlone),
-        () => Some(Reason::NoFullSpeed),
+        () if any(Speed::NotAlone) || any(Speed::CpuTime) => Some(UndecidedReason::NotAlone),
+        () => Some(UndecidedReason::NoFullSpeed),
     }
 }
 
 /// One side of a pair.
-struct OfSide {
+struct SideCost {
     cost: GroupedCost,
     /// Of all its launches together; none of a published figure.
     rounds: Option<u32>,
-    unfit: Option<Reason>,
+    unfit: Option<UndecidedReason>,
     why: Option<NotQuotable>,
 }
 
 /// The mean of the launches that count, or the cost as published.
-fn side(values: &CaseFigure, launch_scatter: f64) -> Option<OfSide> {
+fn side(values: &CaseFigure, launch_scatter: f64) -> Option<SideCost> {
     let launches = match values {
         CaseFigure::Published(cost) => {
             let cost = cost.is_finite().then(|| GroupedCost::exact(*cost))?;
-            return Some(OfSide { cost, rounds: None, unfit: None, why: None });
+            return Some(SideCost { cost, rounds: None, unfit: None, why: None });
         }
         CaseFigure::Measured(launches) => launches,
     };
-    let (estimates, are_whole) = values.counting();
+    let (estimates, are_whole) = values.counted_estimates();
     let count = estimates.len() as f64;
     let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
     let squares: Option<f64> = estimates.iter().map(|e| Some(e.standard_error?.powi(2))).sum();
@@ -231,10 +236,10 @@ fn side(values: &CaseFigure, launch_scatter: f64) -> Option<OfSide> {
         all_groups: u32::try_from(launches.len()).ok()?,
         variance: squares.map(|squares| squares / (count * count)),
     };
-    Some(OfSide {
+    Some(SideCost {
         cost,
         rounds: Some(estimates.iter().map(|of| of.rounds).fold(0, u32::saturating_add)),
         unfit: unfit(&estimates, are_whole),
-        why: values.together(launch_scatter)?.quote_cost().err(),
+        why: values.mean_estimate(launch_scatter)?.quote_cost().err(),
     })
 }

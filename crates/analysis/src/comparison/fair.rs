@@ -5,7 +5,7 @@ use rundata::run::ProgramBuild;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::answer::Across;
+use super::answer::ComparedSetting;
 use super::names;
 use crate::noise::NoiseLevel;
 use crate::results::{CaseResults, Origin, Results};
@@ -70,7 +70,12 @@ fn kind(difference: &FieldDifference) -> Option<&'static str> {
 }
 
 impl Conditions {
-    pub(super) fn of(base: &Results, new: &Results, across: Option<Across>, paired: bool) -> Self {
+    pub(super) fn of(
+        base: &Results,
+        new: &Results,
+        across: Option<ComparedSetting>,
+        paired: bool,
+    ) -> Self {
         let mut warnings = Vec::new();
         let (mut bearing, mut others, mut program) = (Vec::new(), Vec::new(), Vec::new());
         let mut same_kernel = None;
@@ -82,7 +87,7 @@ impl Conditions {
                 let is_of_kernel = |one: &FieldDifference| one.field.starts_with("kernel.");
                 let release = base.machine.kernel.release.known();
                 same_kernel = release.filter(|_| !bearing.iter().any(is_of_kernel)).cloned();
-                if let (Some(Across::Kernel), Some(release)) = (across, &same_kernel) {
+                if let (Some(ComparedSetting::Kernel), Some(release)) = (across, &same_kernel) {
                     warnings.push(format!("both ran on the same kernel, {release}"));
                 }
                 program = field_differences("build", one, other);
@@ -95,17 +100,17 @@ impl Conditions {
             _ => warnings.push(of_publications(base, new)),
         }
         warnings.extend([base, new].into_iter().flat_map(of_results));
-        let is_asked = paired || across == Some(Across::Placement);
+        let is_asked = paired || across == Some(ComparedSetting::Placement);
         warnings.extend(of_details(base, new, is_asked));
         Self { bearing, others, program, same_kernel, warnings }
     }
 }
 
-fn of_machines(bearing: &[FieldDifference], across: Option<Across>) -> Option<String> {
+fn of_machines(bearing: &[FieldDifference], across: Option<ComparedSetting>) -> Option<String> {
     // Each once, in their order.
     let mut kinds: Vec<&str> = Vec::new();
     let is_asked = |difference: &&FieldDifference| {
-        across == Some(Across::Kernel) && difference.field.starts_with("kernel.")
+        across == Some(ComparedSetting::Kernel) && difference.field.starts_with("kernel.")
     };
     for kind in bearing.iter().filter(|difference| !is_asked(difference)).filter_map(kind) {
         if !kinds.contains(&kind) {

@@ -3,14 +3,14 @@
 use rundata::ring::Policy;
 use rundata::words::{three_digits, time};
 
-use super::answer::{Across, Answer, Change, FACTOR, at_least, percent};
-use super::costs::Reason;
+use super::answer::{CaseChange, ChangeAnswer, ComparedSetting, FACTOR, at_least, percent};
+use super::costs::UndecidedReason;
 use crate::marked;
 use crate::marked::MarkedText;
 
 /// The answer of all cases, in a sentence. `base` and `new` are what the sides are called.
-pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -> MarkedText {
-    let asked: Vec<&Change> = asked(changes).collect();
+pub(super) fn headline(changes: &[CaseChange], [base, new]: [&str; 2], limit: f64) -> MarkedText {
+    let asked: Vec<&CaseChange> = asked(changes).collect();
     match &asked[..] {
         [] => "the runs have no case in common: nothing was compared".into(),
         [change] => of_one(change, [base, new], limit),
@@ -21,8 +21,8 @@ pub(super) fn headline(changes: &[Change], [base, new]: [&str; 2], limit: f64) -
 /// The cases that were asked about: without the rings of one, of which the others are taken off,
 /// where there are others, and without those of the normal policy that do not hold where the same
 /// ring under fifo does.
-pub(super) fn asked(changes: &[Change]) -> impl Iterator<Item = &Change> {
-    let is_solo = |change: &Change| change.is_ring_of_one() && !change.is_worse_beyond_limit();
+pub(super) fn asked(changes: &[CaseChange]) -> impl Iterator<Item = &CaseChange> {
+    let is_solo = |change: &CaseChange| change.is_ring_of_one() && !change.is_worse_beyond_limit();
     let are_all = changes.iter().all(is_solo);
     changes
         .iter()
@@ -32,31 +32,32 @@ pub(super) fn asked(changes: &[Change]) -> impl Iterator<Item = &Change> {
 
 /// Whether a ring of the normal policy has no answer, as a side does not hold, and the same ring
 /// under fifo has one.
-fn is_answered_under_fifo(change: &Change, all: &[Change]) -> bool {
+fn is_answered_under_fifo(change: &CaseChange, all: &[CaseChange]) -> bool {
     if !change.lacks_a_sound_side() {
         return false;
     }
     let mut labels = change.labels.clone();
-    let policy = labels.insert(Across::Policy.name().to_string(), Policy::Fifo.to_string());
+    let policy =
+        labels.insert(ComparedSetting::Policy.name().to_string(), Policy::Fifo.to_string());
     policy.is_some_and(|policy| policy == Policy::Other.name())
         && all.iter().any(|other| other.labels == labels && !other.lacks_a_sound_side())
 }
 
 /// `pinned is 13x faster than free (ring of 2): 1.46 us, not 19.0 us`.
-fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> MarkedText {
+fn of_one(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedText {
     let title = &change.title;
     match change.answer {
-        Answer::NotChanged => marked![
+        ChangeAnswer::NotChanged => marked![
             format!("{new} costs the same as {base} within "),
             MarkedText::figure(percent(limit)),
             format!(" ({title}): {} and {}", time(change.new_ns), time(change.base_ns))
         ],
-        Answer::Changed { .. } => marked![
+        ChangeAnswer::Changed { .. } => marked![
             format!("{new} is "),
             speed(change),
             format!(" than {base} ({title}): {}", times(change))
         ],
-        Answer::Bounded { ratio, .. } => {
+        ChangeAnswer::Bounded { ratio, .. } => {
             let sides = bounded_times(change, [base, new]);
             marked![
                 format!("{new} is "),
@@ -64,10 +65,10 @@ fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> MarkedText {
                 format!(" than {base} ({title}): {sides}")
             ]
         }
-        Answer::CannotTell { reason, more } => {
+        ChangeAnswer::CannotTell { reason, more } => {
             let why = reason.in_words([base, new]);
             match (reason, more, change.ratio.interval()) {
-                (Reason::TooWide, more, Some((low, high))) => {
+                (UndecidedReason::TooWide, more, Some((low, high))) => {
                     let more = more.map_or(String::new(), |more| format!(": {}", more.in_words()));
                     marked![
                         format!("{new} may be "),
@@ -77,14 +78,16 @@ fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> MarkedText {
                         format!(" than {base} ({title}){more}")
                     ]
                 }
-                (Reason::NoFullSpeed | Reason::NotAlone, ..) if is_sound(change.ratio.value) => {
+                (UndecidedReason::NoFullSpeed | UndecidedReason::NotAlone, ..)
+                    if is_sound(change.ratio.value) =>
+                {
                     format!(
                         "It is not known whether {new} differs from {base} ({title}), as {why}: {}",
                         seen_times(change)
                     )
                     .into()
                 }
-                (Reason::NoInterval, ..) if is_sound(change.ratio.value) => marked![
+                (UndecidedReason::NoInterval, ..) if is_sound(change.ratio.value) => marked![
                     format!("{new} is "),
                     speed(change),
                     format!(" than {base} ({title}): {}; {why}", times(change))
@@ -100,13 +103,13 @@ fn of_one(change: &Change, [base, new]: [&str; 2], limit: f64) -> MarkedText {
 }
 
 /// `pinned is faster than free in 5 of 6 cases, slower in 1; most in ring of 64: 13x faster, ...`.
-fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> MarkedText {
-    let count = |is: fn(&Change) -> bool| changes.iter().filter(|change| is(change)).count();
+fn of_several(changes: &[&CaseChange], [base, new]: [&str; 2], limit: f64) -> MarkedText {
+    let count = |is: fn(&CaseChange) -> bool| changes.iter().filter(|change| is(change)).count();
     let within = format!("the same within {}", percent(limit));
     let counts = [
         (count(is_slower), "slower"),
         (count(is_faster), "faster"),
-        (count(|c| c.answer == Answer::NotChanged), within.as_str()),
+        (count(|c| c.answer == ChangeAnswer::NotChanged), within.as_str()),
         (count(|c| c.reason().is_some()), "undecided"),
     ];
     let all = changes.len();
@@ -127,7 +130,7 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> Marked
     let changed = changes.iter().filter(|change| is_slower(change) || is_faster(change));
     if let Some(most) = changed.max_by(|one, other| size(one).total_cmp(&size(other))) {
         let how = match most.answer {
-            Answer::Bounded { ratio, .. } => {
+            ChangeAnswer::Bounded { ratio, .. } => {
                 marked![at_least(ratio), format!(", {}", bounded_times(most, [base, new]))]
             }
             _ => marked![speed(most), format!(", {}", times(most))],
@@ -141,37 +144,37 @@ fn of_several(changes: &[&Change], [base, new]: [&str; 2], limit: f64) -> Marked
     }
 }
 
-fn is_slower(change: &Change) -> bool {
+fn is_slower(change: &CaseChange) -> bool {
     matches!(
         change.answer,
-        Answer::Changed { worse: true, .. } | Answer::Bounded { worse: true, .. }
+        ChangeAnswer::Changed { worse: true, .. } | ChangeAnswer::Bounded { worse: true, .. }
     )
 }
 
-fn is_faster(change: &Change) -> bool {
-    use Answer::{Bounded, Changed};
+fn is_faster(change: &CaseChange) -> bool {
+    use ChangeAnswer::{Bounded, Changed};
     matches!(change.answer, Changed { worse: false, .. } | Bounded { worse: false, .. })
 }
 
 /// How far a change is from none, as the logarithm of its ratio or of the bound of that.
-fn size(change: &Change) -> f64 {
+fn size(change: &CaseChange) -> f64 {
     let ratio = match change.answer {
-        Answer::Bounded { ratio, .. } => Some(ratio),
+        ChangeAnswer::Bounded { ratio, .. } => Some(ratio),
         _ => change.ratio.value,
     };
     ratio.map_or(0.0, |ratio| ratio.ln().abs())
 }
 
-impl Change {
+impl CaseChange {
     /// Whether it is a ring of the normal policy that is undecided because other tasks ran on its
     /// CPU: these wait for a ring under SCHED_FIFO.
     pub fn would_fifo_help(&self) -> bool {
         let is_normal = self
             .labels
-            .get(Across::Policy.name())
+            .get(ComparedSetting::Policy.name())
             .is_some_and(|policy| policy == Policy::Other.name());
         let is_ring = self.labels.contains_key("members");
-        self.reason() == Some(Reason::NotAlone) && is_normal && is_ring
+        self.reason() == Some(UndecidedReason::NotAlone) && is_normal && is_ring
     }
 
     /// Whether it is a ring of one.
@@ -191,12 +194,12 @@ impl Change {
     /// Whether a side was not at full speed or was measured in too few rounds.
     fn lacks_a_sound_side(&self) -> bool {
         let reason = self.reason();
-        reason.is_some_and(|reason| reason.is_of_speed() || reason == Reason::FewRounds)
+        reason.is_some_and(|reason| reason.is_of_speed() || reason == UndecidedReason::FewRounds)
     }
 
     /// Whether its ratio was seen and does not hold: a side was not at full speed.
     pub fn is_seen_only(&self) -> bool {
-        self.reason().is_some_and(Reason::is_of_speed)
+        self.reason().is_some_and(UndecidedReason::is_of_speed)
     }
 }
 
@@ -205,7 +208,7 @@ fn is_sound(ratio: Option<f64>) -> bool {
 }
 
 /// `13x faster`, `3.2 % slower`.
-fn speed(change: &Change) -> MarkedText {
+fn speed(change: &CaseChange) -> MarkedText {
     match change.ratio.value {
         Some(ratio) if is_sound(Some(ratio)) => factor_or_percent(ratio),
         // Of a cost that came out at or below zero no factor says it.
@@ -224,17 +227,17 @@ fn factor_or_percent(ratio: f64) -> MarkedText {
 }
 
 /// `1.46 us, not 19.0 us`.
-fn times(change: &Change) -> String {
+fn times(change: &CaseChange) -> String {
     format!("{}, not {}", time(change.new_ns), time(change.base_ns))
 }
 
 /// `at most 1.85 us, not 436 us`; of a base that has the bound `4.10 us, base at most 1.85 us`.
-fn bounded_times(change: &Change, [base, _]: [&str; 2]) -> String {
+fn bounded_times(change: &CaseChange, [base, _]: [&str; 2]) -> String {
     match change.answer {
-        Answer::Bounded { worse: true, at_most_ns, .. } => {
+        ChangeAnswer::Bounded { worse: true, at_most_ns, .. } => {
             format!("{}, {base} at most {}", time(change.new_ns), time(at_most_ns))
         }
-        Answer::Bounded { at_most_ns, .. } => {
+        ChangeAnswer::Bounded { at_most_ns, .. } => {
             format!("at most {}, not {}", time(at_most_ns), time(change.base_ns))
         }
         _ => times(change),
@@ -242,6 +245,6 @@ fn bounded_times(change: &Change, [base, _]: [&str; 2]) -> String {
 }
 
 /// `~1.46 us against ~19.0 us`: what was seen, of which nothing follows.
-fn seen_times(change: &Change) -> String {
+fn seen_times(change: &CaseChange) -> String {
     format!("~{} against ~{}", time(change.new_ns), time(change.base_ns))
 }

@@ -18,19 +18,22 @@ mod several;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Across, Answer, Change, More, Terms, Wanted, percent, round_bound};
-pub use clock::Clocks;
-pub use costs::Reason;
+pub use answer::{
+    CaseChange, ChangeAnswer, ComparedSetting, ComparisonTerms, MoreNeeded, WantedCost, percent,
+    round_bound,
+};
+pub use clock::ClockDifference;
+pub use costs::UndecidedReason;
 pub use fair::Conditions;
 pub(crate) use fair::bears;
-pub use gate::{Gate, Verdict};
-pub use pair::Unpaired;
-pub use several::{Farthest, Member, Several};
+pub use gate::{ComparisonGate, GateVerdict};
+pub use pair::UnpairedCase;
+pub use several::{ComparedRun, FarthestCase, PairwiseComparison};
 
 use crate::estimate::widest;
 use crate::marked;
 use crate::marked::MarkedText;
-use crate::results::{Results, Side};
+use crate::results::{ComparisonSide, Results};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
 /// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`. 5: labels of the
@@ -46,41 +49,41 @@ pub struct Comparison {
     /// Version of this form.
     pub schema: u32,
     /// What the other is compared with.
-    pub base: Side,
+    pub base: ComparisonSide,
     /// What is compared.
-    pub new: Side,
+    pub new: ComparisonSide,
     /// How.
-    pub terms: Terms,
+    pub terms: ComparisonTerms,
     /// Whether both were measured in one session and are compared round by round.
     pub paired: bool,
     /// What differs in machine and program, and whether the comparison is fair.
     pub conditions: Conditions,
     /// The core's clocks of both, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clocks: Option<Clocks>,
+    pub clocks: Option<ClockDifference>,
     /// Confidence of each single interval, so that all together hold with `terms.confidence`.
     pub confidence_each: f64,
     /// Cases that both have, in the order of the new one.
-    pub changes: Vec<Change>,
+    pub changes: Vec<CaseChange>,
     /// Cases that one of them has.
-    pub unpaired: Vec<Unpaired>,
+    pub unpaired: Vec<UnpairedCase>,
     /// The answer in words, in the sides' labels.
     pub in_words: MarkedText,
     /// Whether it passes as a gate at the limit of the terms.
-    pub gate: Gate,
+    pub gate: ComparisonGate,
 }
 
 impl Comparison {
     /// Compares `new` with `base`.
-    pub fn of(base: &Results, new: &Results, terms: Terms) -> Self {
+    pub fn from_results(base: &Results, new: &Results, terms: ComparisonTerms) -> Self {
         let names = names(&base.side, &new.side);
         let paired = pair::are_halves(base, new);
         let (pairs, unpaired) = pair::pairs(base, new, &terms, paired);
         let measurable = pairs.iter().filter(|pair| pair.costs.of.has_interval()).count();
         let confidence_each = 1.0 - (1.0 - terms.confidence) / measurable.max(1) as f64;
-        let changes: Vec<Change> =
+        let changes: Vec<CaseChange> =
             pairs.iter().map(|pair| pair.change(&terms, confidence_each)).collect();
-        let gate = Gate::of(&changes, &lost(&changes, &unpaired), names, terms.limit);
+        let gate = ComparisonGate::of(&changes, &lost(&changes, &unpaired), names, terms.limit);
         Self {
             schema: SCHEMA,
             base: base.side.clone(),
@@ -88,7 +91,7 @@ impl Comparison {
             terms,
             paired,
             conditions: Conditions::of(base, new, terms.across, paired),
-            clocks: Clocks::of(base, new, &changes),
+            clocks: ClockDifference::of(base, new, &changes),
             confidence_each,
             in_words: in_words(&changes, names, terms.limit),
             changes,
@@ -104,7 +107,7 @@ impl Comparison {
 
     /// Whether a case has become slower beyond the limit: changed, and its ratio above it.
     pub fn is_worse_beyond_limit(&self) -> bool {
-        self.changes.iter().any(Change::is_worse_beyond_limit)
+        self.changes.iter().any(CaseChange::is_worse_beyond_limit)
     }
 
     /// What the base measured and the new side was to measure and could not: title and reason of
@@ -118,19 +121,19 @@ impl Comparison {
     /// others going.
     pub fn worst_precision(&self) -> Option<f64> {
         let has_failed =
-            |change: &&Change| change.base_failure.is_some() || change.new_failure.is_some();
+            |change: &&CaseChange| change.base_failure.is_some() || change.new_failure.is_some();
         let open = self.changes.iter().filter(|change| !has_failed(change));
         widest(open.map(|change| change.ratio.relative_half_width()))
     }
 }
 
 /// What the sides are called in words: by their labels, unless these are the same.
-fn names<'a>(base: &'a Side, new: &'a Side) -> [&'a str; 2] {
+fn names<'a>(base: &'a ComparisonSide, new: &'a ComparisonSide) -> [&'a str; 2] {
     if base.label == new.label { ["base", "new"] } else { [&base.label, &new.label] }
 }
 
 /// The answer of all cases, of parts of a switch behind the one that changed most.
-fn in_words(changes: &[Change], names: [&str; 2], limit: f64) -> MarkedText {
+fn in_words(changes: &[CaseChange], names: [&str; 2], limit: f64) -> MarkedText {
     let headline = headline::headline(changes, names, limit);
     match answer::moved_most(changes) {
         Some(most) => marked![most, "; ", headline],
@@ -138,7 +141,7 @@ fn in_words(changes: &[Change], names: [&str; 2], limit: f64) -> MarkedText {
     }
 }
 
-fn lost<'a>(changes: &'a [Change], unpaired: &'a [Unpaired]) -> Vec<(&'a str, &'a str)> {
+fn lost<'a>(changes: &'a [CaseChange], unpaired: &'a [UnpairedCase]) -> Vec<(&'a str, &'a str)> {
     let whole = unpaired.iter().filter(|left| left.lost);
     let partly = changes.iter().filter(|change| change.is_lost());
     let whole = whole.map(|left| (&*left.title, &*left.why));

@@ -7,16 +7,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio;
 
-use super::answer::{Across, Change, Terms, Wanted, answer};
+use super::answer::{CaseChange, ComparedSetting, ComparisonTerms, WantedCost, answer};
 use super::clock::at_one_clock;
-use super::costs::{BoundedCosts, Costs};
+use super::costs::{BoundedCosts, PairCosts};
 use super::names;
 use crate::measures;
 use crate::results::{CaseFigure, CaseResults, Origin, Quantity, Results};
 
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Unpaired {
+#[schemars(rename = "Unpaired")]
+pub struct UnpairedCase {
     /// Whether it is the base's.
     pub in_base: bool,
     /// Its number in its plan.
@@ -32,17 +33,17 @@ pub struct Unpaired {
 }
 
 /// Two cases that are compared.
-pub(super) struct Pair<'a> {
+pub(super) struct CasePair<'a> {
     base: &'a CaseResults,
     new: &'a CaseResults,
     of: Quantity,
-    pub(super) costs: Costs,
+    pub(super) costs: PairCosts,
     /// The case in words, with what both have of the setting in which they differ.
     title: String,
 }
 
-impl Pair<'_> {
-    pub(super) fn change(&self, terms: &Terms, confidence: f64) -> Change {
+impl CasePair<'_> {
+    pub(super) fn change(&self, terms: &ComparisonTerms, confidence: f64) -> CaseChange {
         let ratio = self.costs.of.ratio(confidence);
         let (base_ns, new_ns) = self.costs.of.both();
         let (base_launches, new_launches) = match &self.costs.of {
@@ -50,12 +51,12 @@ impl Pair<'_> {
             ratio::CostPair::Paired(_) => (None, None),
         };
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
-        Change {
+        CaseChange {
             title: self.title.clone(),
             labels: self.new.labels.iter().cloned().collect(),
             base_case: self.base.number,
             new_case: self.new.number,
-            of: self.of,
+            quantity: self.of,
             base_ns,
             new_ns,
             base_not_quotable: self.costs.why.0.map(|why| why.with_time_unit()),
@@ -69,7 +70,7 @@ impl Pair<'_> {
             measures: measures::pairs(
                 self.base.summary.as_deref(),
                 self.new.summary.as_deref(),
-                measures::exported(),
+                measures::exported_measures(),
             ),
             at_one_clock: self.costs.at_one_clock,
             ratio,
@@ -81,7 +82,11 @@ impl Pair<'_> {
 
 /// Returns the title of a case, with what base and new have of a setting in which they differ:
 /// `ring of 2, same to free`.
-fn title(case: &CaseResults, [base, new]: [&CaseResults; 2], across: Option<Across>) -> String {
+fn title(
+    case: &CaseResults,
+    [base, new]: [&CaseResults; 2],
+    across: Option<ComparedSetting>,
+) -> String {
     let values =
         across.and_then(|across| Some((base.label(across.name())?, new.label(across.name())?)));
     match values {
@@ -99,7 +104,12 @@ pub(super) fn are_halves(base: &Results, new: &Results) -> bool {
 /// What a prefix may change: the halves of a session are the same cases in spite of it.
 const OF_THE_PREFIX: &[&str] = &["policy"];
 
-fn is_same(base: &CaseResults, new: &CaseResults, across: Option<Across>, halves: bool) -> bool {
+fn is_same(
+    base: &CaseResults,
+    new: &CaseResults,
+    across: Option<ComparedSetting>,
+    halves: bool,
+) -> bool {
     let counts = |(name, _): &&(String, String)| {
         !(halves && OF_THE_PREFIX.contains(&&**name)) && across.is_none_or(|of| of.name() != name)
     };
@@ -110,16 +120,16 @@ fn is_same(base: &CaseResults, new: &CaseResults, across: Option<Across>, halves
 pub(super) fn pairs<'a>(
     base: &'a Results,
     new: &'a Results,
-    terms: &Terms,
+    terms: &ComparisonTerms,
     halves: bool,
-) -> (Vec<Pair<'a>>, Vec<Unpaired>) {
+) -> (Vec<CasePair<'a>>, Vec<UnpairedCase>) {
     let names = names(&base.side, &new.side);
     let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
     let launch_scatter = |of_new: usize, of_base: usize| {
-        f64::max(base.launch_scatter_of(of_base), new.launch_scatter_of(of_new))
+        f64::max(base.case_launch_scatter(of_base), new.case_launch_scatter(of_new))
     };
-    let mut left: Vec<&CaseResults> = base.compared().collect();
-    for case in new.compared() {
+    let mut left: Vec<&CaseResults> = base.compared_cases().collect();
+    for case in new.compared_cases() {
         let is_partner = |other: &&CaseResults| is_same(other, case, terms.across, halves);
         // Two experiments of one run may have the same case, each measured in its own way.
         let of_experiment =
@@ -138,22 +148,28 @@ pub(super) fn pairs<'a>(
             let costs = match (&base, &new) {
                 (CaseFigure::Measured(base), CaseFigure::Measured(new)) if halves => {
                     let halves = base.first().zip(new.first());
-                    let costs = halves.and_then(|(base, new)| Costs::paired(base, new, seed));
+                    let costs = halves.and_then(|(base, new)| PairCosts::paired(base, new, seed));
                     costs.ok_or("no round measured it in both settings")
                 }
-                _ => Costs::apart(&base, &new, scatter).ok_or("one of its figures is not a number"),
+                _ => PairCosts::separate(&base, &new, scatter)
+                    .ok_or("one of its figures is not a number"),
             };
             let at_one_clock = base.quantum_ns().is_some() && new.quantum_ns().is_some();
-            costs.map(|costs| Costs { of: costs.of.widened_by(open), at_one_clock, bound, ..costs })
+            costs.map(|costs| PairCosts {
+                of: costs.of.widened_by(open),
+                at_one_clock,
+                bound,
+                ..costs
+            })
         };
         match pair(partner, case, terms.wanted, names, costs) {
             Ok(pair) => {
                 let title = title(case, [partner, case], terms.across);
-                pairs.push(Pair { title, ..pair });
+                pairs.push(CasePair { title, ..pair });
             }
             Err(why) => {
                 let lost = case.figures.is_empty() && !partner.figures.is_empty();
-                unpaired.push(Unpaired { lost, ..left_over(false, case, why) });
+                unpaired.push(UnpairedCase { lost, ..left_over(false, case, why) });
             }
         }
     }
@@ -170,10 +186,10 @@ pub(super) fn pairs<'a>(
 }
 
 /// Adds the experiment to the titles of pairs that differ in nothing else: `ring of 2, in cost`.
-fn name_experiments(pairs: &mut [Pair]) {
+fn name_experiments(pairs: &mut [CasePair]) {
     let mut alike = vec![false; pairs.len()];
     for (index, pair) in pairs.iter().enumerate() {
-        let is_alike = |(other, with): (usize, &Pair)| {
+        let is_alike = |(other, with): (usize, &CasePair)| {
             other != index && with.title == pair.title && with.new.labels == pair.new.labels
         };
         alike[index] = pairs.iter().enumerate().any(is_alike);
@@ -190,10 +206,10 @@ fn name_experiments(pairs: &mut [Pair]) {
 ///
 /// Two runs are never compared so: between them a policy may be all that differs.
 fn take_published_by_fifo<'a>(
-    pair: &mut Pair<'a>,
+    pair: &mut CasePair<'a>,
     [base, new]: [&'a Results; 2],
-    wanted: Wanted,
-    unpaired: &mut Vec<Unpaired>,
+    wanted: WantedCost,
+    unpaired: &mut Vec<UnpairedCase>,
 ) {
     let (is_base, run) = match (&base.side.origin, &new.side.origin) {
         (Origin::Publication { .. }, Origin::Run { .. }) => (false, new),
@@ -212,16 +228,16 @@ fn take_published_by_fifo<'a>(
         return;
     };
     let (one, other) = if is_base { (fifo, pair.new) } else { (pair.base, fifo) };
-    let scatter = run.launch_scatter_of(fifo.number);
+    let scatter = run.case_launch_scatter(fifo.number);
     let costs = |base: &CaseFigure, new: &CaseFigure| {
-        Costs::apart(base, new, scatter).ok_or("one of its figures is not a number")
+        PairCosts::separate(base, new, scatter).ok_or("one of its figures is not a number")
     };
     let names = names(&base.side, &new.side);
     let Ok(by_fifo) = self::pair(one, other, wanted, names, costs) else { return };
     if !by_fifo.costs.holds() {
         return;
     }
-    *pair = Pair { title: title_by_fifo(normal), ..by_fifo };
+    *pair = CasePair { title: title_by_fifo(normal), ..by_fifo };
     unpaired.retain(|left| left.in_base != is_base || left.case != fifo.number);
     let why = "it does not hold; the same ring under fifo is compared".to_string();
     unpaired.push(left_over(is_base, normal, why));
@@ -232,9 +248,9 @@ fn take_published_by_fifo<'a>(
 fn pairs_with_published<'a>(
     base: &'a Results,
     new: &'a Results,
-    wanted: Wanted,
-    unpaired: &mut Vec<Unpaired>,
-) -> Vec<Pair<'a>> {
+    wanted: WantedCost,
+    unpaired: &mut Vec<UnpairedCase>,
+) -> Vec<CasePair<'a>> {
     let (publication, run, is_run_base) = match (&base.side.origin, &new.side.origin) {
         (Origin::Publication { .. }, Origin::Run { .. }) => (base, new, false),
         (Origin::Run { .. }, Origin::Publication { .. }) => (new, base, true),
@@ -244,7 +260,7 @@ fn pairs_with_published<'a>(
     for fifo in &run.cases {
         let is_same_ring = |normal: &&CaseResults| is_under_fifo(fifo, normal);
         let Some(normal) = publication.cases.iter().find(is_same_ring) else { continue };
-        let is_one = |left: &Unpaired| {
+        let is_one = |left: &UnpairedCase| {
             let case = if left.in_base == is_run_base { fifo } else { normal };
             left.case == case.number
         };
@@ -252,16 +268,17 @@ fn pairs_with_published<'a>(
             continue;
         }
         let (one, other) = if is_run_base { (fifo, normal) } else { (normal, fifo) };
-        let scatter = run.launch_scatter_of(fifo.number);
+        let scatter = run.case_launch_scatter(fifo.number);
         let costs = |base: &CaseFigure, new: &CaseFigure| {
             let bound =
                 BoundedCosts::from_values(base, new, scatter, ratio::ExtraUncertainty::default());
-            let costs = Costs::apart(base, new, scatter).map(|costs| Costs { bound, ..costs });
+            let costs =
+                PairCosts::separate(base, new, scatter).map(|costs| PairCosts { bound, ..costs });
             costs.ok_or("one of its figures is not a number")
         };
         let names = names(&base.side, &new.side);
         if let Ok(pair) = self::pair(one, other, wanted, names, costs) {
-            found.push(Pair { title: title_by_fifo(normal), ..pair });
+            found.push(CasePair { title: title_by_fifo(normal), ..pair });
             unpaired.retain(|left| !is_one(left));
         }
     }
@@ -276,23 +293,23 @@ fn title_by_fifo(published: &CaseResults) -> String {
 
 /// Whether `fifo` is under SCHED_FIFO and else the same as `normal`, which is not.
 fn is_under_fifo(fifo: &CaseResults, normal: &CaseResults) -> bool {
-    let policies = [fifo, normal].map(|case| case.label(Across::Policy.name()));
+    let policies = [fifo, normal].map(|case| case.label(ComparedSetting::Policy.name()));
     policies == [Some(Policy::Fifo.name()), Some(Policy::Other.name())]
-        && is_same(fifo, normal, Some(Across::Policy), false)
+        && is_same(fifo, normal, Some(ComparedSetting::Policy), false)
 }
 
-fn left_over(in_base: bool, case: &CaseResults, why: String) -> Unpaired {
+fn left_over(in_base: bool, case: &CaseResults, why: String) -> UnpairedCase {
     let labels = case.labels.iter().cloned().collect();
-    Unpaired { in_base, case: case.number, title: case.title.clone(), labels, why, lost: false }
+    UnpairedCase { in_base, case: case.number, title: case.title.clone(), labels, why, lost: false }
 }
 
 fn pair<'a>(
     base: &'a CaseResults,
     new: &'a CaseResults,
-    wanted: Wanted,
+    wanted: WantedCost,
     names: [&str; 2],
-    costs: impl Fn(&CaseFigure, &CaseFigure) -> Result<Costs, &'static str>,
-) -> Result<Pair<'a>, String> {
+    costs: impl Fn(&CaseFigure, &CaseFigure) -> Result<PairCosts, &'static str>,
+) -> Result<CasePair<'a>, String> {
     let both = |of: &Quantity| Some((*of, base.figures.get(of)?, new.figures.get(of)?));
     let nothing = |whose: &str, case: &CaseResults| {
         let why = case.failure.iter().map(|failure| format!(": {failure}")).collect::<String>();
@@ -304,7 +321,7 @@ fn pair<'a>(
             if !of.needs_full_speed() {
                 costs.unfit = costs.unfit.filter(|reason| !reason.is_of_speed());
             }
-            Ok(Pair { base, new, of, costs, title: new.title.clone() })
+            Ok(CasePair { base, new, of, costs, title: new.title.clone() })
         }
         None if base.figures.is_empty() => nothing(names[0], base),
         None if new.figures.is_empty() => nothing(names[1], new),

@@ -5,7 +5,7 @@ use std::path::Path;
 use rundata::ring::Policy;
 
 use super::Comparison;
-use super::answer::{Across, Change};
+use super::answer::{CaseChange, ComparedSetting};
 use crate::results::Origin;
 
 /// Commands that set a priority or a policy.
@@ -29,16 +29,17 @@ impl Comparison {
     /// prefix sets what fifo would undo. `typed` are the words of the prefixes where they are
     /// known; what was stored of them may be masked.
     pub fn would_fifo_help(&self, typed: &[String]) -> bool {
-        self.changes.iter().any(Change::would_fifo_help) && self.setters(typed).is_empty()
+        self.changes.iter().any(CaseChange::would_fifo_help) && self.setters(typed).is_empty()
     }
 
     /// Returns the real-time policy of all rings under which a nice value, set by a prefix, has no
     /// effect; `None` where it has one or none is set. `typed` as in [`Self::would_fifo_help`].
     pub fn policy_without_nice(&self, typed: &[String]) -> Option<&str> {
         let is_nice = self.setters(typed).iter().any(|name| NICE_SETTERS.contains(name));
-        let policy = self.changes.first()?.labels.get(Across::Policy.name())?;
+        let policy = self.changes.first()?.labels.get(ComparedSetting::Policy.name())?;
         let is_realtime = [Policy::Fifo, Policy::Rr].iter().any(|known| known.name() == policy);
-        let is_same = |change: &Change| change.labels.get(Across::Policy.name()) == Some(policy);
+        let is_same =
+            |change: &CaseChange| change.labels.get(ComparedSetting::Policy.name()) == Some(policy);
         (is_nice && is_realtime && self.changes.iter().all(is_same)).then_some(policy)
     }
 

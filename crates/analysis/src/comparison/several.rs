@@ -7,8 +7,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::answer::{Answer, Change, Terms};
-use super::{Comparison, Side};
+use super::answer::{CaseChange, ChangeAnswer, ComparisonTerms};
+use super::{Comparison, ComparisonSide};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::results::Results;
@@ -18,13 +18,14 @@ pub const SEVERAL_SCHEMA: u32 = 1;
 
 /// Three runs or more, compared with each other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Several {
+#[schemars(rename = "Several")]
+pub struct PairwiseComparison {
     /// Version of this form.
     pub schema: u32,
     /// How; `confidence` is that of all intervals of all pairs together.
-    pub terms: Terms,
+    pub terms: ComparisonTerms,
     /// The runs, in the order in which they were named.
-    pub runs: Vec<Member>,
+    pub runs: Vec<ComparedRun>,
     /// Cases that every two runs have.
     pub cases: usize,
     /// Comparisons of two runs in a case, each pair once.
@@ -39,21 +40,23 @@ pub struct Several {
 
 /// One of several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Member {
+#[schemars(rename = "Member")]
+pub struct ComparedRun {
     /// As it was named.
     pub name: String,
     /// The run.
-    pub side: Side,
+    pub side: ComparisonSide,
     /// Numbers of the runs from which it differs in some case.
     pub differs_from: Vec<usize>,
     /// The case in which it is farthest from the median of the others; absent if no case is in all,
     /// with costs that may be compared.
-    pub farthest: Option<Farthest>,
+    pub farthest: Option<FarthestCase>,
 }
 
 /// A case of a run beside the same case of the others.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Farthest {
+#[schemars(rename = "Farthest")]
+pub struct FarthestCase {
     /// The case in words.
     pub title: String,
     /// Its cost by the median of the others' costs.
@@ -66,7 +69,7 @@ pub struct Farthest {
 }
 
 /// What a pair of runs says of a case: new by base, its interval, and whether that is a difference.
-struct Pair {
+struct CaseRatio {
     ratio: f64,
     interval: Option<(f64, f64)>,
     differs: bool,
@@ -75,13 +78,16 @@ struct Pair {
     is_tested: bool,
 }
 
-impl Pair {
-    fn of(change: &Change) -> Option<Self> {
+impl CaseRatio {
+    fn of(change: &CaseChange) -> Option<Self> {
         Some(Self {
             ratio: change.ratio.value?,
             interval: change.ratio.interval(),
-            differs: matches!(change.answer, Answer::Changed { .. } | Answer::Bounded { .. }),
-            is_inconclusive: matches!(change.answer, Answer::CannotTell { .. }),
+            differs: matches!(
+                change.answer,
+                ChangeAnswer::Changed { .. } | ChangeAnswer::Bounded { .. }
+            ),
+            is_inconclusive: matches!(change.answer, ChangeAnswer::CannotTell { .. }),
             is_tested: change.is_tested(),
         })
     }
@@ -94,22 +100,24 @@ impl Pair {
 }
 
 /// The pairs of a case by the numbers of base and new, both ways.
-type Pairs = BTreeMap<(usize, usize), Pair>;
+type Pairs = BTreeMap<(usize, usize), CaseRatio>;
 
 /// Cases by what tells them from each other.
 type Cases = BTreeMap<BTreeMap<String, String>, (String, Pairs)>;
 
-impl Several {
+impl PairwiseComparison {
     /// Compares each with each, by their names. Intervals of all pairs hold together.
-    pub fn of(sides: &[(String, Results)], terms: Terms) -> Self {
+    pub fn from_results(sides: &[(String, Results)], terms: ComparisonTerms) -> Self {
         let count = sides.len();
         let pairs = (count * count.saturating_sub(1) / 2).max(1);
-        let each = Terms { confidence: 1.0 - (1.0 - terms.confidence) / pairs as f64, ..terms };
+        let each =
+            ComparisonTerms { confidence: 1.0 - (1.0 - terms.confidence) / pairs as f64, ..terms };
         let mut by_case = Cases::new();
         for base in 0..count {
             for new in base + 1..count {
-                for change in Comparison::of(&sides[base].1, &sides[new].1, each).changes {
-                    let Some(pair) = Pair::of(&change) else { continue };
+                for change in Comparison::from_results(&sides[base].1, &sides[new].1, each).changes
+                {
+                    let Some(pair) = CaseRatio::of(&change) else { continue };
                     let new_case = || (change.title.clone(), Pairs::new());
                     let (_, of_case) =
                         by_case.entry(change.labels.clone()).or_insert_with(new_case);
@@ -120,8 +128,8 @@ impl Several {
         }
         by_case.retain(|_, (_, of_case)| of_case.len() == 2 * pairs);
         let by_case = titled(by_case);
-        let runs: Vec<Member> = (0..count)
-            .map(|run| Member {
+        let runs: Vec<ComparedRun> = (0..count)
+            .map(|run| ComparedRun {
                 name: sides[run].0.clone(),
                 side: sides[run].1.side.clone(),
                 differs_from: differs_from(run, count, &by_case),
@@ -171,24 +179,25 @@ fn is_different(pairs: &Pairs, one: usize, other: usize) -> bool {
 }
 
 /// A case in which the run is odd comes before all others.
-fn farthest(run: usize, count: usize, by_case: &BTreeMap<String, Pairs>) -> Option<Farthest> {
+fn farthest(run: usize, count: usize, by_case: &BTreeMap<String, Pairs>) -> Option<FarthestCase> {
     let found = by_case.iter().filter_map(|(title, pairs)| beside(run, count, title, pairs));
-    let rank = |of: &Farthest| (of.is_odd, of.ratio.ln().abs());
+    let rank = |of: &FarthestCase| (of.is_odd, of.ratio.ln().abs());
     found.max_by(|one, other| {
         let ((one_odd, one), (other_odd, other)) = (rank(one), rank(other));
         one_odd.cmp(&other_odd).then(one.total_cmp(&other))
     })
 }
 
-fn beside(run: usize, count: usize, title: &str, pairs: &Pairs) -> Option<Farthest> {
+fn beside(run: usize, count: usize, title: &str, pairs: &Pairs) -> Option<FarthestCase> {
     let others: Vec<usize> = (0..count).filter(|other| *other != run).collect();
-    let own: Vec<&Pair> = others.iter().filter_map(|other| pairs.get(&(*other, run))).collect();
+    let own: Vec<&CaseRatio> =
+        others.iter().filter_map(|other| pairs.get(&(*other, run))).collect();
     own.iter().all(|pair| pair.is_tested).then_some(())?;
     // By the median of the others' costs: the median of what they are of this one's, turned over.
     let of_own: Vec<f64> = own.iter().map(|pair| 1.0 / pair.ratio).collect();
     let agree = |one: &usize| others.iter().all(|other| !is_different(pairs, *one, *other));
     let ends: Option<Vec<(f64, f64)>> = own.iter().map(|pair| pair.interval).collect();
-    Some(Farthest {
+    Some(FarthestCase {
         title: title.to_string(),
         ratio: 1.0 / median(&of_own)?,
         interval: ends.map(|ends| {
@@ -199,7 +208,7 @@ fn beside(run: usize, count: usize, title: &str, pairs: &Pairs) -> Option<Farthe
     })
 }
 
-impl Several {
+impl PairwiseComparison {
     fn answer(&self) -> MarkedText {
         let count = self.runs.len();
         let differ = self.runs.iter().filter(|run| !run.differs_from.is_empty()).count();
@@ -237,7 +246,7 @@ impl Several {
 }
 
 /// `38 % slower than the others (31 to 45 %) in ring of 2`.
-fn far(run: &Member) -> MarkedText {
+fn far(run: &ComparedRun) -> MarkedText {
     let Some(far) = &run.farthest else { return MarkedText::default() };
     let more = |ratio: f64| 100.0 * (ratio - 1.0);
     let slower = far.ratio >= 1.0;

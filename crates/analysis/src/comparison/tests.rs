@@ -16,17 +16,17 @@ use stats::ratio::CostPair::Separate;
 use testing::repeats;
 
 use super::answer::answer;
-use super::costs::Costs;
+use super::costs::PairCosts;
 use super::*;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
-use crate::results::{CaseFigure, CaseResults, LaunchFigure, Quantity, published};
+use crate::results::{CaseFigure, CaseResults, LaunchFigure, Quantity, published_machines};
 use crate::speed::cut;
 
 const V1: &str = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
 
-fn terms() -> Terms {
-    Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across: None }
+fn terms() -> ComparisonTerms {
+    ComparisonTerms { limit: LIMIT, confidence: 0.95, wanted: WantedCost::Switch, across: None }
 }
 
 fn results(change: impl Fn(&mut Run)) -> Results {
@@ -71,20 +71,24 @@ fn slower(run: &mut Run, factor: f64) {
 #[test]
 fn a_run_is_not_different_from_itself_and_nothing_is_unfair() {
     let (base, new) = (results(|_| {}), results(|_| {}));
-    let found = Comparison::of(&base, &new, terms());
-    let of: Vec<Quantity> = found.changes.iter().map(|change| change.of).collect();
+    let found = Comparison::from_results(&base, &new, terms());
+    let of: Vec<Quantity> = found.changes.iter().map(|change| change.quantity).collect();
     assert_eq!(
         of,
         [Quantity::NsPerHop, Quantity::NsPerSwitchAboveSolo, Quantity::NsPerSwitchAboveSolo]
     );
     for change in &found.changes {
         assert_eq!(change.ratio.value, Some(1.0));
-        assert!(!matches!(change.answer, Answer::Changed { .. }), "{change:?}");
+        assert!(!matches!(change.answer, ChangeAnswer::Changed { .. }), "{change:?}");
     }
     assert!((found.confidence_each - (1.0 - 0.05 / 3.0)).abs() < 1e-12);
     assert_eq!((&found.conditions.bearing[..], found.unpaired.len()), (&[][..], 0));
     assert!(!found.is_worse_beyond_limit());
-    assert_eq!(Comparison::of(&base, &new, terms()), found, "the same runs, the same answer");
+    assert_eq!(
+        Comparison::from_results(&base, &new, terms()),
+        found,
+        "the same runs, the same answer"
+    );
 }
 
 /// The rings of a run, and the same under SCHED_FIFO, so many times as dear.
@@ -107,13 +111,13 @@ fn with_fifo(run: &mut Run, factor: f64) {
 fn rings_under_fifo_are_compared_with_rings_under_fifo_alone() {
     let normal = full_speed(|_| {});
     let both = full_speed(|run| with_fifo(run, 3.0));
-    let found = Comparison::of(&both, &full_speed(|run| with_fifo(run, 3.0)), terms());
+    let found = Comparison::from_results(&both, &full_speed(|run| with_fifo(run, 3.0)), terms());
     assert_eq!((found.changes.len(), found.unpaired.len()), (6, 0));
     assert!(found.changes.iter().all(|change| change.ratio.value == Some(1.0)), "{found:?}");
     let titles: Vec<&str> = both.cases.iter().map(|case| &*case.title).collect();
     assert_eq!(titles[1], "ring of 2");
     assert_eq!(titles[titles.len() / 2 + 1], "ring of 2 under fifo");
-    let found = Comparison::of(&normal, &both, terms());
+    let found = Comparison::from_results(&normal, &both, terms());
     assert_eq!((found.changes.len(), found.unpaired.len()), (3, 3));
     assert!(found.changes.iter().all(|change| change.ratio.value == Some(1.0)), "{found:?}");
     let fifo: Vec<&str> = found.unpaired.iter().map(|of| &*of.labels["policy"]).collect();
@@ -136,10 +140,10 @@ fn disturb(mut results: Results, policy: &str) -> Results {
 /// A machine of 1992, which has no figure under fifo, and one that has both.
 #[test]
 fn a_published_figure_is_compared_with_the_ring_that_holds() {
-    let sun = published().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
-    let (sun, both) = (sun.results(), || full_speed(|run| with_fifo(run, 3.0)));
+    let sun = published_machines().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
+    let (sun, both) = (sun.to_results(), || full_speed(|run| with_fifo(run, 3.0)));
     let seen = |new: Results| {
-        let found = Comparison::of(&sun, &new, terms());
+        let found = Comparison::from_results(&sun, &new, terms());
         let titles: Vec<String> = found.changes.iter().map(|of| of.title.clone()).collect();
         let left = found.unpaired.iter().filter(|left| !left.in_base).map(|left| left.case);
         let left: Vec<usize> = left.collect();
@@ -155,10 +159,10 @@ fn a_published_figure_is_compared_with_the_ring_that_holds() {
     );
     assert_eq!(left, [0, 3, 1, 2], "the normal rings in place of these under fifo");
     assert!(
-        found.changes.iter().all(|of| matches!(of.answer, Answer::Changed { .. })),
+        found.changes.iter().all(|of| matches!(of.answer, ChangeAnswer::Changed { .. })),
         "{found:?}"
     );
-    let back = Comparison::of(&disturb(both(), "other"), &sun, terms());
+    let back = Comparison::from_results(&disturb(both(), "other"), &sun, terms());
     assert_eq!(back.changes[0].title, "ring of 2, here fifo, published normal");
     assert!(back.in_words.starts_with("sun-4/280 is slower than "), "{}", back.in_words);
     // A run that has rings under fifo only.
@@ -176,9 +180,9 @@ fn a_published_figure_is_compared_with_the_ring_that_holds() {
 fn the_answer_is_of_the_policy_that_holds() {
     let both = |factor: f64| full_speed(move |run| with_fifo(run, factor));
     let (base, new) = (both(1.0), both(3.0));
-    let all = Comparison::of(&base, &new, terms());
+    let all = Comparison::from_results(&base, &new, terms());
     assert!(all.in_words.contains("undecided in 2 (of 5 cases)"), "{}", all.in_words);
-    let found = Comparison::of(&base, &disturb(new, "other"), terms());
+    let found = Comparison::from_results(&base, &disturb(new, "other"), terms());
     assert!(
         found
             .in_words
@@ -186,9 +190,10 @@ fn the_answer_is_of_the_policy_that_holds() {
         "{}",
         found.in_words
     );
-    assert_eq!(found.gate.verdict, Verdict::Fail);
+    assert_eq!(found.gate.verdict, GateVerdict::Fail);
     // Of two runs a policy may be all that differs: they are never paired across it.
-    let found = Comparison::of(&full_speed(|_| {}), &disturb(both(3.0), "other"), terms());
+    let found =
+        Comparison::from_results(&full_speed(|_| {}), &disturb(both(3.0), "other"), terms());
     assert!(found.changes.iter().all(|of| of.labels["policy"] == "other"), "{found:?}");
     assert!(found.in_words.contains("undecided"), "{}", found.in_words);
 }
@@ -196,12 +201,12 @@ fn the_answer_is_of_the_policy_that_holds() {
 #[test]
 fn a_slower_run_is_worse_and_a_faster_one_is_not() {
     let slower = |times: f64| full_speed(move |run| slower(run, times));
-    let found = Comparison::of(&slower(1.0), &slower(3.0), terms());
+    let found = Comparison::from_results(&slower(1.0), &slower(3.0), terms());
     assert!(found.is_worse_beyond_limit());
-    assert!(found.changes.iter().all(Change::is_worse_beyond_limit), "{}", found.in_words);
+    assert!(found.changes.iter().all(CaseChange::is_worse_beyond_limit), "{}", found.in_words);
     let said = "new is slower than base in all 3 cases; most in ring of ";
     assert!(found.in_words.starts_with(said), "{}", found.in_words);
-    let back = Comparison::of(&slower(3.0), &slower(1.0), terms());
+    let back = Comparison::from_results(&slower(3.0), &slower(1.0), terms());
     assert!(!back.is_worse_beyond_limit());
     assert!(back.in_words.contains(" is faster than "), "{}", back.in_words);
 }
@@ -210,7 +215,7 @@ fn a_slower_run_is_worse_and_a_faster_one_is_not() {
 fn a_session_stops_by_widths_in_proportion_to_the_ratio() {
     let times = |factor: f64| {
         let slower = full_speed(move |run| slower(run, factor));
-        Comparison::of(&full_speed(|_| {}), &slower, terms()).worst_precision().unwrap()
+        Comparison::from_results(&full_speed(|_| {}), &slower, terms()).worst_precision().unwrap()
     };
     let (same, slower) = (times(1.0), times(20.0));
     assert!((same / slower - 1.0).abs() < 0.2, "{same} {slower}");
@@ -225,26 +230,26 @@ fn fail(run: &mut Run, case: usize, from_round: u32) {
 #[test]
 fn what_failed_stops_nobody_and_is_lost_to_the_new_side_only() {
     let whole = || full_speed(|_| {});
-    let expected = Comparison::of(&whole(), &whole(), terms()).worst_precision();
+    let expected = Comparison::from_results(&whole(), &whole(), terms()).worst_precision();
     for from_round in [0, 3] {
         let failed = || full_speed(|run| fail(run, 2, from_round));
-        let found = Comparison::of(&whole(), &failed(), terms());
+        let found = Comparison::from_results(&whole(), &failed(), terms());
         let [(title, why)] = found.lost()[..] else { panic!("{:?}", found.lost()) };
         assert_eq!(title, "ring of 4");
         assert!(why.contains("out of it"), "{why}");
         assert!(expected.is_some() && found.worst_precision().is_some(), "{from_round}");
-        assert_eq!(Comparison::of(&failed(), &whole(), terms()).lost(), []);
+        assert_eq!(Comparison::from_results(&failed(), &whole(), terms()).lost(), []);
         assert_eq!(
-            Comparison::of(&failed(), &failed(), terms()).lost().len(),
+            Comparison::from_results(&failed(), &failed(), terms()).lost().len(),
             usize::from(from_round > 0)
         );
     }
     // A failure that left an interval has lost nothing.
     let once = full_speed(|run| fail(run, 2, 11));
-    assert_eq!(Comparison::of(&whole(), &once, terms()).lost(), []);
+    assert_eq!(Comparison::from_results(&whole(), &once, terms()).lost(), []);
     // What was never planned was not lost, but left out by whoever planned it.
     let smaller = full_speed(|run| run.header.plan.cases.truncate(2));
-    assert_eq!(Comparison::of(&whole(), &smaller, terms()).lost(), []);
+    assert_eq!(Comparison::from_results(&whole(), &smaller, terms()).lost(), []);
 }
 
 #[test]
@@ -253,7 +258,7 @@ fn cases_that_differ_are_listed_and_a_cpu_of_another_number_is_told() {
         [Placement::Same { cpu: 7 }, Placement::Pinned { cpus: vec![7], relation: None }]
     {
         let other = on_another_cpu(&placement);
-        let found = Comparison::of(&results(|_| {}), &other, terms());
+        let found = Comparison::from_results(&results(|_| {}), &other, terms());
         let left: Vec<(bool, &str)> =
             found.unpaired.iter().map(|left| (left.in_base, &*left.title)).collect();
         assert_eq!(left, [(false, "ring of 16"), (true, "ring of 4")]);
@@ -283,7 +288,7 @@ fn what_differs_between_machines_is_named_and_not_fair() {
         run.header.machine.virtualization.hypervisor_type = Reading::Known("another".to_string());
         run.header.build.profile = "debug".to_string();
     });
-    let found = Comparison::of(&results(|_| {}), &other, terms()).conditions;
+    let found = Comparison::from_results(&results(|_| {}), &other, terms()).conditions;
     let fields: Vec<&str> = found.bearing.iter().map(|difference| &*difference.field).collect();
     assert_eq!(fields, ["kernel.release", "virtualization.hypervisor_type"]);
     let has = |word: &str| found.warnings.iter().any(|warning| warning.contains(word));
@@ -293,22 +298,22 @@ fn what_differs_between_machines_is_named_and_not_fair() {
 
 #[test]
 fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
-    let all = published().unwrap();
+    let all = published_machines().unwrap();
     let sun = all.iter().find(|machine| machine.name == "sun-4/280").unwrap();
-    let found = Comparison::of(&sun.results(), &results(|_| {}), terms());
+    let found = Comparison::from_results(&sun.to_results(), &results(|_| {}), terms());
     let sizes: Vec<&str> = found.changes.iter().map(|change| &*change.title).collect();
     assert_eq!(sizes, ["ring of 2", "ring of 4"]);
     for change in &found.changes {
         assert_eq!(
-            (change.of, change.base_rounds, change.new_rounds),
+            (change.quantity, change.base_rounds, change.new_rounds),
             (Quantity::NsPerHop, None, Some(6))
         );
         assert!(change.ratio.value < Some(0.1) && change.ratio.low.is_some(), "{change:?}");
     }
     assert_eq!(found.changes[0].base_ns, 647_000.0);
     assert!(found.conditions.warnings[0].ends_with(&format!("is of {}", found.new.label)));
-    let both = Comparison::of(&sun.results(), &sun.results(), terms());
-    let none = Answer::CannotTell { reason: Reason::NoInterval, more: None };
+    let both = Comparison::from_results(&sun.to_results(), &sun.to_results(), terms());
+    let none = ChangeAnswer::CannotTell { reason: UndecidedReason::NoInterval, more: None };
     assert!(both.changes.iter().all(|change| change.answer == none));
 }
 
@@ -322,10 +327,10 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
         })
     };
     let (a, b) = (half(Arm::A, Policy::Other), half(Arm::B, Policy::Fifo));
-    let found = Comparison::of(&a, &b, terms());
+    let found = Comparison::from_results(&a, &b, terms());
     assert_eq!((found.paired, found.changes.len(), found.unpaired.len()), (true, 3, 0));
-    assert!(!Comparison::of(&a, &half(Arm::A, Policy::Other), terms()).paired);
-    let apart = Comparison::of(
+    assert!(!Comparison::from_results(&a, &half(Arm::A, Policy::Other), terms()).paired);
+    let apart = Comparison::from_results(
         &a,
         &results(|run| set_policy(&mut run.header.plan.cases[0], Policy::Fifo)),
         terms(),
@@ -347,7 +352,7 @@ fn half(arm: Arm, prefix: &[&str], policy: Policy) -> Results {
 fn fifo_is_not_advised_where_a_prefix_sets_a_priority() {
     let advised = |prefix: &[&str], typed: &[&str]| {
         let new = disturb(half(Arm::B, prefix, Policy::Other), "other");
-        let found = Comparison::of(&half(Arm::A, &[], Policy::Other), &new, terms());
+        let found = Comparison::from_results(&half(Arm::A, &[], Policy::Other), &new, terms());
         assert!(found.in_words.contains("no prefix"), "{}", found.in_words);
         found.would_fifo_help(&typed.iter().map(|word| word.to_string()).collect::<Vec<_>>())
     };
@@ -362,7 +367,7 @@ fn fifo_is_not_advised_where_a_prefix_sets_a_priority() {
 fn nice_under_fifo_is_told_to_have_no_effect() {
     let policy = |prefix: &[&str], policy: Policy| {
         let sides = (half(Arm::A, &[], policy), half(Arm::B, prefix, policy));
-        let found = Comparison::of(&sides.0, &sides.1, terms());
+        let found = Comparison::from_results(&sides.0, &sides.1, terms());
         found.policy_without_nice(&[]).map(str::to_string)
     };
     let nice = ["nice", "-n", "10"];
@@ -386,7 +391,7 @@ fn another_clock_is_told() {
             }
         })
     };
-    let told = |factor: f64| Comparison::of(&at(1.0), &at(factor), terms()).clocks;
+    let told = |factor: f64| Comparison::from_results(&at(1.0), &at(factor), terms()).clocks;
     assert_eq!(told(1.005), None);
     let slower = told(1.05).expect("two clocks").in_words;
     assert!(
@@ -404,7 +409,7 @@ fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> CaseFigure {
 
 fn ratio_at_one_clock(base: &CaseFigure, new: &CaseFigure) -> stats::ratio::CostRatio {
     let (base, new, open) = super::clock::at_one_clock(base, new);
-    Costs::apart(&base, &new, 0.001).unwrap().of.widened_by(open).ratio(0.95)
+    PairCosts::separate(&base, &new, 0.001).unwrap().of.widened_by(open).ratio(0.95)
 }
 
 #[test]
@@ -453,7 +458,7 @@ fn launch(value: f64, standard_error: f64) -> LaunchFigure {
     LaunchFigure {
         by_round: (0..20).map(|round| (round, value)).collect(),
         estimate,
-        is_whole: true,
+        is_complete: true,
         clock: None,
     }
 }
@@ -465,29 +470,29 @@ fn rounds(figures: &[f64]) -> LaunchFigure {
     LaunchFigure {
         by_round: (0..).zip(figures.iter().copied()).collect(),
         estimate,
-        is_whole: true,
+        is_complete: true,
         clock: None,
     }
 }
 
-fn apart_of(base: Vec<LaunchFigure>, new: Vec<LaunchFigure>) -> Costs {
-    Costs::apart(&CaseFigure::Measured(base), &CaseFigure::Measured(new), TAU).unwrap()
+fn apart_of(base: Vec<LaunchFigure>, new: Vec<LaunchFigure>) -> PairCosts {
+    PairCosts::separate(&CaseFigure::Measured(base), &CaseFigure::Measured(new), TAU).unwrap()
 }
 
-fn apart(base: (f64, f64), new: (f64, f64)) -> Costs {
+fn apart(base: (f64, f64), new: (f64, f64)) -> PairCosts {
     apart_of(vec![launch(base.0, base.1)], vec![launch(new.0, new.1)])
 }
 
-fn with_more(costs: &Costs, more: u32) -> Costs {
-    Costs { of: costs.of.with_more(more), ..*costs }
+fn with_more(costs: &PairCosts, more: u32) -> PairCosts {
+    PairCosts { of: costs.of.with_more(more), ..*costs }
 }
 
-fn launches(costs: &Costs) -> (Option<u32>, Option<u32>) {
+fn launches(costs: &PairCosts) -> (Option<u32>, Option<u32>) {
     let Separate(costs) = costs.of else { panic!("{costs:?}") };
     (costs.base.groups, costs.new.groups)
 }
 
-fn answer_of(costs: &Costs, limit: f64) -> Answer {
+fn answer_of(costs: &PairCosts, limit: f64) -> ChangeAnswer {
     answer(costs, &costs.of.ratio(0.95), limit, 0.95)
 }
 
@@ -508,7 +513,10 @@ fn alarms_and_finds(trials: u64, launches: usize, cases: usize) -> (f64, f64) {
                 (0..launches).map(one).collect::<Vec<_>>()
             };
             let costs = apart_of(side(3000.0), side(3000.0 * factor));
-            matches!(answer(&costs, &costs.of.ratio(each), LIMIT, each), Answer::Changed { .. })
+            matches!(
+                answer(&costs, &costs.of.ratio(each), LIMIT, each),
+                ChangeAnswer::Changed { .. }
+            )
         };
         alarms += u64::from((0..cases).filter(|_| is_changed(1.0)).count() > 0);
         finds += u64::from(is_changed(1.05));
@@ -542,10 +550,10 @@ fn few_false_alarms_and_the_power_that_the_method_claims() {
 fn the_term_for_launches_is_needed() {
     let costs = |tau| {
         let (base, new) = (vec![launch(1000.0, 3.0)], vec![launch(1025.0, 3.0)]);
-        Costs::apart(&CaseFigure::Measured(base), &CaseFigure::Measured(new), tau).unwrap()
+        PairCosts::separate(&CaseFigure::Measured(base), &CaseFigure::Measured(new), tau).unwrap()
     };
-    assert!(matches!(answer_of(&costs(0.0), 0.01), Answer::Changed { worse: true, .. }));
-    assert!(matches!(answer_of(&costs(TAU), 0.01), Answer::CannotTell { .. }));
+    assert!(matches!(answer_of(&costs(0.0), 0.01), ChangeAnswer::Changed { worse: true, .. }));
+    assert!(matches!(answer_of(&costs(TAU), 0.01), ChangeAnswer::CannotTell { .. }));
 }
 
 #[test]
@@ -566,25 +574,31 @@ fn the_variance_is_that_of_the_formula() {
 fn three_answers() {
     let near = |value: f64| apart((1000.0, 1.0), (value, 1.0));
     let limit = 0.04;
-    assert_eq!(answer_of(&near(1000.0), limit), Answer::NotChanged);
+    assert_eq!(answer_of(&near(1000.0), limit), ChangeAnswer::NotChanged);
     let worse = answer_of(&near(1200.0), limit);
-    assert_eq!(worse, Answer::Changed { worse: true, beyond_limit: true });
+    assert_eq!(worse, ChangeAnswer::Changed { worse: true, beyond_limit: true });
     let better = answer_of(&near(800.0), limit);
-    assert_eq!(better, Answer::Changed { worse: false, beyond_limit: true });
+    assert_eq!(better, ChangeAnswer::Changed { worse: false, beyond_limit: true });
     // Clearly slower, and clearly by less than the limit: what is proven to be small is no change.
-    assert_eq!(answer_of(&near(1035.0), 0.08), Answer::NotChanged);
+    assert_eq!(answer_of(&near(1035.0), 0.08), ChangeAnswer::NotChanged);
     // Clearly slower, and perhaps beyond the limit.
     let within = answer_of(&near(1035.0), limit);
-    assert_eq!(within, Answer::Changed { worse: true, beyond_limit: false });
+    assert_eq!(within, ChangeAnswer::Changed { worse: true, beyond_limit: false });
     let open = answer_of(&near(1010.0), 0.03);
-    let Answer::CannotTell { reason: Reason::TooWide, more: Some(More::Launches(more)) } = open
+    let ChangeAnswer::CannotTell {
+        reason: UndecidedReason::TooWide,
+        more: Some(MoreNeeded::Launches(more)),
+    } = open
     else {
         panic!("{open:?}");
     };
     // As many more do tell, one less does not.
     let costs = near(1010.0);
-    assert!(!matches!(answer_of(&with_more(&costs, more), 0.03), Answer::CannotTell { .. }));
-    assert!(matches!(answer_of(&with_more(&costs, more - 1), 0.03), Answer::CannotTell { .. }));
+    assert!(!matches!(answer_of(&with_more(&costs, more), 0.03), ChangeAnswer::CannotTell { .. }));
+    assert!(matches!(
+        answer_of(&with_more(&costs, more - 1), 0.03),
+        ChangeAnswer::CannotTell { .. }
+    ));
 }
 
 /// The gate of a shared machine: what was not seen at full speed is never called changed.
@@ -599,9 +613,9 @@ fn what_was_not_at_full_speed_is_inconclusive() {
         for costs in [
             apart_of(vec![launch(1000.0, 1.0)], vec![slow(3000.0)]),
             apart_of(vec![slow(1000.0)], vec![launch(3000.0, 1.0)]),
-            Costs::paired(&slow(1000.0), &slow(3000.0), 1).unwrap(),
+            PairCosts::paired(&slow(1000.0), &slow(3000.0), 1).unwrap(),
         ] {
-            assert_eq!(reason_of(&costs), Reason::NoFullSpeed, "{costs:?}");
+            assert_eq!(reason_of(&costs), UndecidedReason::NoFullSpeed, "{costs:?}");
         }
         // A side goes by its launches that saw it.
         let alike = |count| vec![launch(1000.0, 1.0); count];
@@ -617,35 +631,35 @@ fn what_was_not_at_full_speed_is_inconclusive() {
 #[test]
 fn the_ratio_beside_figures_that_do_not_hold_is_theirs() {
     let sides = [1.0, 3.0].map(|factor| full_speed(|run| slower(run, factor)));
-    let tested = Comparison::of(&sides[0], &sides[1], terms()).changes.remove(0);
+    let tested = Comparison::from_results(&sides[0], &sides[1], terms()).changes.remove(0);
     assert_eq!(tested.ratio_told(), tested.ratio.value);
-    let answer = Answer::CannotTell { reason: Reason::NotAlone, more: None };
-    let seen = Change { answer, base_ns: 2.0, new_ns: 5.0, ..tested };
+    let answer = ChangeAnswer::CannotTell { reason: UndecidedReason::NotAlone, more: None };
+    let seen = CaseChange { answer, base_ns: 2.0, new_ns: 5.0, ..tested };
     assert_eq!(seen.ratio_told(), Some(2.5));
-    assert_eq!(Change { base_ns: 0.0, ..seen }.ratio_told(), None);
+    assert_eq!(CaseChange { base_ns: 0.0, ..seen }.ratio_told(), None);
 }
 
 #[test]
 fn without_an_interval_the_answer_says_why() {
-    let why = |costs: &Costs| match answer_of(costs, 0.03) {
-        Answer::CannotTell { reason, more } => (reason, more),
+    let why = |costs: &PairCosts| match answer_of(costs, 0.03) {
+        ChangeAnswer::CannotTell { reason, more } => (reason, more),
         other => panic!("{other:?}"),
     };
     let few = within_rounds(&TEN[..3], &TEN[..3]);
-    assert_eq!(why(&few), (Reason::FewRounds, Some(More::Rounds(2))));
-    assert_eq!(why(&apart((1.0, 10.0), (1000.0, 1.0))).0, Reason::BaseNotResolved);
-    assert_eq!(why(&apart((-5.0, 0.1), (1000.0, 1.0))), (Reason::BaseNotResolved, None));
-    assert_eq!(why(&apart((1000.0, 1.0), (-5.0, 0.1))), (Reason::NewNotResolved, None));
+    assert_eq!(why(&few), (UndecidedReason::FewRounds, Some(MoreNeeded::Rounds(2))));
+    assert_eq!(why(&apart((1.0, 10.0), (1000.0, 1.0))).0, UndecidedReason::BaseNotResolved);
+    assert_eq!(why(&apart((-5.0, 0.1), (1000.0, 1.0))), (UndecidedReason::BaseNotResolved, None));
+    assert_eq!(why(&apart((1000.0, 1.0), (-5.0, 0.1))), (UndecidedReason::NewNotResolved, None));
     let printed =
-        Costs::apart(&CaseFigure::Published(1.0), &CaseFigure::Published(2.0), TAU).unwrap();
-    assert_eq!(why(&printed), (Reason::NoInterval, None));
+        PairCosts::separate(&CaseFigure::Published(1.0), &CaseFigure::Published(2.0), TAU).unwrap();
+    assert_eq!(why(&printed), (UndecidedReason::NoInterval, None));
 }
 
 #[test]
 fn a_published_base_leaves_the_interval_to_the_run() {
     let run = CaseFigure::Measured(vec![launch(100.0, 1.0)]);
     let of = |printed: f64| {
-        Costs::apart(&CaseFigure::Published(printed), &run, TAU).unwrap().of.ratio(0.95)
+        PairCosts::separate(&CaseFigure::Published(printed), &run, TAU).unwrap().of.ratio(0.95)
     };
     let half = 1.959_964 * (2e-4_f64).sqrt();
     assert!((of(200.0).low.unwrap() - 0.5 * (-half).exp()).abs() < 1e-6, "{:?}", of(200.0));
@@ -675,18 +689,21 @@ fn pairing_within_rounds_takes_drift_out() {
     };
     let (base, new) = (side(1.0), side(1.05));
     let paired = within_rounds(&base, &new);
-    assert!(matches!(answer_of(&paired, 0.03), Answer::Changed { worse: true, .. }), "{paired:?}");
+    assert!(
+        matches!(answer_of(&paired, 0.03), ChangeAnswer::Changed { worse: true, .. }),
+        "{paired:?}"
+    );
     let apart = apart_of(vec![rounds(&base)], vec![rounds(&new)]);
-    assert!(matches!(answer_of(&apart, 0.03), Answer::CannotTell { .. }), "{apart:?}");
+    assert!(matches!(answer_of(&apart, 0.03), ChangeAnswer::CannotTell { .. }), "{apart:?}");
 }
 
-fn within_rounds(base: &[f64], new: &[f64]) -> Costs {
-    Costs::paired(&rounds(base), &rounds(new), 7).unwrap()
+fn within_rounds(base: &[f64], new: &[f64]) -> PairCosts {
+    PairCosts::paired(&rounds(base), &rounds(new), 7).unwrap()
 }
 
-fn reason_of(costs: &Costs) -> Reason {
+fn reason_of(costs: &PairCosts) -> UndecidedReason {
     match answer_of(costs, LIMIT) {
-        Answer::CannotTell { reason, .. } => reason,
+        ChangeAnswer::CannotTell { reason, .. } => reason,
         other => panic!("{other:?}"),
     }
 }
@@ -698,22 +715,22 @@ fn a_base_of_nothing_has_no_ratio_and_two_of_nothing_do_not_differ() {
         let costs = within_rounds(&base, &TEN);
         let ratio = costs.of.ratio(0.95);
         assert_eq!((ratio.value, ratio.interval()), (None, None), "{costs:?}");
-        assert_eq!(reason_of(&costs), Reason::BaseNotResolved, "{costs:?}");
+        assert_eq!(reason_of(&costs), UndecidedReason::BaseNotResolved, "{costs:?}");
     }
     // Now and then nothing on both sides is no difference, not the greatest one; nor may such a
     // cost be quoted.
     let mut mostly = TEN;
     mostly[..4].fill(0.0);
-    assert_eq!(reason_of(&within_rounds(&mostly, &mostly)), Reason::BaseNotResolved);
+    assert_eq!(reason_of(&within_rounds(&mostly, &mostly)), UndecidedReason::BaseNotResolved);
     assert_eq!(within_rounds(&mostly, &mostly).of.ratio(0.95).value, Some(1.0));
 }
 
 #[test]
 fn who_is_not_above_zero_is_named() {
     let below = [-50.0; 10];
-    assert_eq!(reason_of(&within_rounds(&below, &TEN)), Reason::BaseNotResolved);
-    assert_eq!(reason_of(&within_rounds(&TEN, &below)), Reason::NewNotResolved);
-    let words = |costs: &Costs| {
+    assert_eq!(reason_of(&within_rounds(&below, &TEN)), UndecidedReason::BaseNotResolved);
+    assert_eq!(reason_of(&within_rounds(&TEN, &below)), UndecidedReason::NewNotResolved);
+    let words = |costs: &PairCosts| {
         let ratio = costs.of.ratio(0.95);
         answer(costs, &ratio, LIMIT, 0.95).in_words(&ratio, LIMIT)
     };
@@ -742,10 +759,12 @@ fn an_unknown_scatter_is_no_interval() {
         assert_eq!(with_more(&costs, 100).of.ratio(0.95).interval(), None, "{costs:?}");
     }
     assert!(
-        Costs::apart(&CaseFigure::Published(f64::NAN), &CaseFigure::Published(1.0), TAU).is_none()
+        PairCosts::separate(&CaseFigure::Published(f64::NAN), &CaseFigure::Published(1.0), TAU)
+            .is_none()
     );
     assert!(
-        Costs::apart(&CaseFigure::Measured(Vec::new()), &CaseFigure::Published(1.0), TAU).is_none()
+        PairCosts::separate(&CaseFigure::Measured(Vec::new()), &CaseFigure::Published(1.0), TAU)
+            .is_none()
     );
 }
 
@@ -768,28 +787,28 @@ fn too_many_rounds_below_zero_have_no_interval() {
         None,
         "more of the same tell no more"
     );
-    assert!(!matches!(answer_of(&many, 0.03), Answer::Changed { .. }));
+    assert!(!matches!(answer_of(&many, 0.03), ChangeAnswer::Changed { .. }));
 }
 
 #[test]
 fn only_rounds_that_both_have_are_paired() {
     let of = |numbers: &[u32], level: f64| {
         let by_round = numbers.iter().map(|n| (*n, level + f64::from(*n))).collect();
-        LaunchFigure { by_round, estimate: None, is_whole: true, clock: None }
+        LaunchFigure { by_round, estimate: None, is_complete: true, clock: None }
     };
     let (base, new) = (of(&[0, 1, 2, 3, 5, 6], 100.0), of(&[1, 2, 3, 4, 5, 6], 110.0));
-    let costs = Costs::paired(&base, &new, 1).unwrap();
+    let costs = PairCosts::paired(&base, &new, 1).unwrap();
     assert_eq!(costs.rounds, (Some(5), Some(5)));
     let (base, new) = costs.of.both();
     assert!((new - base - 10.0).abs() < 1e-9);
-    assert!(Costs::paired(&of(&[0], 1.0), &of(&[1], 1.0), 1).is_none());
+    assert!(PairCosts::paired(&of(&[0], 1.0), &of(&[1], 1.0), 1).is_none());
 }
 
 #[test]
 fn of_several_runs_the_only_one_that_differs_from_all_others_is_the_odd_one() {
     let same = || ("same".to_string(), full_speed(|_| {}));
     let other = || ("other".to_string(), full_speed(|run| slower(run, 3.0)));
-    let found = Several::of(&[same(), same(), other(), same()], terms());
+    let found = PairwiseComparison::from_results(&[same(), same(), other(), same()], terms());
     assert_eq!(found.odd, [2], "{found:?}");
     assert_eq!(found.runs[2].differs_from, [0, 1, 3]);
     assert_eq!(found.runs[0].differs_from, [2]);
@@ -799,15 +818,15 @@ fn of_several_runs_the_only_one_that_differs_from_all_others_is_the_odd_one() {
     assert!(low < far.ratio && far.ratio < high, "{far:?}");
     assert!(found.in_words.contains("other is the odd one out: 2"), "{}", found.in_words);
     // A third of the others' cost is as odd as three times as much.
-    let quick = Several::of(&[other(), same(), other()], terms());
+    let quick = PairwiseComparison::from_results(&[other(), same(), other()], terms());
     assert_eq!(quick.odd, [1], "{quick:?}");
     assert!(quick.in_words.contains("% faster than the others"), "{}", quick.in_words);
     // Two against two: each differs from half of the others, and none is the odd one.
-    let halves = Several::of(&[same(), other(), same(), other()], terms());
+    let halves = PairwiseComparison::from_results(&[same(), other(), same(), other()], terms());
     assert!(halves.odd.is_empty(), "{halves:?}");
     assert!(halves.in_words.contains("4 of 4 differ"), "{}", halves.in_words);
     assert_eq!(found.pairs, 18, "six pairs of runs, three cases");
-    let alike = Several::of(&[same(), same(), same()], terms());
+    let alike = PairwiseComparison::from_results(&[same(), same(), same()], terms());
     assert!(alike.odd.is_empty() && alike.runs.iter().all(|run| run.differs_from.is_empty()));
     assert!(alike.in_words.starts_with("None of the 3 runs"), "{}", alike.in_words);
 }
@@ -818,7 +837,10 @@ fn of_several_runs_those_without_a_common_case_are_not_compared() {
         run.header.plan.cases.iter_mut().for_each(|case| set_policy(case, Policy::Fifo));
     });
     let named = |results| (String::new(), results);
-    let found = Several::of(&[full_speed(|_| {}), full_speed(|_| {}), fifo].map(named), terms());
+    let found = PairwiseComparison::from_results(
+        &[full_speed(|_| {}), full_speed(|_| {}), fifo].map(named),
+        terms(),
+    );
     assert_eq!((found.cases, &found.odd[..]), (0, &[][..]));
     assert!(
         found.in_words.ends_with("runs have no case in common: nothing was compared"),
@@ -830,36 +852,39 @@ fn of_several_runs_those_without_a_common_case_are_not_compared() {
 /// Nothing is built on a run that was interrupted, and of several launches it does not count.
 #[test]
 fn what_did_not_end_is_inconclusive() {
-    let cut = |value: f64| LaunchFigure { is_whole: false, ..launch(value, 1.0) };
+    let cut = |value: f64| LaunchFigure { is_complete: false, ..launch(value, 1.0) };
     for costs in [
         apart_of(vec![launch(1000.0, 1.0)], vec![cut(3000.0)]),
         apart_of(vec![cut(1000.0)], vec![launch(3000.0, 1.0)]),
-        Costs::paired(&cut(1000.0), &cut(3000.0), 1).unwrap(),
+        PairCosts::paired(&cut(1000.0), &cut(3000.0), 1).unwrap(),
     ] {
-        assert_eq!(reason_of(&costs), Reason::NotEnded, "{costs:?}");
+        assert_eq!(reason_of(&costs), UndecidedReason::NotEnded, "{costs:?}");
     }
     let alike = |count| vec![launch(1000.0, 1.0); count];
     let with_cut = apart_of([alike(2), vec![cut(3000.0)]].concat(), alike(2));
     assert_eq!(with_cut.of.ratio(0.95), apart_of(alike(2), alike(2)).of.ratio(0.95));
     let run = full_speed(|run| run.end = None);
-    let found = Comparison::of(&full_speed(|_| {}), &run, terms());
-    assert!(found.changes.iter().all(|of| of.reason() == Some(Reason::NotEnded)), "{found:?}");
-    assert_eq!(found.gate.verdict, Verdict::Undecided);
+    let found = Comparison::from_results(&full_speed(|_| {}), &run, terms());
+    assert!(
+        found.changes.iter().all(|of| of.reason() == Some(UndecidedReason::NotEnded)),
+        "{found:?}"
+    );
+    assert_eq!(found.gate.verdict, GateVerdict::Undecided);
 }
 
 /// A gate does not fail for a change of which only the middle of the interval is beyond its limit.
 #[test]
 fn a_change_is_beyond_the_limit_with_its_whole_interval() {
-    let changed = |worse, beyond_limit| Some(Answer::Changed { worse, beyond_limit });
+    let changed = |worse, beyond_limit| Some(ChangeAnswer::Changed { worse, beyond_limit });
     for (interval, expected) in [
         ([1.021, 1.182], changed(true, false)),
         ([1.051, 1.182], changed(true, true)),
         ([0.85, 0.97], changed(false, false)),
         ([0.85, 0.94], changed(false, true)),
-        ([0.97, 1.04], Some(Answer::NotChanged)),
+        ([0.97, 1.04], Some(ChangeAnswer::NotChanged)),
         ([0.97, 1.06], None),
     ] {
-        assert_eq!(Answer::of_interval(interval, 0.05), expected, "{interval:?}");
+        assert_eq!(ChangeAnswer::from_interval(interval, 0.05), expected, "{interval:?}");
     }
 }
 
@@ -879,11 +904,11 @@ fn bounded(results: Results, share: f64) -> Results {
 
 #[test]
 fn a_bound_below_the_other_side_decides_which_is_faster() {
-    let sun = published().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
+    let sun = published_machines().unwrap().into_iter().find(|of| of.name == "sun-4/280").unwrap();
     let seen = || bounded(full_speed(|_| {}), 0.9);
-    let found = Comparison::of(&sun.results(), &seen(), terms());
+    let found = Comparison::from_results(&sun.to_results(), &seen(), terms());
     for change in &found.changes {
-        let Answer::Bounded { worse: false, ratio, at_most_ns } = change.answer else {
+        let ChangeAnswer::Bounded { worse: false, ratio, at_most_ns } = change.answer else {
             panic!("{change:?}");
         };
         assert!((at_most_ns / (0.9 * change.new_ns) - 1.0).abs() < 1e-9, "{change:?}");
@@ -893,28 +918,33 @@ fn a_bound_below_the_other_side_decides_which_is_faster() {
     let words = &found.in_words;
     assert!(words.contains(" is faster than sun-4/280 in both cases; most in "), "{words}");
     assert!(words.contains(": at least ") && words.contains("x faster, at most "), "{words}");
-    assert_eq!(found.gate.verdict, Verdict::Pass);
+    assert_eq!(found.gate.verdict, GateVerdict::Pass);
     // Of one case, and rounded towards no change.
     assert_eq!(super::answer::at_least(1.0 / 337.9), "at least 337x faster");
     assert_eq!(super::answer::at_least(1.0789), "at least 7.8 % slower");
     // The other way round the slower side is the published one: it makes no FAIL.
-    let back = Comparison::of(&seen(), &sun.results(), terms());
-    let is_slower = |change: &Change| matches!(change.answer, Answer::Bounded { worse: true, .. });
+    let back = Comparison::from_results(&seen(), &sun.to_results(), terms());
+    let is_slower =
+        |change: &CaseChange| matches!(change.answer, ChangeAnswer::Bounded { worse: true, .. });
     assert!(back.changes.iter().all(is_slower), "{back:?}");
-    assert_eq!(back.gate.verdict, Verdict::Undecided);
+    assert_eq!(back.gate.verdict, GateVerdict::Undecided);
     assert!(back.gate.in_words.contains(" is at least "), "{}", back.gate.in_words);
 }
 
 #[test]
 fn a_bound_decides_between_runs_beyond_the_interval_only() {
     let base = || full_speed(|_| {});
-    let answers = |new: Results| -> Vec<Answer> {
-        Comparison::of(&base(), &new, terms()).changes.iter().map(|of| of.answer).collect()
+    let answers = |new: Results| -> Vec<ChangeAnswer> {
+        Comparison::from_results(&base(), &new, terms())
+            .changes
+            .iter()
+            .map(|of| of.answer)
+            .collect()
     };
-    let is_undecided = |answer: &Answer| matches!(answer, Answer::CannotTell { .. });
+    let is_undecided = |answer: &ChangeAnswer| matches!(answer, ChangeAnswer::CannotTell { .. });
     let half = answers(bounded(base(), 0.5));
     assert!(
-        half.iter().all(|of| matches!(of, Answer::Bounded { worse: false, ratio, .. }
+        half.iter().all(|of| matches!(of, ChangeAnswer::Bounded { worse: false, ratio, .. }
         if (0.5..0.99).contains(ratio))),
         "{half:?}"
     );
@@ -922,12 +952,12 @@ fn a_bound_decides_between_runs_beyond_the_interval_only() {
     assert!(answers(bounded(base(), 0.99)).iter().all(is_undecided));
     let unended = || bounded(full_speed(|run| run.end = None), 0.5);
     assert!(answers(unended()).iter().all(is_undecided));
-    let both = Comparison::of(&bounded(base(), 0.9), &bounded(base(), 0.1), terms());
+    let both = Comparison::from_results(&bounded(base(), 0.9), &bounded(base(), 0.1), terms());
     assert!(both.changes.iter().all(|of| is_undecided(&of.answer)), "{both:?}");
     // It never shows that nothing has changed.
-    let wide = Terms { limit: 10.0, ..terms() };
-    let found = Comparison::of(&base(), &bounded(base(), 0.5), wide);
-    assert!(found.changes.iter().all(|of| of.answer != Answer::NotChanged), "{found:?}");
+    let wide = ComparisonTerms { limit: 10.0, ..terms() };
+    let found = Comparison::from_results(&base(), &bounded(base(), 0.5), wide);
+    assert!(found.changes.iter().all(|of| of.answer != ChangeAnswer::NotChanged), "{found:?}");
 }
 
 /// A gate tells which of its open cases the answer does not count, and every reason has a verb.
@@ -938,19 +968,20 @@ fn a_gate_and_the_answer_count_the_same_cases_or_tell_the_difference() {
         results.side.label = "new3".to_string();
         results
     };
-    let found = Comparison::of(&full_speed(|_| {}), &halved(full_speed(|_| {})), terms());
+    let found = Comparison::from_results(&full_speed(|_| {}), &halved(full_speed(|_| {})), terms());
     assert!(found.in_words.contains("undecided in both cases"), "{}", found.in_words);
     let summary = "UNDECIDED: 3 of 3 cases are open (1 ring of one among them)";
     assert_eq!(found.gate.summary, summary);
-    let near = Comparison::of(
+    let near = Comparison::from_results(
         &full_speed(|_| {}),
         &full_speed(|run| slower(run, 1.02)),
-        Terms { limit: 1e-4, ..terms() },
+        ComparisonTerms { limit: 1e-4, ..terms() },
     );
     for reason in &near.gate.reasons {
         assert!(reason.contains(" is ") || reason.contains(" may be up to "), "{reason}");
     }
-    let slow = Comparison::of(&full_speed(|_| {}), &full_speed(|run| slower(run, 3.0)), terms());
+    let slow =
+        Comparison::from_results(&full_speed(|_| {}), &full_speed(|run| slower(run, 3.0)), terms());
     assert!(slow.gate.brief.contains(" % slower ("), "{}", slow.gate.brief);
     assert!(slow.gate.reasons.iter().all(|reason| reason.contains(" is ")), "{:?}", slow.gate);
 }
@@ -962,7 +993,11 @@ fn sentences_use_the_labels_of_the_sides() {
         results
     };
     let nothing = full_speed(|run| fail(run, 2, 0));
-    let found = Comparison::of(&named(full_speed(|_| {}), "old"), &named(nothing, "new3"), terms());
+    let found = Comparison::from_results(
+        &named(full_speed(|_| {}), "old"),
+        &named(nothing, "new3"),
+        terms(),
+    );
     let first = &found.gate.reasons[0];
     assert!(first.starts_with("ring of 4 was measured in old only: "), "{first}");
     assert!(first.contains("nothing was measured of it in new3"), "{first}");
@@ -970,7 +1005,8 @@ fn sentences_use_the_labels_of_the_sides() {
     slow.clock_ghz = Some(2.0);
     let mut fast = named(full_speed(|_| {}), "old");
     fast.clock_ghz = Some(4.0);
-    let clocks = Comparison::of(&fast, &slow, terms()).clocks.expect("two clocks").in_words;
+    let clocks =
+        Comparison::from_results(&fast, &slow, terms()).clocks.expect("two clocks").in_words;
     assert!(clocks.contains("50.0 % lower in new3 (2.00 GHz, 4.00 in old)"), "{clocks}");
 }
 
@@ -984,7 +1020,7 @@ fn the_same_case_of_two_experiments_has_two_titles() {
             .extend(again.cases.into_iter().map(|case| CaseResults { experiment, ..case }));
         results
     };
-    let titles: Vec<String> = Comparison::of(&twice(), &twice(), terms())
+    let titles: Vec<String> = Comparison::from_results(&twice(), &twice(), terms())
         .changes
         .into_iter()
         .map(|of| of.title)

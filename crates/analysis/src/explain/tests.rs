@@ -18,7 +18,9 @@ use statrs::distribution::{ContinuousCDF, Normal};
 use stats::student_quantile;
 
 use super::*;
-use crate::comparison::{Across, Answer, Comparison, LIMIT, Terms, Wanted};
+use crate::comparison::{
+    ChangeAnswer, ComparedSetting, Comparison, ComparisonTerms, LIMIT, WantedCost,
+};
 use crate::estimate::Speed;
 use crate::record::ExplainRecord;
 use crate::results::Results;
@@ -346,10 +348,12 @@ fn a_comparison_names_the_part_that_changed() {
     dearer[6].1 += 100.0;
     let runs = [exact(), run_of(&dearer, |_, ns| ns)];
     let [base, new] = runs.each_ref().map(Results::from_run);
-    let across: Option<Across> = None;
-    let terms = Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across };
-    let found = Comparison::of(&base, &new, terms);
-    let changed = |answer: &Answer| matches!(answer, Answer::Changed { worse: true, .. });
+    let across: Option<ComparedSetting> = None;
+    let terms =
+        ComparisonTerms { limit: LIMIT, confidence: 0.95, wanted: WantedCost::Switch, across };
+    let found = Comparison::from_results(&base, &new, terms);
+    let changed =
+        |answer: &ChangeAnswer| matches!(answer, ChangeAnswer::Changed { worse: true, .. });
     let titles: Vec<&str> =
         found.changes.iter().filter(|of| changed(&of.answer)).map(|of| of.title.as_str()).collect();
     assert_eq!(titles, ["whole", "address space"], "{:?}", found.in_words);

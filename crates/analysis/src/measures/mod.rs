@@ -7,7 +7,7 @@
 
 mod quantity;
 
-pub(crate) use quantity::{Clocked, RING_QUANTITIES, RingQuantity};
+pub(crate) use quantity::{ElasticityKind, RING_QUANTITIES, RingQuantity};
 pub use quantity::{GoUnits, Quantity};
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ use crate::summary::{CaseSummary, NoCost, Totals};
 
 /// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MeasureUnit {
     /// Nanoseconds.
     Nanoseconds,
     /// Seconds.
@@ -39,7 +39,7 @@ pub enum Unit {
     Flag,
 }
 
-impl Unit {
+impl MeasureUnit {
     /// Returns the unit's name in lists of columns; empty for counts, shares and flags.
     pub fn name(self) -> &'static str {
         match self {
@@ -81,7 +81,7 @@ pub enum ValueKind {
 
 /// Which tables of a terminal have the column of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shown {
+pub enum ColumnVisibility {
     /// All of them.
     Always,
     /// Those of `--wide`.
@@ -92,31 +92,31 @@ pub enum Shown {
 
 /// A measure of a ring.
 #[derive(Clone, Copy, Debug)]
-pub struct Measure {
+pub struct RingMeasure {
     /// Name in CSV, OpenMetrics and JSON; where [`CaseSummary`] has such a field, the field's.
     pub id: &'static str,
     /// Head of its column, with the unit.
     pub title: &'static str,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: MeasureUnit,
     /// What it is, in a few words.
     pub meaning: &'static str,
     /// Which columns stay where a table is too narrow: those of the highest priority.
     pub priority: u8,
     /// Which tables have it.
-    pub shown: Shown,
+    pub shown: ColumnVisibility,
     /// Whether its interval has a column beside it.
     pub has_interval: bool,
     /// Whether it has a column of its own in `summary-csv` and Markdown, a gauge in OpenMetrics,
     /// and a column in comparisons.
     pub is_exported: bool,
     /// Reads it.
-    pub read: fn(&CaseSummary) -> Value,
+    pub read: fn(&CaseSummary) -> MeasureValue,
 }
 
 /// What a case has of a measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum MeasureValue {
     /// A cost, which is shown only as far as it may be quoted.
     Cost(Estimate),
     /// A cost that the case does not have.
@@ -129,7 +129,7 @@ pub enum Value {
     Unknown,
 }
 
-impl Value {
+impl MeasureValue {
     /// Returns the number to quote; absent for a flag, and where nothing may be quoted.
     pub fn number(self) -> Option<f64> {
         match self {
@@ -153,26 +153,26 @@ impl Value {
 }
 
 /// A measure that has a column in all tables, no interval beside it, and no column in exports.
-const PLAIN: Measure = Measure {
+const PLAIN: RingMeasure = RingMeasure {
     id: "",
     title: "",
-    unit: Unit::Whole,
+    unit: MeasureUnit::Whole,
     meaning: "",
     priority: 0,
-    shown: Shown::Always,
+    shown: ColumnVisibility::Always,
     has_interval: false,
     is_exported: false,
-    read: |_| Value::Unknown,
+    read: |_| MeasureValue::Unknown,
 };
 
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
 
 /// Returns seconds for a million laps, of a time that is summed over all laps.
-fn sloan_seconds(case: &CaseSummary, ns: fn(&Totals) -> Option<u64>) -> Value {
+fn sloan_seconds(case: &CaseSummary, ns: fn(&Totals) -> Option<u64>) -> MeasureValue {
     let ns_per_lap = |totals: &Totals| Some(ns(totals)? as f64 / totals.laps as f64);
     let ns_per_lap = case.totals.as_ref().and_then(ns_per_lap);
-    Value::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+    MeasureValue::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
 }
 
 /// A column of `--wide` in seconds for a million laps.
@@ -180,56 +180,56 @@ const fn sloan(
     id: &'static str,
     title: &'static str,
     meaning: &'static str,
-    read: fn(&CaseSummary) -> Value,
-) -> Measure {
-    Measure {
+    read: fn(&CaseSummary) -> MeasureValue,
+) -> RingMeasure {
+    RingMeasure {
         id,
         title,
-        unit: Unit::Seconds,
+        unit: MeasureUnit::Seconds,
         meaning,
         priority: 7,
-        shown: Shown::Wide,
+        shown: ColumnVisibility::Wide,
         read,
         ..PLAIN
     }
 }
 
 /// Time of a hop.
-pub const NS_PER_HOP: Measure = Measure {
+pub const NS_PER_HOP: RingMeasure = RingMeasure {
     id: "ns_per_hop",
     title: "ns/hop",
-    unit: Unit::Nanoseconds,
+    unit: MeasureUnit::Nanoseconds,
     meaning: "time of a hop",
     priority: 3,
-    read: |case| Value::from_cost(case.ns_per_hop),
+    read: |case| MeasureValue::from_cost(case.ns_per_hop),
     ..PLAIN
 };
 
 /// Cost of a switch.
-pub const NS_PER_SWITCH: Measure = Measure {
+pub const NS_PER_SWITCH: RingMeasure = RingMeasure {
     id: "ns_per_switch_above_solo",
     title: "ns/switch",
-    unit: Unit::Nanoseconds,
+    unit: MeasureUnit::Nanoseconds,
     meaning: "cost of a counted switch above the solo ring",
     priority: 6,
     has_interval: true,
-    read: |case| case.cost_of_switch().map_or_else(Value::NoCost, Value::Cost),
+    read: |case| case.cost_of_switch().map_or_else(MeasureValue::NoCost, MeasureValue::Cost),
     ..PLAIN
 };
 
 /// Rounds in which a case was measured.
-pub const ROUNDS: Measure = Measure {
+pub const ROUNDS: RingMeasure = RingMeasure {
     id: "rounds",
     title: "rounds",
-    unit: Unit::Whole,
+    unit: MeasureUnit::Whole,
     meaning: "rounds in which it was measured",
     priority: 0,
-    read: |case| Value::Number(case.rounds.into()),
+    read: |case| MeasureValue::Number(case.rounds.into()),
     ..PLAIN
 };
 
 /// All measures of a ring, in the order of their columns.
-pub const MEASURES: &[Measure] = &[
+pub const MEASURES: &[RingMeasure] = &[
     sloan("real_s", "real s", "real time of a million laps", |case| {
         sloan_seconds(case, |totals| Some(totals.real_ns))
     }),
@@ -244,57 +244,57 @@ pub const MEASURES: &[Measure] = &[
     }),
     sloan("projected_s", "projected s", "CPU time of the ring of two x members / 2", |case| {
         let ns_per_lap = case.projected_cpu_ns_per_lap;
-        Value::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+        MeasureValue::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
     }),
     NS_PER_SWITCH,
-    Measure {
+    RingMeasure {
         id: "cycles_per_switch",
         title: "cycles/switch",
-        unit: Unit::Cycles,
+        unit: MeasureUnit::Cycles,
         meaning: "cost of a switch in cycles of the core's clock",
         priority: 5,
-        shown: Shown::Wide,
-        read: |case| Value::from_cost(case.cycles_per_switch),
+        shown: ColumnVisibility::Wide,
+        read: |case| MeasureValue::from_cost(case.cycles_per_switch),
         ..PLAIN
     },
-    Measure {
+    RingMeasure {
         id: "clock_ghz",
         title: "GHz",
-        unit: Unit::Gigahertz,
+        unit: MeasureUnit::Gigahertz,
         meaning: "clock of the core",
         priority: 4,
-        shown: Shown::Wide,
-        read: |case| Value::from_number(case.clock_ghz),
+        shown: ColumnVisibility::Wide,
+        read: |case| MeasureValue::from_number(case.clock_ghz),
         ..PLAIN
     },
     NS_PER_HOP,
-    Measure {
+    RingMeasure {
         id: "switches_per_hop",
         title: "switches/hop",
-        unit: Unit::PerHop,
+        unit: MeasureUnit::PerHop,
         meaning: "switches that the kernel counted per hop",
         priority: 2,
-        read: |case| Value::from_count(case.switches_per_hop),
+        read: |case| MeasureValue::from_count(case.switches_per_hop),
         ..PLAIN
     },
-    Measure {
+    RingMeasure {
         id: "counts_disagree",
         title: "",
-        unit: Unit::Flag,
+        unit: MeasureUnit::Flag,
         meaning: "whether over 5 % more or fewer switches than hops were counted",
         priority: 2,
-        shown: Shown::WhereSet,
-        read: |case| Value::Flag(case.counts_disagree),
+        shown: ColumnVisibility::WhereSet,
+        read: |case| MeasureValue::Flag(case.counts_disagree),
         ..PLAIN
     },
-    Measure {
+    RingMeasure {
         id: "clean_share",
         title: "clean %",
-        unit: Unit::Share,
+        unit: MeasureUnit::Share,
         meaning: "share of clean slices",
         priority: 1,
-        shown: Shown::Wide,
-        read: |case| Value::from_number(case.clean_share),
+        shown: ColumnVisibility::Wide,
+        read: |case| MeasureValue::from_number(case.clean_share),
         ..PLAIN
     },
     ROUNDS,
@@ -314,7 +314,7 @@ pub struct MeasurePair {
 pub(crate) fn pairs(
     base: Option<&CaseSummary>,
     new: Option<&CaseSummary>,
-    measures: impl Iterator<Item = &'static Measure>,
+    measures: impl Iterator<Item = &'static RingMeasure>,
 ) -> BTreeMap<String, MeasurePair> {
     let mut pairs = BTreeMap::new();
     for measure in measures {
@@ -328,7 +328,7 @@ pub(crate) fn pairs(
 }
 
 /// Returns the measures that have columns of their own in exports and comparisons.
-pub fn exported() -> impl Iterator<Item = &'static Measure> {
+pub fn exported_measures() -> impl Iterator<Item = &'static RingMeasure> {
     MEASURES.iter().filter(|measure| measure.is_exported)
 }
 

@@ -41,7 +41,7 @@ pub struct GoUnits {
 }
 
 /// How a quantity is called.
-struct Declaration {
+struct QuantityDeclaration {
     /// What it is the cost of, in tables.
     name: &'static str,
     /// Name in OpenMetrics, without the unit.
@@ -65,52 +65,52 @@ impl Quantity {
         Self::CpuNs,
     ];
 
-    fn declaration(self) -> Declaration {
+    fn declaration(self) -> QuantityDeclaration {
         match self {
-            Self::NsPerSwitchAboveSolo => Declaration {
+            Self::NsPerSwitchAboveSolo => QuantityDeclaration {
                 name: "switch",
                 metric: "switchcost_switch",
                 meaning: "Cost of a counted context switch above the solo ring, median over rounds",
                 go: Some(GoUnits { ns: "ns/switch", cycles: Some("cycles/switch") }),
             },
-            Self::NsPerHop => Declaration {
+            Self::NsPerHop => QuantityDeclaration {
                 name: "hop",
                 metric: "switchcost_hop",
                 meaning: "Time of a hop, median over rounds",
                 go: Some(GoUnits { ns: "ns/op", cycles: Some("cycles/op") }),
             },
-            Self::CpuNsPerSwitchAboveSolo => Declaration {
+            Self::CpuNsPerSwitchAboveSolo => QuantityDeclaration {
                 name: "switch (CPU)",
                 metric: "switchcost_switch_cpu",
                 meaning: "CPU time of a counted context switch above the solo ring, median over \
                     rounds",
                 go: None,
             },
-            Self::CpuNsPerHop => Declaration {
+            Self::CpuNsPerHop => QuantityDeclaration {
                 name: "hop (CPU)",
                 metric: "switchcost_hop_cpu",
                 meaning: "CPU time of a hop, median over rounds",
                 go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
             },
-            Self::TrialNs => Declaration {
+            Self::TrialNs => QuantityDeclaration {
                 name: "trial",
                 metric: "switchcost_trial",
                 meaning: "What a trial measures, median over rounds",
                 go: Some(GoUnits { ns: "ns/op", cycles: Some("cycles/op") }),
             },
-            Self::PartNs => Declaration {
+            Self::PartNs => QuantityDeclaration {
                 name: "part",
                 metric: "switchcost_part",
                 meaning: "A part of a context switch",
                 go: Some(GoUnits { ns: "ns/part", cycles: None }),
             },
-            Self::RealNs => Declaration {
+            Self::RealNs => QuantityDeclaration {
                 name: "real time",
                 metric: "switchcost_run_real",
                 meaning: "Real time of a command, median over rounds",
                 go: Some(GoUnits { ns: "ns/op", cycles: None }),
             },
-            Self::CpuNs => Declaration {
+            Self::CpuNs => QuantityDeclaration {
                 name: "CPU time",
                 metric: "switchcost_run_cpu",
                 meaning: "CPU time of a command, median over rounds",
@@ -150,7 +150,7 @@ impl Quantity {
 pub(crate) struct RingQuantity {
     pub(crate) quantity: Quantity,
     /// The clock that bounds it.
-    pub(crate) clocked: Clocked,
+    pub(crate) clocked: ElasticityKind,
     /// Its figures by round, which the estimate is made of.
     pub(crate) by_round: fn(&Table, usize) -> Figures,
     /// Its estimate, from the case's summary where that has it.
@@ -159,7 +159,7 @@ pub(crate) struct RingQuantity {
 
 /// Which power of the clock's period a quantity of a ring goes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clocked {
+pub(crate) enum ElasticityKind {
     /// That of the cost of a switch.
     Switch,
     /// That of a hop.
@@ -172,25 +172,25 @@ pub(crate) enum Clocked {
 pub(crate) const RING_QUANTITIES: [RingQuantity; 4] = [
     RingQuantity {
         quantity: Quantity::NsPerSwitchAboveSolo,
-        clocked: Clocked::Switch,
+        clocked: ElasticityKind::Switch,
         by_round: |table, case| table.above_solo_by_round(case),
         estimate: |_, _, summary| summary.ns_per_switch_above_solo,
     },
     RingQuantity {
         quantity: Quantity::NsPerHop,
-        clocked: Clocked::Hop,
+        clocked: ElasticityKind::Hop,
         by_round: |table, case| table.hop_by_round(case),
         estimate: |_, _, summary| summary.ns_per_hop,
     },
     RingQuantity {
         quantity: Quantity::CpuNsPerSwitchAboveSolo,
-        clocked: Clocked::No,
+        clocked: ElasticityKind::No,
         by_round: |table, case| table.cpu_above_solo_by_round(case),
         estimate: |_, _, summary| summary.cpu_ns_per_switch_above_solo,
     },
     RingQuantity {
         quantity: Quantity::CpuNsPerHop,
-        clocked: Clocked::No,
+        clocked: ElasticityKind::No,
         by_round: |table, case| table.cpu_hop_by_round(case),
         estimate: |table, case, _| table.cpu_hop(case),
     },

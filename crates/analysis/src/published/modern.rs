@@ -12,7 +12,7 @@ use super::{PublishedError, positive, rows};
 /// What a row is the cost of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum What {
+pub enum ModernFigure {
     /// A hop of a ring.
     Hop,
     /// A counted switch of a ring, above the ring of one.
@@ -23,11 +23,11 @@ pub enum What {
     Loop,
 }
 
-named!(What, "figure of a row", Hop => "hop", Switch => "switch", Call => "call", Loop => "loop");
+named!(ModernFigure, "figure of a row", Hop => "hop", Switch => "switch", Call => "call", Loop => "loop");
 
 /// A figure of one machine: a line of the file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct Row {
+pub struct ModernRow {
     /// The machine's name, behind `history:`.
     pub machine: String,
     /// Its CPU, and whether a hypervisor is below it.
@@ -39,7 +39,7 @@ pub struct Row {
     /// When it was measured.
     pub year: u32,
     /// What was measured.
-    pub what: What,
+    pub what: ModernFigure,
     /// The link of the ring, or the call.
     pub name: String,
     /// Members of the ring; absent of a call.
@@ -67,7 +67,7 @@ pub struct Row {
     pub high_us: f64,
 }
 
-impl Row {
+impl ModernRow {
     /// The working set of a ring that has one.
     pub fn work(&self) -> Option<Work> {
         Some(Work {
@@ -87,7 +87,7 @@ impl Row {
 }
 
 /// The figures that come with the program: the rows of a machine one after the other.
-pub fn published() -> Result<Vec<Row>, PublishedError> {
+pub fn published() -> Result<Vec<ModernRow>, PublishedError> {
     rows("modern.csv", CSV)
 }
 

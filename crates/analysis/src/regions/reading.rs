@@ -248,7 +248,7 @@ impl CacheRegions {
 
     /// Returns the cost where the combined working sets exceed the cache over the cost where all fit: from the
     /// lowest over the highest to the highest over the lowest, as the paper's ranges give it
-    /// ([`crate::published::li2007::Figures::second_over_first`]). Absent if a region was not
+    /// ([`crate::published::li2007::LiFigures::second_over_first`]). Absent if a region was not
     /// seen or a cost is not above zero.
     pub fn second_over_first(&self) -> Option<(f64, f64)> {
         let first = self.extent(CacheRegion::AllFit)?.piece;

@@ -243,7 +243,7 @@ impl SignalCosts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::published::venix1984::{Processor, published};
+    use crate::published::venix1984::{VenixProcessor, published};
 
     /// Whether a printed figure, one decimal in ms, can come of inputs that were themselves
     /// rounded: each may be off by half a unit of its last place.
@@ -251,7 +251,7 @@ mod tests {
         (printed - computed).abs() <= 0.05 + inputs_off + 1e-9
     }
 
-    fn of(name: &str) -> Processor {
+    fn of(name: &str) -> VenixProcessor {
         published().unwrap().into_iter().find(|processor| processor.name == name).unwrap()
     }
 

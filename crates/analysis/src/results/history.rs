@@ -9,11 +9,11 @@ use rundata::ring::{Policy, RingCase};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CaseFigure, CaseResults, Labels, Origin, Quantity, Results, Side, runs};
+use super::{CaseFigure, CaseResults, ComparisonSide, Labels, Origin, Quantity, Results, runs};
 use crate::published::{PublishedError, hines2000, li2007, modern, sloan1992, venix1984};
 
 /// What stands before the name of a published machine where a run is meant otherwise.
-pub const PREFIX: &str = "history:";
+pub const PUBLISHED_PREFIX: &str = "history:";
 
 /// A case of a publication.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -34,9 +34,11 @@ pub struct PublishedCase {
 
 /// A figure that is of no one case, so that it is shown and not compared.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Range {
+#[schemars(rename = "Range")]
+pub struct PublishedRange {
     /// Of what.
-    pub of: String,
+    #[serde(rename = "of")]
+    pub subject: String,
     /// Lower end in nanoseconds.
     pub low_ns: f64,
     /// Upper end.
@@ -45,7 +47,8 @@ pub struct Range {
 
 /// A machine that somebody has published figures of.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Published {
+#[schemars(rename = "Published")]
+pub struct PublishedMachine {
     /// By this it is asked for, behind `history:`.
     pub name: String,
     /// The machine.
@@ -61,13 +64,13 @@ pub struct Published {
     /// What can be compared.
     pub cases: Vec<PublishedCase>,
     /// What is shown next to it.
-    pub ranges: Vec<Range>,
+    pub ranges: Vec<PublishedRange>,
     /// What to know when comparing.
     pub notes: Vec<String>,
 }
 
 /// All published machines, oldest first.
-pub fn published() -> Result<Vec<Published>, PublishedError> {
+pub fn published_machines() -> Result<Vec<PublishedMachine>, PublishedError> {
     let mut all = venix()?;
     all.extend(sloan()?);
     all.push(hines());
@@ -76,9 +79,9 @@ pub fn published() -> Result<Vec<Published>, PublishedError> {
     Ok(all)
 }
 
-impl Published {
+impl PublishedMachine {
     /// The figures as what comparisons take.
-    pub fn results(&self) -> Results {
+    pub fn to_results(&self) -> Results {
         let case_results = |(number, case): (usize, &PublishedCase)| CaseResults {
             number,
             experiment: self.experiment.name(),
@@ -98,8 +101,8 @@ impl Published {
             failure: None,
             iterations: Vec::new(),
         };
-        let side = Side {
-            name: format!("{PREFIX}{}", self.name),
+        let side = ComparisonSide {
+            name: format!("{PUBLISHED_PREFIX}{}", self.name),
             label: self.name.clone(),
             experiment: self.experiment.to_string(),
             origin: Origin::Publication { source: format!("{} ({})", self.source, self.year) },
@@ -120,7 +123,12 @@ impl Published {
     }
 
     /// A machine and what it ran, without figures.
-    fn of(paper: &Paper, name: &str, machine: String, system: &str) -> Self {
+    fn without_figures(
+        paper: &PublicationFacts,
+        name: &str,
+        machine: String,
+        system: &str,
+    ) -> Self {
         Self {
             name: name.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-"),
             machine,
@@ -136,21 +144,21 @@ impl Published {
 }
 
 /// What all machines of a publication have in common.
-struct Paper {
+struct PublicationFacts {
     year: u32,
     source: &'static str,
     experiment: Experiment,
     note: &'static str,
 }
 
-const VENIX: Paper = Paper {
+const VENIX: PublicationFacts = PublicationFacts {
     year: 1984,
     source: "VenturCom, VENIX Kernel Response Time",
     experiment: Experiment::Ring,
     note: "compare with `ring --members 2 --link handler-signal`",
 };
 
-const SLOAN: Paper = Paper {
+const SLOAN: PublicationFacts = PublicationFacts {
     year: 1992,
     source: "Sloan, Context Switch Time Scalability: Benchmark Results",
     experiment: Experiment::Ring,
@@ -158,7 +166,7 @@ const SLOAN: Paper = Paper {
         its other costs",
 };
 
-const HINES: Paper = Paper {
+const HINES: PublicationFacts = PublicationFacts {
     year: 2000,
     source: "Hines, Wyatt and Chang, Increasing Timing Resolution for Processes and Threads in \
          Linux",
@@ -167,14 +175,14 @@ const HINES: Paper = Paper {
          of their kernel, has no counterpart",
 };
 
-const LI: Paper = Paper {
+const LI: PublicationFacts = PublicationFacts {
     year: 2007,
     source: "Li, Ding and Shen, Quantifying the Cost of Context Switch",
     experiment: Experiment::Cost,
     note: "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may",
 };
 
-const TODAY: Paper = Paper {
+const TODAY: PublicationFacts = PublicationFacts {
     year: 0,
     source: "switchcost, data/modern.csv",
     experiment: Experiment::Ring,
@@ -210,28 +218,29 @@ fn of_call(of: &str, call: &str, policy: Policy) -> PublishedCase {
     }
 }
 
-fn sloan() -> Result<Vec<Published>, PublishedError> {
+fn sloan() -> Result<Vec<PublishedMachine>, PublishedError> {
     let rows = sloan1992::published()?;
-    let machines: Vec<&[sloan1992::Row]> =
+    let machines: Vec<&[sloan1992::SloanRow]> =
         rows.chunk_by(|one, other| one.machine() == other.machine()).collect();
-    let of_machine = |rows: &&[sloan1992::Row]| {
-        let sloan1992::Row { vendor, model, os, .. } = &rows[0];
-        let ring = |row: &sloan1992::Row| {
+    let of_machine = |rows: &&[sloan1992::SloanRow]| {
+        let sloan1992::SloanRow { vendor, model, os, .. } = &rows[0];
+        let ring = |row: &sloan1992::SloanRow| {
             let (hop, cpu) = (row.ns_per_hop(row.real_s), row.ns_per_hop(row.cpu_s));
             let ring = ring(row.processes.get(), "pipe", row.cpus.get());
             case(ring, [(Quantity::NsPerHop, hop), (Quantity::CpuNsPerHop, cpu)])
         };
         let is_one = machines.iter().filter(|other| other[0].model == *model).count() == 1;
         let name = if is_one { model.clone() } else { format!("{model} {os}") };
-        let machine = Published::of(&SLOAN, &name, format!("{vendor} {model}"), os);
-        Published { cases: rows.iter().map(ring).collect(), ..machine }
+        let machine =
+            PublishedMachine::without_figures(&SLOAN, &name, format!("{vendor} {model}"), os);
+        PublishedMachine { cases: rows.iter().map(ring).collect(), ..machine }
     };
     Ok(machines.iter().map(of_machine).collect())
 }
 
 /// simsig is a hop alone, half a loop of twosig one of two, and their difference the switch.
-fn venix() -> Result<Vec<Published>, PublishedError> {
-    let of_processor = |processor: &venix1984::Processor| {
+fn venix() -> Result<Vec<PublishedMachine>, PublishedError> {
+    let of_processor = |processor: &venix1984::VenixProcessor| {
         let ring = |members| ring(members, "handler-signal", 1);
         let two = [
             (Quantity::NsPerSwitchAboveSolo, processor.context_switch_ms * 1e6),
@@ -240,56 +249,56 @@ fn venix() -> Result<Vec<Published>, PublishedError> {
         let alone = case(ring(1), [(Quantity::NsPerHop, processor.signal_ms * 1e6)]);
         let clock = processor.clock_mhz.map_or(String::new(), |mhz| format!(", {mhz} MHz"));
         let machine = format!("{}{clock}", processor.name);
-        let machine = Published::of(&VENIX, &processor.name, machine, "VENIX");
-        Published { cases: vec![alone, case(ring(2), two)], ..machine }
+        let machine = PublishedMachine::without_figures(&VENIX, &processor.name, machine, "VENIX");
+        PublishedMachine { cases: vec![alone, case(ring(2), two)], ..machine }
     };
     Ok(venix1984::published()?.iter().map(of_processor).collect())
 }
 
 /// Costs in CPU cycles of 166 MHz.
-fn hines() -> Published {
+fn hines() -> PublishedMachine {
     let ns = |cycles: f64| cycles * 1000.0 / 166.0;
-    let call = |(call, published): (&str, hines2000::Call)| {
+    let call = |(call, published): (&str, hines2000::CallCost)| {
         let figures = [(Quantity::TrialNs, ns(published.mean_cycles))].into();
         PublishedCase { figures, ..of_call("call", call, Policy::Other) }
     };
     let (of, malloc) = ("malloc of a small block, mean".to_string(), ns(hines2000::MALLOC_CYCLES));
     let machine = "Pentium Pro, 166 MHz".to_string();
-    Published {
+    PublishedMachine {
         cases: [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)]
             .map(call)
             .into(),
-        ranges: vec![Range { of, low_ns: malloc, high_ns: malloc }],
-        ..Published::of(&HINES, "pentium-pro/166", machine, "Linux 2.2.14")
+        ranges: vec![PublishedRange { subject: of, low_ns: malloc, high_ns: malloc }],
+        ..PublishedMachine::without_figures(&HINES, "pentium-pro/166", machine, "Linux 2.2.14")
     }
 }
 
 /// c1; their total costs are ranges over ranges of arrays.
-fn li() -> Result<Published, PublishedError> {
-    let figures = li2007::Figures::published()?;
+fn li() -> Result<PublishedMachine, PublishedError> {
+    let figures = li2007::LiFigures::published()?;
     let direct = RingCase { policy: Policy::Fifo, ..ring(2, "pipe", 1) };
     let totals = [&figures.first_region, &figures.second_region].into_iter();
-    let range = |total: &li2007::Total| {
+    let range = |total: &li2007::TotalCost| {
         let arrays = rundata::words::byte_range(total.smallest_bytes, total.largest_bytes);
         let stride = total.stride_bytes.map(|bytes| format!("stride {bytes} B"));
         let stride = stride.unwrap_or_else(|| "sequential".to_string());
-        Range {
-            of: format!("switch with arrays of {arrays}, {stride}: {}", total.condition),
+        PublishedRange {
+            subject: format!("switch with arrays of {arrays}, {stride}: {}", total.condition),
             low_ns: total.low_us * 1e3,
             high_ns: total.high_us * 1e3,
         }
     };
     let machine = "dual Pentium Xeon, 2.0 GHz, 512 KB L2".to_string();
-    Ok(Published {
+    Ok(PublishedMachine {
         cases: vec![case(direct, [(Quantity::NsPerSwitchAboveSolo, li2007::DIRECT_US * 1e3)])],
         ranges: totals.chain(&figures.by_stride).map(range).collect(),
-        ..Published::of(&LI, "xeon-2.0", machine, "Linux 2.6.17")
+        ..PublishedMachine::without_figures(&LI, "xeon-2.0", machine, "Linux 2.6.17")
     })
 }
 
 /// A ring has its hop and its switch in rows that follow each other.
-fn machines_of_today() -> Result<Vec<Published>, PublishedError> {
-    let of_case = |rows: &[modern::Row]| {
+fn machines_of_today() -> Result<Vec<PublishedMachine>, PublishedError> {
+    let of_case = |rows: &[modern::ModernRow]| {
         let row = &rows[0];
         let figures = rows.iter().map(|row| (quantity(row.what), row.us * 1e3));
         let intervals =
@@ -299,29 +308,35 @@ fn machines_of_today() -> Result<Vec<Published>, PublishedError> {
                 let (work, policy) = (row.work(), row.policy);
                 case(RingCase { work, policy, ..ring(members.get(), &row.name, 1) }, [])
             }
-            None if row.what == modern::What::Loop => of_call("loop", &row.name, row.policy),
+            None if row.what == modern::ModernFigure::Loop => {
+                of_call("loop", &row.name, row.policy)
+            }
             None => of_call("call", &row.name, row.policy),
         };
         PublishedCase { figures: figures.collect(), intervals: intervals.collect(), ..case }
     };
-    let of_machine = |rows: &[modern::Row]| {
-        let modern::Row { machine, cpu, kernel, cpus, year, .. } = &rows[0];
+    let of_machine = |rows: &[modern::ModernRow]| {
+        let modern::ModernRow { machine, cpu, kernel, cpus, year, .. } = &rows[0];
         let words = format!("{cpu}, {cpus} CPUs");
         let mut known = BTreeSet::new();
-        let mut cases: Vec<_> = rows.chunk_by(modern::Row::is_of_case_of).map(of_case).collect();
+        let mut cases: Vec<_> =
+            rows.chunk_by(modern::ModernRow::is_of_case_of).map(of_case).collect();
         // Two runs may have the same case.
         cases.retain(|case| known.insert(case.labels.clone()));
-        let paper = Paper { year: *year, ..TODAY };
-        Published { cases, ..Published::of(&paper, machine, words, &format!("Linux {kernel}")) }
+        let paper = PublicationFacts { year: *year, ..TODAY };
+        PublishedMachine {
+            cases,
+            ..PublishedMachine::without_figures(&paper, machine, words, &format!("Linux {kernel}"))
+        }
     };
     let rows = modern::published()?;
     Ok(rows.chunk_by(|one, other| one.machine == other.machine).map(of_machine).collect())
 }
 
-fn quantity(what: modern::What) -> Quantity {
+fn quantity(what: modern::ModernFigure) -> Quantity {
     match what {
-        modern::What::Hop => Quantity::NsPerHop,
-        modern::What::Switch => Quantity::NsPerSwitchAboveSolo,
-        modern::What::Call | modern::What::Loop => Quantity::TrialNs,
+        modern::ModernFigure::Hop => Quantity::NsPerHop,
+        modern::ModernFigure::Switch => Quantity::NsPerSwitchAboveSolo,
+        modern::ModernFigure::Call | modern::ModernFigure::Loop => Quantity::TrialNs,
     }
 }

@@ -19,7 +19,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// What launches say of a case, by its number: how its figure goes with the clock, and how it
 /// scatters between them once it is at one.
-pub fn known_of_case(launches: &[Results], case: usize) -> CaseHistory {
+pub fn known_from_launches(launches: &[Results], case: usize) -> CaseHistory {
     let cases = || {
         let of_launch = |launch: &'_ Results| launch.cases.iter().position(|of| of.number == case);
         launches.iter().filter_map(move |launch| Some(&launch.cases[of_launch(launch)?]))
@@ -116,7 +116,7 @@ mod tests {
         LaunchFigure {
             by_round: BTreeMap::new(),
             estimate: Estimate::at_full_speed(value, error, 20, 0.01, 0.95),
-            is_whole: true,
+            is_complete: true,
             clock: Some(AtClock { quantum_ns, elasticity: None, known: None }),
         }
     }

@@ -12,10 +12,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::measures::Quantity;
-pub use history::{PREFIX, Published, PublishedCase, Range, published};
-pub use launches::known_of_case;
+pub use history::{
+    PUBLISHED_PREFIX, PublishedCase, PublishedMachine, PublishedRange, published_machines,
+};
+pub use launches::known_from_launches;
 pub(crate) use parts::WHOLE;
-pub use runs::cases_of;
+pub use runs::plan_cases;
 
 use crate::at_clock::{AtClock, ClockConversion, common_elasticity};
 use crate::estimate::{Estimate, Speed};
@@ -36,7 +38,7 @@ pub struct LaunchFigure {
     /// What the run says of it; absent without a round.
     pub estimate: Option<Estimate>,
     /// Whether the run ended: nothing is built on one that did not.
-    pub is_whole: bool,
+    pub is_complete: bool,
     /// At which clock it is; absent where that is not known, and of what no clock of the core
     /// bounds.
     pub clock: Option<AtClock>,
@@ -63,7 +65,7 @@ impl LaunchFigure {
             by_round: figures.collect(),
             estimate: self.estimate.map(|of| of.times_factor(by.factor(), 0.0)),
             clock: Some(AtClock { quantum_ns: to_ns, ..clock }),
-            is_whole: self.is_whole,
+            is_complete: self.is_complete,
         };
         (there, Some(by))
     }
@@ -81,9 +83,9 @@ pub enum CaseFigure {
 impl CaseFigure {
     /// Those of the launches that count, and whether they ended: only those that did, and of these
     /// only those at full speed in many rounds, else those in few, where there are any.
-    pub fn counting(&self) -> (Vec<Estimate>, bool) {
+    pub fn counted_estimates(&self) -> (Vec<Estimate>, bool) {
         let known = |whole: bool| {
-            let such = self.launches().iter().filter(move |launch| !whole || launch.is_whole);
+            let such = self.launches().iter().filter(move |launch| !whole || launch.is_complete);
             such.filter_map(|launch| launch.estimate).collect::<Vec<Estimate>>()
         };
         let whole = known(true);
@@ -100,8 +102,8 @@ impl CaseFigure {
 
     /// What these say together: their mean, by their own errors and their scatter. Of one its own
     /// estimate; absent of published figures.
-    pub fn together(&self, launch_scatter: f64) -> Option<Estimate> {
-        let (all, _) = self.counting();
+    pub fn mean_estimate(&self, launch_scatter: f64) -> Option<Estimate> {
+        let (all, _) = self.counted_estimates();
         let (first, count) = (all.first()?, all.len() as f64);
         let squares: Option<f64> = all.iter().map(|of| Some(of.standard_error?.powi(2))).sum();
         let value = mean(&all.iter().map(|of| of.value).collect::<Vec<f64>>())?;
@@ -139,13 +141,13 @@ impl CaseFigure {
     }
 
     /// What all launches say together at the middle one's clock.
-    pub fn together_at_one_clock(&self, launch_scatter: f64) -> Option<Estimate> {
-        let Some(to_ns) = self.quantum_ns() else { return self.together(launch_scatter) };
+    pub fn mean_at_one_clock(&self, launch_scatter: f64) -> Option<Estimate> {
+        let Some(to_ns) = self.quantum_ns() else { return self.mean_estimate(launch_scatter) };
         let power = common_elasticity(&self.clocks());
         let (there, apart) = self.at(to_ns, power);
         Some(
             there
-                .together(launch_scatter)?
+                .mean_estimate(launch_scatter)?
                 .widened_by(ClockConversion { log_ratio: apart, elasticity: power }.uncertainty()),
         )
     }
@@ -230,7 +232,8 @@ const BEARING: [(&str, &str); 4] = [
 
 /// One side of a comparison, in its record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Side {
+#[schemars(rename = "Side")]
+pub struct ComparisonSide {
     /// The run's name, or `history:` and the machine's.
     pub name: String,
     /// What its reader calls it: as typed, or the name or prefix that it was measured with.
@@ -246,7 +249,7 @@ pub struct Side {
     pub launches: u32,
 }
 
-impl Side {
+impl ComparisonSide {
     /// Whether both are one run, whatever its reader calls it.
     pub fn is_same_run(&self, other: &Self) -> bool {
         self.name == other.name && self.origin == other.origin
@@ -256,7 +259,7 @@ impl Side {
 /// A run or published figures.
 pub struct Results {
     /// What it is, and on which machine.
-    pub side: Side,
+    pub side: ComparisonSide,
     /// What its figures were measured on; of published ones nothing is known but their side's
     /// words.
     pub machine: Machine,
@@ -329,7 +332,7 @@ impl Results {
         let cpu = header.machine.cpu_name().map_or("unknown CPU", String::as_str);
         let kernel = header.machine.kernel.release.known();
         let kernel = kernel.map_or("unknown system", String::as_str);
-        let side = Side {
+        let side = ComparisonSide {
             name: header.run.clone(),
             label: label(header),
             experiment: header.plan.experiment.to_string(),
@@ -427,12 +430,12 @@ impl Results {
     }
 
     /// tau of a case.
-    pub fn launch_scatter_of(&self, case: usize) -> f64 {
+    pub fn case_launch_scatter(&self, case: usize) -> f64 {
         self.case_scatters.get(case).copied().flatten().unwrap_or(self.launch_scatter)
     }
 
     /// What of it is compared: the parts of a switch where it has some, else its cases.
-    pub(crate) fn compared(&self) -> impl Iterator<Item = &CaseResults> {
+    pub(crate) fn compared_cases(&self) -> impl Iterator<Item = &CaseResults> {
         let is_part = |of: &&CaseResults| of.label(parts::PART).is_some();
         let has_parts = self.cases.iter().any(|of| is_part(&of));
         self.cases.iter().filter(move |of| !has_parts || is_part(of))
@@ -463,7 +466,7 @@ mod tests {
 
     #[test]
     fn every_published_machine_has_a_name_of_its_own_and_figures() {
-        let all = published().unwrap();
+        let all = published_machines().unwrap();
         let names: Vec<&str> = all.iter().map(|machine| &*machine.name).collect();
         assert_eq!(
             names,
@@ -490,13 +493,13 @@ mod tests {
         assert!(all.iter().all(|machine| !machine.cases.is_empty()));
         // Of several CPUs the scheduler chose.
         let solbourne = all.iter().find(|machine| machine.name == "702/e").unwrap();
-        assert_eq!(solbourne.results().cases[0].label("placement"), Some("free"));
+        assert_eq!(solbourne.to_results().cases[0].label("placement"), Some("free"));
     }
 
     /// The memorandum's switch is half a loop less a signal, to the digit that it prints.
     #[test]
     fn the_switch_of_1984_is_the_difference_of_its_rings() {
-        for machine in published().unwrap().iter().filter(|machine| machine.year == 1984) {
+        for machine in published_machines().unwrap().iter().filter(|machine| machine.year == 1984) {
             let figure = |case: usize, of: Quantity| {
                 let figures = &machine.cases[case].figures;
                 figures[&of]

@@ -14,7 +14,7 @@ use super::{CaseFigure, CaseResults, Labels, LaunchFigure, Quantity};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::findings::{clock_of, headline_ns};
-use crate::measures::{Clocked, RING_QUANTITIES, RingQuantity};
+use crate::measures::{ElasticityKind, RING_QUANTITIES, RingQuantity};
 use crate::speed::leader_cpus;
 use crate::summary::{CaseSummary, failure_of, summaries_at_clocks};
 use crate::table::Table;
@@ -24,7 +24,7 @@ use crate::table::Table;
 const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 
 /// Titles and labels of a plan's cases, by number: what tells each from the others.
-pub fn cases_of(plan: &Plan) -> Vec<(String, Labels)> {
+pub fn plan_cases(plan: &Plan) -> Vec<(String, Labels)> {
     let of = |(number, case): (usize, &case::Case)| match case {
         case::Case::Ring(case) => (plan.title(number), labels(case)),
         case::Case::Trial(case) => (case.trial.to_string(), trial_labels(case)),
@@ -92,7 +92,15 @@ pub(super) fn measured(
     let at_full_speed = estimate.filter(|estimate| estimate.speed.is_full());
     let clock = clock.filter(|_| at_full_speed.is_some());
     estimate.map(|_| {
-        (of, CaseFigure::Measured(vec![LaunchFigure { by_round, estimate, is_whole, clock }]))
+        (
+            of,
+            CaseFigure::Measured(vec![LaunchFigure {
+                by_round,
+                estimate,
+                is_complete: is_whole,
+                clock,
+            }]),
+        )
     })
 }
 
@@ -101,18 +109,18 @@ pub(super) fn measured(
 fn clock_of_ring(
     table: &Table,
     number: usize,
-    clocked: Clocked,
+    clocked: ElasticityKind,
     summary: &CaseSummary,
 ) -> Option<AtClock> {
     let known = table.plan.reference.known_of(number);
     let (elasticity, known) = match clocked {
-        Clocked::No => return None,
-        Clocked::Switch => (table.elasticity(number), known.elasticity),
+        ElasticityKind::No => return None,
+        ElasticityKind::Switch => (table.elasticity(number), known.elasticity),
         // What launches know of the figure that stands for the case is the hop's here.
-        Clocked::Hop if summary.is_told_by_hop() => {
+        ElasticityKind::Hop if summary.is_told_by_hop() => {
             (table.hop_elasticity(number), known.elasticity)
         }
-        Clocked::Hop => (table.hop_elasticity(number), known.hop_elasticity),
+        ElasticityKind::Hop => (table.hop_elasticity(number), known.hop_elasticity),
     };
     let level = table.levels().get(&leader_cpus(table.plan.ring(number)?))?;
     Some(AtClock { quantum_ns: level.clock_ns, elasticity, known })

@@ -7,7 +7,7 @@ use rundata::plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::results::{Labels, cases_of};
+use crate::results::{Labels, plan_cases};
 
 /// The case that goes without saying.
 const USUAL: &str = "ring of 2";
@@ -32,7 +32,7 @@ pub struct Planned(Vec<Case>);
 impl Planned {
     /// Each once, with the experiment that it is of.
     pub fn of(plan: &Plan) -> Self {
-        let cases = cases_of(plan);
+        let cases = plan_cases(plan);
         let mut all: Vec<Case> = Vec::new();
         for (experiment, numbers) in plan.spans() {
             for (title, labels) in &cases[numbers] {

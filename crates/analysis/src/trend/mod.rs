@@ -17,7 +17,7 @@ use stats::ratio::CostRatio;
 
 pub use choice::{Case, Planned, choose};
 
-use crate::comparison::{Verdict, Wanted};
+use crate::comparison::{GateVerdict, WantedCost};
 use crate::marked::MarkedText;
 use crate::results::{Quantity, Results};
 use rundata::experiment::named;
@@ -45,8 +45,8 @@ impl Cost {
     /// Which figures serve, the best first.
     fn quantities(self) -> &'static [Quantity] {
         match self {
-            Self::Switch => Wanted::Switch.quantities(),
-            Self::Hop => Wanted::Hop.quantities(),
+            Self::Switch => WantedCost::Switch.quantities(),
+            Self::Hop => WantedCost::Hop.quantities(),
         }
     }
 }
@@ -209,7 +209,7 @@ pub struct LeftOut {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     /// The verdict.
-    pub verdict: Verdict,
+    pub verdict: GateVerdict,
     /// With its reason, in words.
     pub in_words: MarkedText,
 }
@@ -300,10 +300,10 @@ impl Trend {
     fn gate(&self, limit: f64) -> Gate {
         let newest = self.changes.last();
         let verdict = match (newest, self.detectable) {
-            (Some(change), _) if change.is_beyond(limit) => Verdict::Fail,
-            (Some(change), _) if change.may_be_beyond(limit) => Verdict::Undecided,
-            (_, Some(detectable)) if detectable <= limit => Verdict::Pass,
-            _ => Verdict::Undecided,
+            (Some(change), _) if change.is_beyond(limit) => GateVerdict::Fail,
+            (Some(change), _) if change.may_be_beyond(limit) => GateVerdict::Undecided,
+            (_, Some(detectable)) if detectable <= limit => GateVerdict::Pass,
+            _ => GateVerdict::Undecided,
         };
         Gate { verdict, in_words: words::gate(self, verdict, limit) }
     }

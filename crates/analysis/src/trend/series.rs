@@ -241,7 +241,7 @@ fn holds<'a>(case: &Case, results: &'a Results, of: Option<Quantity>) -> Result<
     let Some((measured, of)) = measured.zip(of) else {
         return Err("nothing was measured of the case".to_string());
     };
-    if !measured.is_whole {
+    if !measured.is_complete {
         return Err("interrupted or not finished".to_string());
     }
     let estimate = measured.estimate.ok_or("nothing was measured of the case")?;

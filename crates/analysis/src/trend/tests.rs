@@ -118,7 +118,7 @@ fn results(day: usize, ns: f64, clock: Option<AtClock>) -> Results {
     }
     results.machine.kernel.release = Reading::Known("6.12.3".to_string());
     let estimate = Estimate::at_full_speed(ns, 0.001 * ns, 20, 0.003, 0.95);
-    let measured = LaunchFigure { by_round: [(0, ns)].into(), estimate, is_whole: true, clock };
+    let measured = LaunchFigure { by_round: [(0, ns)].into(), estimate, is_complete: true, clock };
     for case in &mut results.cases {
         case.figures =
             [(Quantity::NsPerSwitchAboveSolo, CaseFigure::Measured(vec![measured.clone()]))].into();
@@ -297,7 +297,7 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
             }
         }
     };
-    figure(&mut all[0], |of| of.is_whole = false);
+    figure(&mut all[0], |of| of.is_complete = false);
     figure(&mut all[1], |of| of.estimate.iter_mut().for_each(|of| of.speed = Speed::NotAlone));
     figure(&mut all[2], |of| of.clock = None);
     figure(&mut all[3], |of| of.estimate.iter_mut().for_each(|of| of.low = Some(-1.0)));
@@ -332,17 +332,17 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
 
 #[test]
 fn the_gate_fails_passes_or_cannot_tell() {
-    assert_eq!(gated(&twenty(1.05), 0.03).verdict, Verdict::Fail);
-    assert_eq!(gated(&twenty(1.05), 0.10).verdict, Verdict::Pass);
+    assert_eq!(gated(&twenty(1.05), 0.03).verdict, GateVerdict::Fail);
+    assert_eq!(gated(&twenty(1.05), 0.10).verdict, GateVerdict::Pass);
     // The limit lies within the interval of the change.
     let straddling = gated(&twenty(1.05), 0.05);
-    assert_eq!(straddling.verdict, Verdict::Undecided);
+    assert_eq!(straddling.verdict, GateVerdict::Undecided);
     assert!(straddling.in_words.contains("it may be slower by more than 5 %"), "{straddling:?}");
-    assert_eq!(gated(&twenty(0.95), 0.03).verdict, Verdict::Pass);
-    assert_eq!(gated(&twenty(1.0), 0.03).verdict, Verdict::Pass);
+    assert_eq!(gated(&twenty(0.95), 0.03).verdict, GateVerdict::Pass);
+    assert_eq!(gated(&twenty(1.0), 0.03).verdict, GateVerdict::Pass);
     // So small a change three runs would not show.
     let open = gated(&twenty(1.0), 0.0001);
-    assert_eq!(open.verdict, Verdict::Undecided);
+    assert_eq!(open.verdict, GateVerdict::Undecided);
     assert!(open.in_words.starts_with("UNDECIDED: three runs would only show"), "{open:?}");
     let few = gated(&twenty(1.0)[..5], 0.03);
     assert_eq!(few.in_words, "UNDECIDED: 5 usable runs so far; a change shows from 6 on");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::series::short;
 use super::steps::FEWEST_OF_ALL;
 use super::{Change, Trend};
-use crate::comparison::{Verdict, bears, percent as limit_words};
+use crate::comparison::{GateVerdict, bears, percent as limit_words};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::results::Quantity;
@@ -196,15 +196,17 @@ pub(super) fn day(started: &str) -> &str {
 }
 
 /// The verdict and its reason.
-pub(super) fn gate(of: &Trend, verdict: Verdict, limit: f64) -> MarkedText {
+pub(super) fn gate(of: &Trend, verdict: GateVerdict, limit: f64) -> MarkedText {
     let beyond = limit_words(limit);
     let reason = match (verdict, of.changes.last()) {
-        (Verdict::Fail, Some(change)) => {
+        (GateVerdict::Fail, Some(change)) => {
             format!("slower by more than {beyond}: {}", change.in_words)
         }
-        (Verdict::Pass, None) => "no change".to_string(),
-        (Verdict::Pass, Some(_)) => format!("the last change is not slower by more than {beyond}"),
-        (Verdict::Undecided, Some(change)) if change.may_be_beyond(limit) => {
+        (GateVerdict::Pass, None) => "no change".to_string(),
+        (GateVerdict::Pass, Some(_)) => {
+            format!("the last change is not slower by more than {beyond}")
+        }
+        (GateVerdict::Undecided, Some(change)) if change.may_be_beyond(limit) => {
             format!("it may be slower by more than {beyond}: {}", change.in_words)
         }
         _ => match of.detectable {

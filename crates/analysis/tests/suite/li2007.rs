@@ -4,14 +4,14 @@
 #![allow(clippy::unwrap_used)]
 
 use analysis::findings::interference::{InterferenceVerdict, judge};
-use analysis::published::li2007::{DIRECT_US, Figures};
+use analysis::published::li2007::{DIRECT_US, LiFigures};
 use rundata::trial::interference::ProgramSetting;
 
 const COSTS: &str = include_str!("../../../../data/li2007.csv");
 const TIMES: &str = include_str!("../../../../data/li2007_times.csv");
 
-fn figures() -> Figures {
-    Figures::published().unwrap()
+fn figures() -> LiFigures {
+    LiFigures::published().unwrap()
 }
 
 fn verdict() -> InterferenceVerdict {
@@ -67,12 +67,12 @@ fn the_verdict_is_the_papers() {
 #[test]
 fn a_broken_file_says_where() {
     let broken = COSTS.replace("4.2,8.7", "4.2,much");
-    let error = Figures::parse(&broken, TIMES).unwrap_err().to_string();
+    let error = LiFigures::parse(&broken, TIMES).unwrap_err().to_string();
     assert!(error.starts_with("data/li2007.csv: ") && error.contains("line: 4"), "{error}");
-    let nothing = Figures::parse("", TIMES).unwrap_err().what;
+    let nothing = LiFigures::parse("", TIMES).unwrap_err().what;
     assert_eq!(nothing, "one of the two regions is missing");
     let longer = |text: &str| format!("{text}a,b\n");
-    assert!(Figures::parse(&longer(COSTS), TIMES).unwrap_err().what.contains("2 fields"));
-    let error = Figures::parse(COSTS, &longer(TIMES)).unwrap_err();
+    assert!(LiFigures::parse(&longer(COSTS), TIMES).unwrap_err().what.contains("2 fields"));
+    let error = LiFigures::parse(COSTS, &longer(TIMES)).unwrap_err();
     assert!(error.file == "li2007_times.csv" && error.what.contains("2 fields"), "{error}");
 }

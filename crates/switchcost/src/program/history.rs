@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use analysis::results::{PREFIX, Published, PublishedCase, Quantity, published};
+use analysis::results::{
+    PUBLISHED_PREFIX, PublishedCase, PublishedMachine, Quantity, published_machines,
+};
 use anyhow::{Context, Result};
 use charts::render_svg;
 use clap::Args;
@@ -39,7 +41,7 @@ pub(crate) struct HistoryArgs {
 pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
     let text = match &args.machine {
         None => {
-            let all = published().context("the published figures")?;
+            let all = published_machines().context("the published figures")?;
             put_json(&all, args.json.as_ref())?;
             let picture = |to| put(render_svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
             args.svg.as_ref().map_or(Ok(()), picture)?;
@@ -58,11 +60,12 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
 }
 
 /// The published machine meant by a name, or by the start of one that no other shares.
-pub(crate) fn find_published(wanted: &str) -> Result<Published> {
+pub(crate) fn find_published(wanted: &str) -> Result<PublishedMachine> {
     let wanted = wanted.to_lowercase();
-    let mut all = published().context("the published figures")?;
-    let names =
-        |all: &[Published]| all.iter().map(|of| of.name.clone()).collect::<Vec<_>>().join(", ");
+    let mut all = published_machines().context("the published figures")?;
+    let names = |all: &[PublishedMachine]| {
+        all.iter().map(|of| of.name.clone()).collect::<Vec<_>>().join(", ")
+    };
     let known = names(&all);
     if let Some(place) = all.iter().position(|machine| machine.name == wanted) {
         return Ok(all.swap_remove(place));
@@ -72,18 +75,18 @@ pub(crate) fn find_published(wanted: &str) -> Result<Published> {
     match (all.pop(), all.is_empty()) {
         (Some(machine), true) => Ok(machine),
         (Some(_), false) => {
-            Err(usage(format!("{PREFIX}{wanted}: the start of several names: {meant}")))
+            Err(usage(format!("{PUBLISHED_PREFIX}{wanted}: the start of several names: {meant}")))
         }
         (None, _) => Err(usage(format!(
-            "{PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost runs list --history`)"
+            "{PUBLISHED_PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost runs list --history`)"
         ))),
     }
 }
 
 /// All of them, a line each.
-fn list(all: &[Published]) -> Printout {
+fn list(all: &[PublishedMachine]) -> Printout {
     let columns = Columns::new()
-        .left("name", |of: &&Published| of.name.clone())
+        .left("name", |of: &&PublishedMachine| of.name.clone())
         .left("year", |of| of.year)
         .left("machine", |of| of.machine.clone())
         .left("system", |of| of.system.clone())
@@ -94,7 +97,7 @@ fn list(all: &[Published]) -> Printout {
 }
 
 /// The cost of its smallest case that is a pair, or of whatever it has.
-pub(crate) fn costs(machine: &Published) -> String {
+pub(crate) fn costs(machine: &PublishedMachine) -> String {
     let pair = machine.cases.iter().find(|case| case.ring.as_ref().is_some_and(|r| r.members == 2));
     let words = || {
         let case = pair.or(machine.cases.first())?;
@@ -105,8 +108,8 @@ pub(crate) fn costs(machine: &Published) -> String {
 }
 
 /// One machine with all that is known of it.
-fn one(machine: &Published) -> Printout {
-    let Published { machine: name, system, year, source, .. } = machine;
+fn one(machine: &PublishedMachine) -> Printout {
+    let PublishedMachine { machine: name, system, year, source, .. } = machine;
     let figures = machine
         .cases
         .iter()
@@ -132,7 +135,7 @@ fn one(machine: &Published) -> Printout {
             true => words::time(range.low_ns),
             false => format!("{} to {}", words::time(range.low_ns), words::time(range.high_ns)),
         };
-        text.push(format!("not of one case, so not compared: {}: {ns}\n", range.of));
+        text.push(format!("not of one case, so not compared: {}: {ns}\n", range.subject));
     }
     for note in &machine.notes {
         text.push(format!("note: {note}\n"));

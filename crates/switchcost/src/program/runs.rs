@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use analysis::program::short;
 use analysis::quote::ROUGH_MARK;
-use analysis::results::PREFIX;
+use analysis::results::PUBLISHED_PREFIX;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use rundata::run::StopReason;
@@ -112,8 +112,8 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             history::run(&HistoryArgs { machine: None, json, svg, tables })
         }
         RunsCommand::List { tables, .. } => list(&Folder::of_user()?, tables),
-        RunsCommand::Show { run, view, .. } if run.starts_with(PREFIX) => {
-            let machine = run.strip_prefix(PREFIX).map(str::to_string);
+        RunsCommand::Show { run, view, .. } if run.starts_with(PUBLISHED_PREFIX) => {
+            let machine = run.strip_prefix(PUBLISHED_PREFIX).map(str::to_string);
             let tables = Tables { wide: view.wide };
             history::run(&HistoryArgs { machine, json: None, svg: None, tables })
         }

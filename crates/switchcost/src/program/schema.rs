@@ -29,10 +29,10 @@ const ALL: &[Named] = &[
     ),
     ("comparison", "compare --json", || schema_for!(analysis::comparison::Comparison)),
     ("several", "compare --json of three or more runs", || {
-        schema_for!(analysis::comparison::Several)
+        schema_for!(analysis::comparison::PairwiseComparison)
     }),
     ("trend", "trend --json", || schema_for!(analysis::trend::Trend)),
-    ("history", "history --json", || schema_for!(Vec<analysis::results::Published>)),
+    ("history", "history --json", || schema_for!(Vec<analysis::results::PublishedMachine>)),
     #[cfg(feature = "programs")]
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
     #[cfg(feature = "programs")]

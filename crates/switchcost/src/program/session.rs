@@ -4,7 +4,7 @@
 
 use std::time::SystemTime;
 
-use analysis::comparison::{Comparison, Terms};
+use analysis::comparison::{Comparison, ComparisonTerms};
 use anyhow::{Context, Result, anyhow};
 use probe::policy::{self, SchedulingState};
 use probe::{THREAD_BYTES, room_for_thread};
@@ -33,7 +33,7 @@ const ARMS: [Arm; 2] = [Arm::A, Arm::B];
 pub(crate) fn measure(
     prefixes: &[String],
     args: &RingArgs,
-    terms: Terms,
+    terms: ComparisonTerms,
 ) -> Result<(Comparison, [Taken; 2])> {
     let here = Here::detect()?;
     let interrupt = Interrupt::watch()?;
@@ -72,9 +72,9 @@ pub(crate) fn measure(
     Ok((compare(runs.each_ref().map(|taken| &taken.run), terms), runs))
 }
 
-fn compare(runs: [&Run; 2], terms: Terms) -> Comparison {
+fn compare(runs: [&Run; 2], terms: ComparisonTerms) -> Comparison {
     let sides = results_of(&runs);
-    Comparison::of(&sides[0], &sides[1], terms)
+    Comparison::from_results(&sides[0], &sides[1], terms)
 }
 
 /// One of the two settings.

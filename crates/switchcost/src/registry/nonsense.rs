@@ -3,7 +3,7 @@
 //! of its data, no sum that is not that of its parts, and nothing that is built on a run that did
 //! not end.
 
-use analysis::comparison::{Answer, Comparison, LIMIT, Terms, Wanted};
+use analysis::comparison::{ChangeAnswer, Comparison, ComparisonTerms, LIMIT, WantedCost};
 use analysis::estimate::Estimate;
 use charts::{FigureBody, Series, Unit};
 use rundata::run::{RunEnd, StopReason};
@@ -221,10 +221,16 @@ fn check_exports(run: &Run) {
 /// Against a run that is known to be whole.
 fn check_comparison(run: &Run) {
     let whole = Run { end: Some(end_of(StopReason::RoundsDone)), ..run.clone() };
-    let terms = Terms { limit: LIMIT, confidence: 0.95, wanted: Wanted::Switch, across: None };
-    let found = Comparison::of(&Results::from_run(&whole), &Results::from_run(run), terms);
+    let terms = ComparisonTerms {
+        limit: LIMIT,
+        confidence: 0.95,
+        wanted: WantedCost::Switch,
+        across: None,
+    };
+    let found =
+        Comparison::from_results(&Results::from_run(&whole), &Results::from_run(run), terms);
     for change in &found.changes {
-        let is_told = !matches!(change.answer, Answer::CannotTell { .. });
+        let is_told = !matches!(change.answer, ChangeAnswer::CannotTell { .. });
         assert!(run.unfinished().is_none() || !is_told, "{change:?}");
         let not_quotable = change.base_not_quotable.is_some() || change.new_not_quotable.is_some();
         // A bound is told of a side that may not be quoted.

@@ -169,7 +169,7 @@ fn sizes_with_one_disturbance_in_common_are_covered_less() {
 /// under packets.
 #[test]
 fn the_papers_own_runs_answer_its_question() {
-    let figures = crate::published::li2007::Figures::published().unwrap();
+    let figures = crate::published::li2007::LiFigures::published().unwrap();
     let headline = judge(&figures.runs).headline(Noise::Net);
     let (quiet, rest) = headline.split_once("; under packets ").unwrap();
     assert!(quiet.ends_with("no difference resolved (0.774x to 1.98x)"), "{headline}");

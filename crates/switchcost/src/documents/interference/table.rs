@@ -3,7 +3,7 @@
 use analysis::findings::interference::{
     CONFIDENCE, ConditionTimes, InterferenceFindings, InterferenceVerdict, SettingComparison, judge,
 };
-use analysis::published::li2007::Figures;
+use analysis::published::li2007::LiFigures;
 use analysis::record::TrialRecord;
 use charts::{Axis, Figure, Point, Role, Series};
 use rundata::run::unfinished;
@@ -147,7 +147,7 @@ fn setting(case: &TrialCase, of: &Execution, found: &InterferenceFindings) -> St
 /// The paper's Tables 1 and 2, read in the same way.
 fn published() -> Printout {
     // The file is part of the program and read by its tests.
-    let Ok(figures) = Figures::published() else { return Printout::default() };
+    let Ok(figures) = LiFigures::published() else { return Printout::default() };
     let verdict = judge(&figures.runs);
     printout![
         "Li, Ding and Shen 2007 (dual Xeon 2.0 GHz, 512 KiB L2; unit not given; packets from \

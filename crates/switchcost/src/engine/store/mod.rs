@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use analysis::results::PREFIX;
+use analysis::results::PUBLISHED_PREFIX;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use directories::ProjectDirs;
 use rundata::case::Sample;
@@ -150,7 +150,7 @@ impl Folder {
 /// shares, or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a
 /// folder happens to hold must not stand for a stored run. Without a home only files can be meant.
 pub(crate) fn find(wanted: &str) -> Result<Entry> {
-    if wanted.starts_with(PREFIX) {
+    if wanted.starts_with(PUBLISHED_PREFIX) {
         let why = "published figures are no run (see `switchcost runs list --history`)";
         return Err(usage(format!("{wanted}: {why}")));
     }

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use analysis::results::{Results, cases_of, known_of_case};
+use analysis::results::{Results, known_from_launches, plan_cases};
 use analysis::speed::{SpeedFile, cpu_key, levels};
 use anyhow::{Context, Result};
 use directories::ProjectDirs;
@@ -146,14 +146,14 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<CaseHistory> {
     let Ok(entries) = entries else { return Vec::new() };
     let recent =
         entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
-    let cases = cases_of(plan);
+    let cases = plan_cases(plan);
     let mut bytes_left = MOST_BYTES_IN_ALL;
     let results = |entry: Entry| {
         let bytes = entry.path.metadata().ok()?.len();
         let is_small = bytes <= MOST_BYTES.min(bytes_left);
         let header = is_small.then(|| header(&entry.path).ok()).flatten()?;
         // Which of its CPUs a run took is no other plan.
-        let same = cases_of(&header.plan) == cases
+        let same = plan_cases(&header.plan) == cases
             && header.plan.batching == plan.batching
             && has_same_parts(&header.plan, plan)
             && header.machine.kernel == machine.kernel
@@ -166,7 +166,7 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<CaseHistory> {
     };
     let sides: Vec<Results> =
         recent.take(MOST_FILES).filter_map(results).take(MOST_LAUNCHES).collect();
-    let known = (0..plan.cases.len()).map(|case| known_of_case(&sides, case));
+    let known = (0..plan.cases.len()).map(|case| known_from_launches(&sides, case));
     let known: Vec<CaseHistory> = known.collect();
     if known.iter().all(|of| *of == CaseHistory::default()) { Vec::new() } else { known }
 }

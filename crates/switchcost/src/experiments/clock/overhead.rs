@@ -107,7 +107,8 @@ fn beside_the_paper(calls: &[CallCost]) -> String {
         format!("{} ticks (SD {})", digits(call.net_ticks.mean), digits(call.net_ticks.sd))
     };
     let (then, theirs) = (hines2000::GETRUSAGE, hines2000::GETPINFO);
-    let cycles = |of: &hines2000::Call| format!("{} cycles (SD {})", of.mean_cycles, of.sd_cycles);
+    let cycles =
+        |of: &hines2000::CallCost| format!("{} cycles (SD {})", of.mean_cycles, of.sd_cycles);
     let ratio_then = then.mean_cycles / theirs.mean_cycles;
     let way = |(name, words): (&str, &str)| {
         let (usage, info) = (call("getrusage")?, call(name)?);

@@ -116,7 +116,7 @@ fn levels(axis: &SizeAxis, beside: &[Option<NearestLevel>]) -> Option<String> {
 
 /// Our second region over our first, beside the paper's.
 fn published(cost: &CostFindings) -> Option<String> {
-    let theirs = li2007::Figures::published().ok()?;
+    let theirs = li2007::LiFigures::published().ok()?;
     cost.curves.iter().find(|curve| curve.outcome.regions().is_some())?;
     let range = |(low, high): (f64, f64)| format!("{} to {}", figure(low), figure(high));
     let of = |curve: &CostCurve| {

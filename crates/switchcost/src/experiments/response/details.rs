@@ -6,7 +6,7 @@ use std::iter::once;
 use analysis::estimate::Estimate;
 use analysis::findings::gaps::{self, GapClassFindings};
 use analysis::findings::wakeup::{TailQuantile, WakeupFindings};
-use analysis::published::venix1984::{self, Processor};
+use analysis::published::venix1984::{self, VenixProcessor};
 use analysis::quote::BestEstimate;
 use analysis::record::ResponseRecord;
 use analysis::response::{LinkCost, LoopCost, ResponseBudget, SignalCosts};
@@ -90,7 +90,7 @@ const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Respo
 
 /// A reading of the memorandum: what it is called, its figure here, and that of a processor of
 /// 1984.
-type Reading = (&'static str, Option<Estimate>, fn(&Processor) -> f64);
+type Reading = (&'static str, Option<Estimate>, fn(&VenixProcessor) -> f64);
 
 /// The section, ending with a newline; none without a signal.
 fn signals(record: &ResponseRecord, history: bool) -> Option<Printout> {
@@ -112,7 +112,7 @@ fn signals(record: &ResponseRecord, history: bool) -> Option<Printout> {
         let beside = published.iter().map(|processor| beside(then(processor), of).into());
         here(name, of).into_iter().chain(beside).collect()
     };
-    let title = |processor: &Processor| match processor.clock_mhz {
+    let title = |processor: &VenixProcessor| match processor.clock_mhz {
         Some(clock) => format!("{} ({clock} MHz)", processor.name),
         None => processor.name.clone(),
     };

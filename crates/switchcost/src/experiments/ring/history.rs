@@ -3,7 +3,7 @@
 use analysis::marked::MarkedText;
 use analysis::quote::BestEstimate;
 use analysis::record::RingRecord;
-use analysis::results::{Published, PublishedCase, Quantity, published};
+use analysis::results::{PublishedCase, PublishedMachine, Quantity, published_machines};
 use analysis::summary::CaseSummary;
 use rundata::ring::RingCase;
 use rundata::words;
@@ -29,7 +29,7 @@ pub(super) fn beside_published(record: &RingRecord) -> Option<Printout> {
     let rings = record.cases.iter().filter(|ring| ring.case.members > 1);
     let own = rings.min_by_key(|ring| ring.case.members)?;
     let mut rows = Vec::new();
-    for machine in published().ok()? {
+    for machine in published_machines().ok()? {
         if let Some(row) = published_ring(&machine, own) {
             rows.push(row);
         }
@@ -49,7 +49,7 @@ pub(super) fn beside_published(record: &RingRecord) -> Option<Printout> {
     Some(printout![table, "\n"])
 }
 
-fn published_ring(machine: &Published, own: &CaseSummary) -> Option<PublishedRing> {
+fn published_ring(machine: &PublishedMachine, own: &CaseSummary) -> Option<PublishedRing> {
     let is_same = |case: &&PublishedCase| {
         case.ring.as_ref().is_some_and(|ring| is_same_ring(ring, &own.case))
     };

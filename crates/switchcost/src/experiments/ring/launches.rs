@@ -73,7 +73,7 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> Printout {
     let mut rows = Vec::new();
     let (mut least, mut most) = (f64::INFINITY, 0.0_f64);
     for case in &results.cases {
-        let launch_scatter = results.launch_scatter_of(case.number);
+        let launch_scatter = results.case_launch_scatter(case.number);
         rows.push(row(case, launch_scatter));
         (least, most) = (least.min(100.0 * launch_scatter), most.max(100.0 * launch_scatter));
     }
@@ -100,12 +100,12 @@ fn row(case: &CaseResults, launch_scatter: f64) -> [MarkedText; 6] {
         return [case.title.clone(), dash(), dash(), dash(), dash(), dash()].map(MarkedText::from);
     };
     let mut values = Vec::new();
-    for estimate in figure.counting().0 {
+    for estimate in figure.counted_estimates().0 {
         if estimate.quote_cost().is_ok() && estimate.speed == Speed::Full {
             values.push(estimate.value);
         }
     }
-    let mean = figure.together_at_one_clock(launch_scatter);
+    let mean = figure.mean_at_one_clock(launch_scatter);
     let scatter = SampleSummary::from_values(&values);
     let scatter = scatter.map(|found| format!("{:.1} %", 100.0 * found.deviation / found.mean));
     [

@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 
 use analysis::marked::MarkedText;
 use analysis::measures::{
-    MEASURES, Measure, NS_PER_HOP, NS_PER_SWITCH, ROUNDS, Shown, Unit, Value,
+    ColumnVisibility, MEASURES, MeasureUnit, MeasureValue, NS_PER_HOP, NS_PER_SWITCH, ROUNDS,
+    RingMeasure,
 };
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::NotQuotable;
@@ -104,15 +105,16 @@ fn by_size(record: &RingRecord, settings: &RingSettings, view: View) -> Table {
 }
 
 /// Returns the measures that have columns in the table of these cases.
-fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static Measure> {
-    let is_set =
-        |measure: &Measure| cases.iter().any(|case| (measure.read)(case) == Value::Flag(true));
+fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static RingMeasure> {
+    let is_set = |measure: &RingMeasure| {
+        cases.iter().any(|case| (measure.read)(case) == MeasureValue::Flag(true))
+    };
     let mut columns = Vec::new();
     for measure in MEASURES {
         let is_shown = match measure.shown {
-            Shown::Always => true,
-            Shown::Wide => is_wide,
-            Shown::WhereSet => is_set(measure),
+            ColumnVisibility::Always => true,
+            ColumnVisibility::Wide => is_wide,
+            ColumnVisibility::WhereSet => is_set(measure),
         };
         columns.extend(is_shown.then_some(measure));
     }
@@ -120,48 +122,53 @@ fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static Measur
 }
 
 /// Returns what stands above the columns of a measure.
-fn measure_heads(measure: &Measure) -> Vec<&'static str> {
+fn measure_heads(measure: &RingMeasure) -> Vec<&'static str> {
     if measure.has_interval { vec![measure.title, "interval"] } else { vec![measure.title] }
 }
 
 /// Returns the heads of these measures in the order in which a narrow table loses them: the least
 /// important first, of equals the last.
-fn order_of_leaving(columns: &[&'static Measure]) -> Vec<&'static str> {
-    let mut leaving: Vec<&Measure> = columns.iter().copied().rev().collect();
+fn order_of_leaving(columns: &[&'static RingMeasure]) -> Vec<&'static str> {
+    let mut leaving: Vec<&RingMeasure> = columns.iter().copied().rev().collect();
     leaving.sort_by_key(|measure| measure.priority);
     leaving.into_iter().flat_map(|measure| measure_heads(measure).into_iter().rev()).collect()
 }
 
 /// Returns what a case has of a measure: its value, and the interval where that has a column.
-fn measure_cells(measure: &Measure, case: &CaseSummary) -> Vec<MarkedText> {
+fn measure_cells(measure: &RingMeasure, case: &CaseSummary) -> Vec<MarkedText> {
     let value = (measure.read)(case);
     if measure.has_interval { cost_cells(value).into() } else { vec![cell(measure.unit, value)] }
 }
 
 /// Returns a value in the digits of its unit; a dash for what is not known.
-fn cell(unit: Unit, value: Value) -> MarkedText {
+fn cell(unit: MeasureUnit, value: MeasureValue) -> MarkedText {
     let number = match value {
-        Value::Number(number) => number,
-        Value::Cost(estimate) => return terminal::value(Some(estimate)),
-        Value::Flag(is_set) => return if is_set { "!" } else { "" }.into(),
-        Value::NoCost(_) | Value::Unknown => return figure(None).into(),
+        MeasureValue::Number(number) => number,
+        MeasureValue::Cost(estimate) => return terminal::value(Some(estimate)),
+        MeasureValue::Flag(is_set) => return if is_set { "!" } else { "" }.into(),
+        MeasureValue::NoCost(_) | MeasureValue::Unknown => return figure(None).into(),
     };
     let text = match unit {
-        Unit::PerHop => format!("{number:.3}"),
-        Unit::Gigahertz => format!("{number:.2}"),
-        Unit::Share => format!("{:.0}", number * 100.0),
-        Unit::Whole => format!("{number:.0}"),
-        Unit::Nanoseconds | Unit::Seconds | Unit::Cycles | Unit::Flag => figure(number),
+        MeasureUnit::PerHop => format!("{number:.3}"),
+        MeasureUnit::Gigahertz => format!("{number:.2}"),
+        MeasureUnit::Share => format!("{:.0}", number * 100.0),
+        MeasureUnit::Whole => format!("{number:.0}"),
+        MeasureUnit::Nanoseconds
+        | MeasureUnit::Seconds
+        | MeasureUnit::Cycles
+        | MeasureUnit::Flag => figure(number),
     };
     text.into()
 }
 
 /// Returns a cost and its interval, or a dash and why there is none.
-fn cost_cells(value: Value) -> [MarkedText; 2] {
+fn cost_cells(value: MeasureValue) -> [MarkedText; 2] {
     match value {
-        Value::Cost(cost) => cells![terminal::value(Some(cost)), interval(Some(cost))],
-        Value::NoCost(why) => cells!["-", no_cost_words(why)],
-        Value::Number(_) | Value::Flag(_) | Value::Unknown => cells![figure(None), figure(None)],
+        MeasureValue::Cost(cost) => cells![terminal::value(Some(cost)), interval(Some(cost))],
+        MeasureValue::NoCost(why) => cells!["-", no_cost_words(why)],
+        MeasureValue::Number(_) | MeasureValue::Flag(_) | MeasureValue::Unknown => {
+            cells![figure(None), figure(None)]
+        }
     }
 }
 
@@ -210,7 +217,7 @@ fn by_setting(record: &RingRecord, settings: &RingSettings) -> Table {
 }
 
 /// Returns what a case has of a measure in one cell, a cost with its interval.
-fn cell_with_interval(measure: &Measure, case: &CaseSummary) -> MarkedText {
+fn cell_with_interval(measure: &RingMeasure, case: &CaseSummary) -> MarkedText {
     match (measure.read)(case) {
         _ if measure.id == NS_PER_HOP.id => hop_words(case),
         _ if measure.id == NS_PER_SWITCH.id => switch_words(case),

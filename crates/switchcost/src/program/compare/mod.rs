@@ -6,8 +6,11 @@ use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use analysis::comparison::{Across, Comparison, LIMIT, Several, Terms, Verdict, Wanted};
-use analysis::results::{Origin, PREFIX, Published, Results};
+use analysis::comparison::{
+    ComparedSetting, Comparison, ComparisonTerms, GateVerdict, LIMIT, PairwiseComparison,
+    WantedCost,
+};
+use analysis::results::{Origin, PUBLISHED_PREFIX, PublishedMachine, Results};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, Command};
 use rundata::run::Arm;
@@ -92,7 +95,7 @@ pub(crate) struct CompareArgs {
     /// Without it only cases of the same setting are compared. `--across placement` answers what
     /// pinning brings, from one run pinned and one that is not.
     #[arg(long, value_name = "SETTING", conflicts_with = "ab")]
-    pub(crate) across: Option<Across>,
+    pub(crate) across: Option<ComparedSetting>,
 
     /// Print the comparison as Markdown, for a comment on a pull request
     #[arg(long)]
@@ -103,8 +106,8 @@ pub(crate) struct CompareArgs {
     /// switch: a switch, as a hop less the ring of one; a hop if the ring does not switch or one
     /// side lacks it. hop: a hop. cpu: CPU time of a switch, else of a hop. For cpu there is a
     /// ratio, but no answer, as the CPU's speed is not known for it.
-    #[arg(long, default_value_t = Wanted::Switch)]
-    pub(crate) cost: Wanted,
+    #[arg(long, default_value_t = WantedCost::Switch)]
+    pub(crate) cost: WantedCost,
 
     /// Write a report with charts in HTML to a file, or - for standard output: the difference
     /// first, the worst case on top
@@ -136,7 +139,7 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
             ));
         }
     }
-    let terms = Terms {
+    let terms = ComparisonTerms {
         limit: args.fail_above.unwrap_or(LIMIT),
         confidence: CONFIDENCE,
         wanted: args.cost,
@@ -162,7 +165,7 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
     }
     let sides: Vec<_> = names.into_iter().cloned().zip(sides).collect();
     check_different(&sides)?;
-    let found = Several::of(&sides, terms);
+    let found = PairwiseComparison::from_results(&sides, terms);
     table::write_several(&found, args)?;
     let sides: Vec<Results> = sides.into_iter().map(|(_, results)| results).collect();
     report(args, terms, &sides, drawn)?;
@@ -172,7 +175,7 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
 /// Writes the report if one was asked for, and says where it is.
 fn report(
     args: &CompareArgs,
-    terms: Terms,
+    terms: ComparisonTerms,
     sides: &[Results],
     drawn: impl FnOnce() -> Result<Vec<Drawn>>,
 ) -> Result<()> {
@@ -184,7 +187,12 @@ fn report(
     }
 }
 
-fn of_two(base: &Results, new: &Results, args: &CompareArgs, terms: Terms) -> Result<Comparison> {
+fn of_two(
+    base: &Results,
+    new: &Results,
+    args: &CompareArgs,
+    terms: ComparisonTerms,
+) -> Result<Comparison> {
     let is_run = matches!(base.side.origin, Origin::Run { .. });
     if args.fail_above.is_some() && is_run && base.side.is_same_run(&new.side) {
         return Err(usage(format!(
@@ -193,7 +201,7 @@ fn of_two(base: &Results, new: &Results, args: &CompareArgs, terms: Terms) -> Re
         )));
     }
     terms.across.map_or(Ok(()), |across| check_across(across, base, new))?;
-    let found = Comparison::of(base, new, terms);
+    let found = Comparison::from_results(base, new, terms);
     if found.changes.is_empty() {
         // There is nothing to show: the error says all.
         put_json(&found, args.ring.output.files.json.as_ref())?;
@@ -204,14 +212,18 @@ fn of_two(base: &Results, new: &Results, args: &CompareArgs, terms: Terms) -> Re
 }
 
 /// That they have no case in common, and by which setting they could be compared.
-fn nothing_in_both(base: &Results, new: &Results, terms: Terms) -> String {
-    let pairs = |across: &&Across| {
+fn nothing_in_both(base: &Results, new: &Results, terms: ComparisonTerms) -> String {
+    let pairs = |across: &&ComparedSetting| {
         check_across(**across, base, new).is_ok()
-            && !Comparison::of(base, new, Terms { across: Some(**across), ..terms })
-                .changes
-                .is_empty()
+            && !Comparison::from_results(
+                base,
+                new,
+                ComparisonTerms { across: Some(**across), ..terms },
+            )
+            .changes
+            .is_empty()
     };
-    let Some(across) = Across::ALL.iter().find(pairs) else {
+    let Some(across) = ComparedSetting::ALL.iter().find(pairs) else {
         return "the runs have no case in common: nothing was compared".to_string();
     };
     let value = |of: &Results| {
@@ -225,7 +237,7 @@ fn nothing_in_both(base: &Results, new: &Results, terms: Terms) -> String {
     )
 }
 
-fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<ExitCode> {
+fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> Result<ExitCode> {
     if args.ring.launches > 1 {
         return Err(usage(format!(
             "--launches {}: --ab measures both settings in one session (accepted with it: 1; \
@@ -268,7 +280,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: Terms) -> Result<Exi
 
 /// What a name stands for.
 enum Named {
-    Published(Published),
+    Published(PublishedMachine),
     /// The files of one or more launches.
     Runs(Vec<PathBuf>),
     /// Figures of `switchcost run`, of one session or more, until `find` takes them.
@@ -323,7 +335,7 @@ fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
     let runs = results_of_files(&paths).into_iter().collect::<Result<Vec<Results>>>()?;
     let mut runs = runs.into_iter();
     let side = |(names, named): (&&String, &mut Named)| match named {
-        Named::Published(machine) => Ok(machine.results()),
+        Named::Published(machine) => Ok(machine.to_results()),
         Named::Commands(sessions) => side(names, mem::take(sessions)),
         Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
     };
@@ -338,7 +350,7 @@ fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
 /// launches of the same plan. A run that was measured as one of several launches stands for all of
 /// them, and a name that was given for all that was stored under it.
 fn named(names: &str) -> Result<Named> {
-    if let Some(machine) = names.strip_prefix(PREFIX) {
+    if let Some(machine) = names.strip_prefix(PUBLISHED_PREFIX) {
         return Ok(Named::Published(find_published(machine)?));
     }
     if names.split(',').any(is_record) {
@@ -414,7 +426,7 @@ fn check_different(sides: &[(String, Results)]) -> Result<()> {
 
 /// A setting to compare across has one value on each side: else it is open which belong to each
 /// other.
-fn check_across(across: Across, base: &Results, new: &Results) -> Result<()> {
+fn check_across(across: ComparedSetting, base: &Results, new: &Results) -> Result<()> {
     for results in [base, new] {
         let values = each_once(results.cases.iter().filter_map(|case| case.label(across.name())));
         if values.len() > 1 {
@@ -439,11 +451,11 @@ fn exit_code(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
     let lost =
         found.lost().iter().map(|(title, why)| format!("{title}: {why}")).collect::<Vec<_>>();
     match found.gate.verdict {
-        Verdict::Fail => Ok(ExitCode::FAILURE),
+        GateVerdict::Fail => Ok(ExitCode::FAILURE),
         _ if !lost.is_empty() => {
             bail!("--fail-above: not tested, though the base has it: {}", lost.join("; "))
         }
-        Verdict::Undecided if !args.allow_undecided => Ok(UNDECIDED.into()),
-        Verdict::Undecided | Verdict::Pass => Ok(ExitCode::SUCCESS),
+        GateVerdict::Undecided if !args.allow_undecided => Ok(UNDECIDED.into()),
+        GateVerdict::Undecided | GateVerdict::Pass => Ok(ExitCode::SUCCESS),
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use analysis::comparison::{
-    Across, Answer, Change, Comparison, Conditions, Member, Several, Unpaired, round_bound,
+    CaseChange, ChangeAnswer, ComparedRun, ComparedSetting, Comparison, Conditions,
+    PairwiseComparison, UnpairedCase, round_bound,
 };
 use analysis::marked::{MarkedText, SpanRole};
 use analysis::measures::{self, MeasurePair};
-use analysis::results::{Origin, Quantity, Side};
+use analysis::results::{ComparisonSide, Origin, Quantity};
 use anyhow::{Context, Result};
 use rundata::machine::FieldDifference;
 use rundata::words;
@@ -48,7 +49,7 @@ pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -
 }
 
 /// The same of several runs.
-pub(crate) fn write_several(found: &Several, args: &CompareArgs) -> Result<()> {
+pub(crate) fn write_several(found: &PairwiseComparison, args: &CompareArgs) -> Result<()> {
     put(&several(found), layout(args), found, args)
 }
 
@@ -80,8 +81,8 @@ fn say_in(layout: Layout, text: impl Into<Printout>, args: &CompareArgs) -> Resu
     Ok(())
 }
 
-fn several(found: &Several) -> Printout {
-    let columns = Columns::<(usize, &Member)>::new()
+fn several(found: &PairwiseComparison) -> Printout {
+    let columns = Columns::<(usize, &ComparedRun)>::new()
         .left("run", |(_, run)| run.name.clone())
         .left("farthest case", |(_, run)| {
             run.farthest.as_ref().map_or("-".to_string(), |far| far.title.clone())
@@ -107,7 +108,8 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Printout {
         let names = column_names(found);
         let table = columns(found, &names).table(rows);
         // The answer stays.
-        let mut leaving: Vec<&str> = measures::exported().map(|measure| measure.title).collect();
+        let mut leaving: Vec<&str> =
+            measures::exported_measures().map(|measure| measure.title).collect();
         leaving.extend([names[1], names[0]]);
         parts.push(table.first_to_go(&leaving).into());
     }
@@ -147,9 +149,9 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Printout {
 
 /// The cases that have a row: where many have no ratio, these are told below. Of many cases of
 /// which none is decided no row says more than the lines below.
-fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a Change> {
-    let all: Vec<&Change> = found.changes.iter().collect();
-    let (told, untold): (Vec<&Change>, Vec<&Change>) =
+fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a CaseChange> {
+    let all: Vec<&CaseChange> = found.changes.iter().collect();
+    let (told, untold): (Vec<&CaseChange>, Vec<&CaseChange>) =
         all.iter().partition(|change| change.has_ratio() && change.ratio.value.is_some());
     let view = &args.ring.output.view;
     let is_all_wanted = view.wide || view.verbose;
@@ -189,11 +191,11 @@ fn fifo_hint(found: &Comparison, args: &CompareArgs) -> Option<String> {
     if !found.would_fifo_help(&prefix_words(args)) {
         return None;
     }
-    let is_free = |change: &Change| {
+    let is_free = |change: &CaseChange| {
         change.labels.get("placement").is_some_and(|placement| placement == "free")
     };
     let has_free =
-        found.terms.across == Some(Across::Placement) || found.changes.iter().any(is_free);
+        found.terms.across == Some(ComparedSetting::Placement) || found.changes.iter().any(is_free);
     let only_fifo = if has_free {
         "; the answer then holds for fifo only, under which free rings may run on other CPUs"
     } else {
@@ -289,7 +291,7 @@ fn markdown(found: &Comparison, args: &CompareArgs) -> String {
 }
 
 /// A side in a line.
-fn side(side: &Side) -> String {
+fn side(side: &ComparisonSide) -> String {
     let from = match &side.origin {
         Origin::Publication { source } => source.clone(),
         Origin::Run { session: Some(session), .. } => match session.prefix.is_empty() {
@@ -319,21 +321,21 @@ fn differences(found: &Comparison) -> Vec<String> {
 }
 
 /// A side that may not be quoted is marked; the interval is of what is tested alone.
-fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'a Change> {
+fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'a CaseChange> {
     let side = |ns: f64, why: &Option<String>| {
         format!("{}{}", if why.is_some() { "~" } else { "" }, words::time(ns))
     };
-    let mark = |change: &Change| if change.is_seen_only() { "~" } else { "" };
-    let mut columns = Columns::<&Change>::new()
+    let mark = |change: &CaseChange| if change.is_seen_only() { "~" } else { "" };
+    let mut columns = Columns::<&CaseChange>::new()
         // What a case costs is the cost of a switch, unless it says otherwise.
-        .left("case", |change| match (name(change, &found.changes), change.of) {
+        .left("case", |change| match (name(change, &found.changes), change.quantity) {
             (name, Quantity::NsPerSwitchAboveSolo) => name,
             (name, of) => format!("{name} ({})", of.in_words()),
         })
         .right(base, move |change| side(change.base_ns, &change.base_not_quotable))
         .right(new, move |change| side(change.new_ns, &change.new_not_quotable))
         .or_dash("change", move |change| {
-            if let Answer::Bounded { worse, ratio, .. } = change.answer {
+            if let ChangeAnswer::Bounded { worse, ratio, .. } = change.answer {
                 let sign = if worse { ">" } else { "<" };
                 let told = difference(round_bound(ratio), is_factor(ratio));
                 return Some(format!("{sign}{told}"));
@@ -347,7 +349,7 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
             Some(format!("{} to {}", difference(low, is_factor), difference(high, is_factor)))
         })
         .marked("answer", |change| answer(change));
-    for measure in measures::exported() {
+    for measure in measures::exported_measures() {
         columns = columns.or_dash(measure.title, |change| {
             let MeasurePair { base, new } = *change.measures.get(measure.id)?;
             let [base, new] = [base, new].map(figure);
@@ -358,7 +360,7 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
 }
 
 /// The title; where several have the same, with the labels in which they differ.
-fn name(change: &Change, all: &[Change]) -> String {
+fn name(change: &CaseChange, all: &[CaseChange]) -> String {
     let alike = || all.iter().filter(|other| other.title == change.title);
     let differs = |name: &str, value: &str| {
         alike().any(|other| other.labels.get(name).is_none_or(|other| other != value))
@@ -375,9 +377,9 @@ fn label_words(labels: &BTreeMap<String, String>, is_told: impl Fn(&str, &str) -
 }
 
 /// Cases without a partner, those that differ in nothing but their size on one line.
-fn left_over(unpaired: &[Unpaired], names: [&str; 2]) -> Vec<String> {
+fn left_over(unpaired: &[UnpairedCase], names: [&str; 2]) -> Vec<String> {
     let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for Unpaired { in_base, labels, why, title, .. } in unpaired {
+    for UnpairedCase { in_base, labels, why, title, .. } in unpaired {
         let whose = if *in_base { names[0] } else { names[1] };
         let labels = label_words(labels, |name, _| name != "members");
         let kind = format!("in {whose} only, {labels}: {why}");
@@ -422,14 +424,16 @@ fn interval(ends: Option<(f64, f64)>) -> String {
     ends.map_or("none".to_string(), |(low, high)| format!("{} to {}", ratio(low), ratio(high)))
 }
 
-fn answer(change: &Change) -> MarkedText {
+fn answer(change: &CaseChange) -> MarkedText {
     match change.answer {
-        Answer::NotChanged => "not changed".into(),
-        Answer::Changed { worse: true, beyond_limit: true } => MarkedText::direction(true) + "  !",
-        Answer::Changed { worse, .. } | Answer::Bounded { worse, .. } => {
+        ChangeAnswer::NotChanged => "not changed".into(),
+        ChangeAnswer::Changed { worse: true, beyond_limit: true } => {
+            MarkedText::direction(true) + "  !"
+        }
+        ChangeAnswer::Changed { worse, .. } | ChangeAnswer::Bounded { worse, .. } => {
             MarkedText::direction(worse)
         }
-        Answer::CannotTell { .. } => MarkedText::new(SpanRole::Doubtful, "inconclusive"),
+        ChangeAnswer::CannotTell { .. } => MarkedText::new(SpanRole::Doubtful, "inconclusive"),
     }
 }
 
@@ -438,7 +442,7 @@ fn legend(found: &Comparison) -> String {
     let how = if found.paired {
         "measured in one session: differences are taken within rounds, base and new: mean of \
          the middle half of the rounds"
-    } else if found.changes.iter().all(|change| change.of.needs_full_speed()) {
+    } else if found.changes.iter().all(|change| change.quantity.needs_full_speed()) {
         "base and new: at the CPU's full speed, mean of the launches; the interval has a \
          term for the scatter between launches"
     } else {

@@ -1,7 +1,7 @@
 //! What differs between runs of one experiment: the ratio of each cost with its interval, the worst
 //! case on top.
 
-use analysis::comparison::{Change, Comparison, Terms};
+use analysis::comparison::{CaseChange, Comparison, ComparisonTerms};
 use analysis::results::{Quantity, Results};
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 
@@ -25,15 +25,15 @@ pub(super) struct Difference {
 
 /// A case in words: what it costs is a switch, unless it says otherwise. Of several cases with one
 /// title with the labels in which they differ.
-fn title(change: &Change, all: &[Change]) -> String {
-    let alike: Vec<&Change> = all.iter().filter(|other| other.title == change.title).collect();
+fn title(change: &CaseChange, all: &[CaseChange]) -> String {
+    let alike: Vec<&CaseChange> = all.iter().filter(|other| other.title == change.title).collect();
     let differs = |(name, value): &(&String, &String)| {
         alike.iter().any(|other| other.labels.get(*name) != Some(*value))
     };
     let apart =
         change.labels.iter().filter(differs).map(|(name, value)| format!(", {name} {value}"));
     let words = change.title.clone() + &apart.collect::<String>();
-    match change.of {
+    match change.quantity {
         Quantity::NsPerSwitchAboveSolo => words,
         of => format!("{words} ({})", of.in_words()),
     }
@@ -50,7 +50,7 @@ struct Row<'a> {
 
 /// The cases of a comparison that have an interval to go by.
 fn rows<'a>(run: usize, name: &'a str, found: &Comparison) -> Vec<Row<'a>> {
-    let row = |change: &Change| {
+    let row = |change: &CaseChange| {
         let (low, high) = change.ratio.interval()?;
         let (case, ratio) = (title(change, &found.changes), [change.ratio.value?, low, high]);
         Some(Row { run, name, case, ratio })
@@ -91,13 +91,17 @@ impl LeftOut {
 
 /// Each run by its place and its letter, the first one being what the others are compared with.
 /// None where they have no case in common.
-pub(super) fn of(sides: &[(usize, String, &Results)], terms: Terms) -> Option<Difference> {
+pub(super) fn of(
+    sides: &[(usize, String, &Results)],
+    terms: ComparisonTerms,
+) -> Option<Difference> {
     let ((_, base, first), others) = sides.split_first()?;
     // The intervals of all runs hold together (Bonferroni), as those of one do.
     let confidence = 1.0 - (1.0 - terms.confidence) / others.len().max(1) as f64;
-    let terms = Terms { confidence, ..terms };
-    let found =
-        others.iter().map(|(run, name, of)| (*run, &**name, Comparison::of(first, of, terms)));
+    let terms = ComparisonTerms { confidence, ..terms };
+    let found = others
+        .iter()
+        .map(|(run, name, of)| (*run, &**name, Comparison::from_results(first, of, terms)));
     let found: Vec<(usize, &str, Comparison)> =
         found.filter(|(.., found)| !found.changes.is_empty()).collect();
     found.first()?;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use analysis::noise::NoiseVerdict;
-use analysis::results::{CaseResults, Origin, Published, PublishedCase, Results};
+use analysis::results::{CaseResults, Origin, PublishedCase, PublishedMachine, Results};
 use anyhow::Result;
 use charts::{Figure, clean};
 use rundata::experiment::Experiment;
@@ -111,8 +111,8 @@ impl Drawn {
         }
     }
 
-    pub(crate) fn of_published(machine: &Published, index: usize) -> Self {
-        let Published { machine: name, system, year, source, notes, .. } = machine;
+    pub(crate) fn of_published(machine: &PublishedMachine, index: usize) -> Self {
+        let PublishedMachine { machine: name, system, year, source, notes, .. } = machine;
         let mut facts = vec![("machine", name.clone()), ("system", system.clone())];
         facts.push(("source", format!("{source} ({year})")));
         facts.extend(notes.iter().map(|note| ("note", note.clone())));

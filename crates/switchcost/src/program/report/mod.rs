@@ -9,8 +9,8 @@ pub(crate) mod records;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use analysis::comparison::{LIMIT, Terms, Wanted};
-use analysis::results::{PREFIX, Results, published};
+use analysis::comparison::{ComparisonTerms, LIMIT, WantedCost};
+use analysis::results::{PUBLISHED_PREFIX, Results, published_machines};
 use anyhow::{Context, Result};
 use charts::{Figure, HtmlPage, overlay_runs, render_png, render_svg};
 use clap::Args;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
     let mut found: Vec<(Drawn, Option<Record>)> = Vec::new();
     let mut named: Vec<(PathBuf, &String)> = Vec::new();
     for name in &args.runs {
-        if let Some(machine) = name.strip_prefix(PREFIX) {
+        if let Some(machine) = name.strip_prefix(PUBLISHED_PREFIX) {
             let machine = find_published(machine)?;
             found.push((Drawn::of_published(&machine, found.len()), None));
             continue;
@@ -140,7 +140,7 @@ pub(crate) fn write(runs: Vec<Drawn>, lead: &str, to: &Destination) -> Result<()
 pub(crate) fn compared(
     runs: Vec<Drawn>,
     sides: &[Results],
-    terms: Terms,
+    terms: ComparisonTerms,
     to: &Destination,
 ) -> Result<()> {
     let first = letters(&runs).into_iter().enumerate().filter(|(index, _)| runs[*index].part == 0);
@@ -197,14 +197,18 @@ fn difference(runs: &[Drawn], typed: &[(PathBuf, &String)]) -> Result<Option<Dif
     }
     let named = alike.into_iter().zip(&sides);
     let named: Vec<_> = named.map(|((index, name, _), results)| (index, name, results)).collect();
-    let terms =
-        Terms { limit: LIMIT, confidence: CONFIDENCE, wanted: Wanted::Switch, across: None };
+    let terms = ComparisonTerms {
+        limit: LIMIT,
+        confidence: CONFIDENCE,
+        wanted: WantedCost::Switch,
+        across: None,
+    };
     Ok(difference::of(&named, terms))
 }
 
 /// What a side is called: as it was typed, of a file its name alone.
 pub(crate) fn label(typed: &str) -> String {
-    let bare = typed.strip_prefix(PREFIX).unwrap_or(typed);
+    let bare = typed.strip_prefix(PUBLISHED_PREFIX).unwrap_or(typed);
     if bare.contains(',') {
         return bare.to_string();
     }
@@ -308,7 +312,7 @@ impl Report {
     fn page(&self) -> Result<String> {
         let (names, mut figures) = lettered(&self.runs);
         figures.retain(|figure| !is_one_published_figure(figure));
-        let all = published().context("the published figures")?;
+        let all = published_machines().context("the published figures")?;
         let (title, titles) = match &self.runs[..] {
             [only] => (format!("switchcost: {}", only.title), vec!["this run".to_string()]),
             many => {
@@ -355,7 +359,7 @@ fn first(figures: &[Figure], is_whole: bool) -> usize {
 
 const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop \
      of the ring costs above the ring of one, taken within rounds. Bands and bars show intervals \
-     over rounds. Published figures are as printed; those of 1984 to 2007 have none.</p></footer>\n";
+     over rounds. PublishedMachine figures are as printed; those of 1984 to 2007 have none.</p></footer>\n";
 
 #[cfg(test)]
 mod tests {

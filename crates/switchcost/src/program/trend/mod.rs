@@ -10,7 +10,7 @@ pub(crate) use page::page;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use analysis::comparison::Verdict;
+use analysis::comparison::GateVerdict;
 use analysis::trend::{By, Cost, LeftOut, Planned, Terms, Trend, choose};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -89,8 +89,8 @@ fn trend(args: &TrendArgs) -> Result<ExitCode> {
     }
     table::write(&found, args)?;
     Ok(match found.gate.as_ref().map(|gate| gate.verdict) {
-        Some(Verdict::Fail) => ExitCode::FAILURE,
-        Some(Verdict::Undecided) if !args.allow_undecided => UNDECIDED.into(),
+        Some(GateVerdict::Fail) => ExitCode::FAILURE,
+        Some(GateVerdict::Undecided) if !args.allow_undecided => UNDECIDED.into(),
         Some(_) | None => ExitCode::SUCCESS,
     })
 }

@@ -3,7 +3,7 @@
 //!
 //! Answers and limit are those of `compare` (docs/method.md).
 
-use analysis::comparison::{Answer, More, Reason, Verdict, percent};
+use analysis::comparison::{ChangeAnswer, GateVerdict, MoreNeeded, UndecidedReason, percent};
 use analysis::estimate::Estimate;
 use analysis::marked;
 use analysis::marked::MarkedText;
@@ -103,7 +103,7 @@ pub(crate) struct Change {
     pub(crate) ratio: Option<Estimate>,
     /// What follows.
     #[serde(flatten)]
-    pub(crate) answer: Answer,
+    pub(crate) answer: ChangeAnswer,
 }
 
 /// What the gate says.
@@ -116,7 +116,7 @@ pub(crate) struct Gate {
     /// Commands that did not succeed in all runs: then nothing is compared.
     pub(crate) failed: Vec<String>,
     /// The verdict.
-    pub(crate) verdict: Verdict,
+    pub(crate) verdict: GateVerdict,
     /// The verdict with its reason.
     pub(crate) in_words: MarkedText,
 }
@@ -152,22 +152,22 @@ impl Gate {
     pub(super) fn exit_code(&self, allow_undecided: bool) -> u8 {
         match self.verdict {
             _ if !self.failed.is_empty() => TROUBLE,
-            Verdict::Fail => 1,
-            Verdict::Undecided if !allow_undecided => UNDECIDED,
-            Verdict::Undecided | Verdict::Pass => 0,
+            GateVerdict::Fail => 1,
+            GateVerdict::Undecided if !allow_undecided => UNDECIDED,
+            GateVerdict::Undecided | GateVerdict::Pass => 0,
         }
     }
 }
 
-fn answer(ratio: Option<&Estimate>, limit: f64) -> Answer {
-    let few = |rounds: u32| Answer::CannotTell {
-        reason: Reason::FewRounds,
-        more: Some(More::Rounds(MIN_ROUNDS.saturating_sub(rounds).max(1))),
+fn answer(ratio: Option<&Estimate>, limit: f64) -> ChangeAnswer {
+    let few = |rounds: u32| ChangeAnswer::CannotTell {
+        reason: UndecidedReason::FewRounds,
+        more: Some(MoreNeeded::Rounds(MIN_ROUNDS.saturating_sub(rounds).max(1))),
     };
     let Some(ratio) = ratio else { return few(0) };
     let Some(ends) = ratio.interval() else { return few(ratio.rounds) };
-    Answer::of_interval([ends.low, ends.high], limit)
-        .unwrap_or(Answer::CannotTell { reason: Reason::TooWide, more: None })
+    ChangeAnswer::from_interval([ends.low, ends.high], limit)
+        .unwrap_or(ChangeAnswer::CannotTell { reason: UndecidedReason::TooWide, more: None })
 }
 
 /// `sh test: 2 of 10 runs did not succeed (exit code 1)`
@@ -187,7 +187,7 @@ fn verdict(
     changes: &[Change],
     failed: &[String],
     limit: f64,
-) -> (Verdict, MarkedText) {
+) -> (GateVerdict, MarkedText) {
     let beyond = percent(limit);
     let told = |change: &&Change| {
         let name = match plan.commands.len() {
@@ -199,7 +199,7 @@ fn verdict(
         let ends = change.ratio.and_then(|ratio| Some((ratio.value, ratio.interval()?)));
         match (ends, change.answer) {
             (None, _) => format!("{of} has too few rounds for an interval (-n 5 or more)"),
-            (Some((value, ends)), Answer::Changed { .. }) => {
+            (Some((value, ends)), ChangeAnswer::Changed { .. }) => {
                 let (low, high) = (more(ends.low), more(ends.high));
                 format!("{of} by {} % ({low} to {high} %)", more(value))
             }
@@ -209,7 +209,7 @@ fn verdict(
     let list = |some: Vec<&Change>| some.iter().map(told).collect::<Vec<_>>().join("; ");
     let (worse, rest): (Vec<&Change>, Vec<&Change>) = changes
         .iter()
-        .partition(|of| of.answer == Answer::Changed { worse: true, beyond_limit: true });
+        .partition(|of| of.answer == ChangeAnswer::Changed { worse: true, beyond_limit: true });
     let is_within = |of: &&Change| {
         let ends = of.ratio.and_then(|ratio| ratio.interval());
         ends.is_some_and(|ends| ends.high <= 1.0 + limit)
@@ -217,16 +217,16 @@ fn verdict(
     let open: Vec<&Change> = rest.into_iter().filter(|of| !is_within(of)).collect();
     let (verdict, why) = match (failed, &worse[..], &open[..]) {
         ([_, ..], ..) => {
-            (Verdict::Undecided, format!("nothing was compared, as {}", failed.join("; ")))
+            (GateVerdict::Undecided, format!("nothing was compared, as {}", failed.join("; ")))
         }
         (_, [_, ..], _) => {
-            (Verdict::Fail, format!("more than {beyond} above the base: {}", list(worse)))
+            (GateVerdict::Fail, format!("more than {beyond} above the base: {}", list(worse)))
         }
         (_, _, [_, ..]) => (
-            Verdict::Undecided,
+            GateVerdict::Undecided,
             format!("may be more than {beyond} above the base: {}", list(open)),
         ),
-        _ => (Verdict::Pass, format!("not more than {beyond} above the base")),
+        _ => (GateVerdict::Pass, format!("not more than {beyond} above the base")),
     };
     (verdict, marked![verdict.marked(), format!(": {why}")])
 }

@@ -1,6 +1,6 @@
 //! A comparison of commands for a comment on a pull request.
 
-use analysis::comparison::Answer;
+use analysis::comparison::ChangeAnswer;
 
 use super::answer::headline;
 use super::gate::{Change, Gate};
@@ -46,11 +46,13 @@ pub(super) fn markdown(record: &Record, gate: &Gate) -> String {
 
 fn answer_words(change: &Change) -> String {
     match change.answer {
-        Answer::NotChanged => "not changed".to_string(),
-        Answer::Changed { worse, beyond_limit } => {
+        ChangeAnswer::NotChanged => "not changed".to_string(),
+        ChangeAnswer::Changed { worse, beyond_limit } => {
             let words = change.of.words(worse);
             if worse && beyond_limit { format!("{words} !") } else { words.to_string() }
         }
-        Answer::Bounded { .. } | Answer::CannotTell { .. } => "inconclusive".to_string(),
+        ChangeAnswer::Bounded { .. } | ChangeAnswer::CannotTell { .. } => {
+            "inconclusive".to_string()
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use analysis::estimate::{Estimate, SHARED_LAUNCH_SCATTER};
 use analysis::results::{
-    CaseFigure, CaseResults, Labels, LaunchFigure, Origin, Quantity, Results, Side,
+    CaseFigure, CaseResults, ComparisonSide, Labels, LaunchFigure, Origin, Quantity, Results,
 };
 use launcher::{CommandRun, RunUsage};
 use stats::normal_quantile;
@@ -46,7 +46,7 @@ pub(crate) fn results(record: &Record, name: String) -> Results {
         cases.push(case_results(record, summary));
     }
     Results {
-        side: Side {
+        side: ComparisonSide {
             label: name.clone(),
             name,
             experiment: NAME.to_string(),
@@ -78,7 +78,8 @@ fn case_results(record: &Record, summary: &Summary) -> CaseResults {
         let Some(figure) = summary.figure(name) else { continue };
         let by_round = runs.iter().map(|run| (run.round, read(&run.used) as f64)).collect();
         let estimate = Some(with_standard_error(figure.estimate));
-        let launch = LaunchFigure { by_round, estimate, is_whole: !runs.is_empty(), clock: None };
+        let launch =
+            LaunchFigure { by_round, estimate, is_complete: !runs.is_empty(), clock: None };
         figures.insert(quantity, CaseFigure::Measured(vec![launch]));
     }
     CaseResults {

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use analysis::comparison::{Answer, Comparison, LIMIT, Reason, Terms, Wanted};
+use analysis::comparison::{
+    ChangeAnswer, Comparison, ComparisonTerms, LIMIT, UndecidedReason, WantedCost,
+};
 use analysis::program::{Cost, CostProfile, ProfilePoint, ProgramCost};
 use analysis::results::Quantity;
 use launcher::{
@@ -143,19 +145,22 @@ fn sessions_are_compared_as_results() {
         });
         results(&record(plan(2, 6), runs.collect()), name.to_string())
     };
-    let terms = |wanted| Terms { limit: LIMIT, confidence: 0.95, wanted, across: None };
+    let terms = |wanted| ComparisonTerms { limit: LIMIT, confidence: 0.95, wanted, across: None };
     let (before, after) = (session([10, 20], "before"), session([10, 40], "after"));
-    let found = Comparison::of(&before, &after, terms(Wanted::Switch));
+    let found = Comparison::from_results(&before, &after, terms(WantedCost::Switch));
     let [same, slower] = &found.changes[..] else { panic!("{:?}", found.changes) };
-    assert_eq!((same.of, same.base_ns, same.new_ns), (Quantity::RealNs, 10e6, 10e6));
+    assert_eq!((same.quantity, same.base_ns, same.new_ns), (Quantity::RealNs, 10e6, 10e6));
     let (low, high) = same.ratio.interval().unwrap();
     // Both intervals hold together: 2.24 in place of 1.96.
     assert!((high - (2.2414_f64 * 0.07 * 2.0_f64.sqrt()).exp()).abs() < 1e-4, "{high}");
     assert!((low * high - 1.0).abs() < 1e-9);
-    assert!(matches!(same.answer, Answer::CannotTell { reason: Reason::TooWide, .. }));
-    assert_eq!(slower.answer, Answer::Changed { worse: true, beyond_limit: true });
-    let cpu = Comparison::of(&before, &after, terms(Wanted::Cpu));
-    assert_eq!((cpu.changes[1].of, cpu.changes[1].ratio.value), (Quantity::CpuNs, Some(1.0)));
+    assert!(matches!(
+        same.answer,
+        ChangeAnswer::CannotTell { reason: UndecidedReason::TooWide, .. }
+    ));
+    assert_eq!(slower.answer, ChangeAnswer::Changed { worse: true, beyond_limit: true });
+    let cpu = Comparison::from_results(&before, &after, terms(WantedCost::Cpu));
+    assert_eq!((cpu.changes[1].quantity, cpu.changes[1].ratio.value), (Quantity::CpuNs, Some(1.0)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Figures that others have published, in the axes of ours.
 
 use analysis::published::{hines2000, li2007};
-use analysis::results::{Published, PublishedCase, Quantity};
+use analysis::results::{PublishedCase, PublishedMachine, Quantity};
 use charts::{Axis, Figure, FigureBody, Point, Role, Scale, Series, Unit};
 use rundata::ring::{RingCase, Work};
 use rundata::words;
@@ -20,7 +20,7 @@ const AS_PUBLISHED: &str = "As published, those of 1984 to 2007 without interval
 
 /// The figures of a published machine by themselves, the `index`th of what is drawn together. What
 /// has none of ours to lie over is in no figure.
-pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
+pub(crate) fn of_published(machine: &PublishedMachine, index: usize) -> Vec<Figure> {
     let ring = |id: &str, title: &str, label: &str| {
         let figure = Figure::new(id, title, members(Scale::Log), log_ns(label));
         Figure { base: Some(2.0), in_words: AS_PUBLISHED.to_string(), ..figure }
@@ -44,7 +44,7 @@ pub(crate) fn of_published(machine: &Published, index: usize) -> Vec<Figure> {
 
 /// All that was printed of a machine of which less is known than a line: a row for each case, and
 /// for each range its ends.
-fn as_printed(machine: &Published, index: usize) -> Option<Figure> {
+fn as_printed(machine: &PublishedMachine, index: usize) -> Option<Figure> {
     let is_line = line(machine, cost_of).len() > 1 || by_array(machine, None).len() > 1;
     if is_line {
         return None;
@@ -62,7 +62,7 @@ fn as_printed(machine: &Published, index: usize) -> Option<Figure> {
             true => Point::range(x, [range.low_ns, range.high_ns]),
             false => Point::bare(x, range.low_ns),
         });
-        names.push(range.of.clone());
+        names.push(range.subject.clone());
     }
     let title = format!("What was published of {}", machine.name);
     let x = Axis::with_names("", names);
@@ -80,7 +80,7 @@ pub(crate) fn is_one_published_figure(figure: &Figure) -> bool {
 }
 
 /// `sun-4/280, 1992`: by this it is asked for, and when it was published.
-fn year_name(machine: &Published) -> String {
+fn year_name(machine: &PublishedMachine) -> String {
     format!("{}, {}", machine.name, machine.year)
 }
 
@@ -92,7 +92,7 @@ fn published(name: String, points: Vec<Point>, run: Option<usize>) -> Series {
 type Of = fn(&PublishedCase, &RingCase) -> Option<Point>;
 
 /// A figure of each ring of several, by size: of those that are as the first but for it.
-fn line(machine: &Published, of: Of) -> Vec<Point> {
+fn line(machine: &PublishedMachine, of: Of) -> Vec<Point> {
     let rings = || machine.cases.iter().filter_map(|case| Some((case, case.ring.as_ref()?)));
     let rings = || rings().filter(|(_, ring)| ring.members > 1 && ring.work.is_none());
     let Some((_, first)) = rings().next() else { return Vec::new() };
@@ -119,7 +119,7 @@ fn point(case: &PublishedCase, of: Quantity, x: f64) -> Option<Point> {
 }
 
 /// The cost of a switch by array: a line for each way to walk it.
-fn by_array(machine: &Published, run: Option<usize>) -> Vec<Series> {
+fn by_array(machine: &PublishedMachine, run: Option<usize>) -> Vec<Series> {
     let worked = |case: &PublishedCase| case.ring.as_ref().and_then(|ring| ring.work);
     let cases: Vec<(&PublishedCase, Work)> =
         machine.cases.iter().filter_map(|case| Some((case, worked(case)?))).collect();
@@ -143,13 +143,14 @@ fn log_ns(label: &str) -> Axis {
 /// `runs` are the names of what is drawn.
 pub(crate) fn with_published(
     mut figures: Vec<Figure>,
-    all: &[Published],
+    all: &[PublishedMachine],
     runs: &[String],
 ) -> Vec<Figure> {
     // One that was asked for by name is there already.
     let drawn: Vec<&Series> = figures.iter().flat_map(Figure::series).collect();
-    let is_drawn = |one: &&Published| drawn.iter().any(|series| series.name == year_name(one));
-    let others: Vec<&Published> = all.iter().filter(|one| !is_drawn(one)).collect();
+    let is_drawn =
+        |one: &&PublishedMachine| drawn.iter().any(|series| series.name == year_name(one));
+    let others: Vec<&PublishedMachine> = all.iter().filter(|one| !is_drawn(one)).collect();
     for figure in &mut figures {
         let rings = |of: Of| {
             others.iter().map(|one| published(year_name(one), pipe(one, of), None)).collect()
@@ -179,7 +180,7 @@ pub(crate) fn with_published(
 }
 
 /// A line of rings by pipe: others are other experiments.
-fn pipe(machine: &Published, of: Of) -> Vec<Point> {
+fn pipe(machine: &PublishedMachine, of: Of) -> Vec<Point> {
     let first = machine.cases.iter().find_map(|case| case.ring.as_ref());
     if first.is_some_and(|ring| ring.link == "pipe") { line(machine, of) } else { Vec::new() }
 }
@@ -208,7 +209,7 @@ fn flat(name: String, (from, to): (f64, f64), ns: f64) -> Series {
 
 /// c1 across all arrays; the regions, of which only ranges were printed.
 fn li(figure: &Figure) -> Vec<Series> {
-    let (Ok(theirs), Some(all)) = (li2007::Figures::published(), range(figure)) else {
+    let (Ok(theirs), Some(all)) = (li2007::LiFigures::published(), range(figure)) else {
         return Vec::new();
     };
     let mut series = vec![flat("xeon-2.0, 2007, c1".to_string(), all, li2007::DIRECT_US * 1e3)];
@@ -240,17 +241,17 @@ fn of_two(points: &[Point]) -> Option<Point> {
 }
 
 /// The name of a machine that has a ring of two, and what a switch of it costs.
-fn ring_of_two(machine: &Published) -> Option<(String, Option<usize>, Point)> {
+fn ring_of_two(machine: &PublishedMachine) -> Option<(String, Option<usize>, Point)> {
     Some((year_name(machine), None, of_two(&line(machine, cost_of))?))
 }
 
 /// A switch of a ring of two on every published machine.
-pub(crate) fn by_year(all: &[Published]) -> Figure {
+pub(crate) fn by_year(all: &[PublishedMachine]) -> Figure {
     timeline(all.iter().filter_map(ring_of_two).collect(), Vec::new(), &[])
 }
 
 /// A switch of a ring of two on every machine, oldest first, the runs last; none without a run.
-fn years(figures: &[Figure], others: &[&Published], runs: &[String]) -> Option<Figure> {
+fn years(figures: &[Figure], others: &[&PublishedMachine], runs: &[String]) -> Option<Figure> {
     let rings = || figures.iter().filter(|of| of.id == RING_COST).flat_map(Figure::series);
     // The cost of each run that has one without work by the pipe.
     let mut ours: Vec<(usize, Point)> = rings()

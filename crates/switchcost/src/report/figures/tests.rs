@@ -2,7 +2,7 @@
 //! use them too.
 
 use analysis::estimate::{Estimate, Speed};
-use analysis::results::published;
+use analysis::results::published_machines;
 use charts::{Figure, Point, PointCertainty, Role, Scale, Series, overlay_runs};
 use rundata::experiment::Experiment;
 use rundata::machine::{CacheKind, CpuCache};
@@ -124,7 +124,7 @@ fn rings() -> Vec<Figure> {
 }
 
 fn with_all(figures: Vec<Figure>) -> Vec<Figure> {
-    with_published(figures, &published().unwrap(), &["mine".to_string()])
+    with_published(figures, &published_machines().unwrap(), &["mine".to_string()])
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn the_years_run_from_venix_to_the_run() {
     assert_eq!(series(history, Role::Published, "80186, 1984").points[0].y, 1_500_000.0);
     let today = series(history, Role::Published, "amd-epyc-25/17, 2026").points[0];
     assert_eq!((today.y, today.low, today.high), (1511.0, Some(1480.0), Some(1542.0)));
-    let alone = by_year(&published().unwrap());
+    let alone = by_year(&published_machines().unwrap());
     assert_eq!(alone.x.names, names[..14]);
     assert_eq!(alone.y.scale, Scale::Log);
     assert!(alone.series().iter().all(|series| series.role == Role::Published));
@@ -168,7 +168,7 @@ fn the_years_run_from_venix_to_the_run() {
 /// Its rings by pipe are a line; its working sets, each way to walk them a line.
 #[test]
 fn a_machine_of_today_lies_over_rings_and_working_sets() {
-    let all = published().unwrap();
+    let all = published_machines().unwrap();
     let epyc = all.iter().find(|machine| machine.name == "amd-epyc-25/17").unwrap();
     let figures = of_published(epyc, 0);
     let ids: Vec<&str> = figures.iter().map(|figure| &*figure.id).collect();
@@ -185,7 +185,7 @@ fn a_machine_of_today_lies_over_rings_and_working_sets() {
 
 #[test]
 fn a_machine_that_is_asked_for_by_name_is_there_once_and_of_its_run() {
-    let all = published().unwrap();
+    let all = published_machines().unwrap();
     let sun = all.iter().find(|machine| machine.name == "sun-4/280").unwrap();
     let names = ["mine", "history:sun-4/280"].map(String::from);
     let runs = vec![rings(), of_published(sun, 1)];
@@ -232,7 +232,7 @@ fn a_figure_that_is_not_at_full_speed_is_a_rough_point_and_one_that_is_open_none
 
 #[test]
 fn what_was_printed_as_a_range_is_drawn_as_one() {
-    let all = published().expect("published figures");
+    let all = published_machines().expect("published figures");
     let xeon = all.iter().find(|machine| machine.name == "xeon-2.0").expect("the machine");
     let figures = of_published(xeon, 0);
     let printed = figure(&figures, "published");

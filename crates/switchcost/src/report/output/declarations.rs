@@ -68,7 +68,7 @@ fn text(value: Option<impl ToString>) -> Option<String> {
 /// Returns all columns: those below, and a column for each exported measure.
 pub(crate) fn all() -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
-    for measure in measures::exported() {
+    for measure in measures::exported_measures() {
         let (kind, unit) = (measure.unit.value_kind(), measure.unit.name());
         columns.push(column(measure.id, kind, unit, &[Cases], measure.meaning));
     }

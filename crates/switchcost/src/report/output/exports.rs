@@ -1,6 +1,6 @@
 //! Formats of other programs: Go's benchmark format, and OpenMetrics.
 
-use analysis::measures::{self, Measure};
+use analysis::measures::{self, RingMeasure};
 use analysis::results::{CaseFigure, CaseResults, LaunchFigure, Origin, Quantity, Results};
 use charts::{clean, is_obeyed, printable};
 use rundata::experiment::Experiment;
@@ -130,13 +130,13 @@ type Labels = Vec<(String, String)>;
 /// textfile collector of node_exporter reads, which parses Prometheus' older format, is then the
 /// same text; it takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
 pub(crate) fn openmetrics(results: &Results) -> Vec<u8> {
-    openmetrics_with(results, measures::exported())
+    openmetrics_with(results, measures::exported_measures())
 }
 
 /// Returns the text with gauges of these measures.
 fn openmetrics_with(
     results: &Results,
-    exported: impl Iterator<Item = &'static Measure>,
+    exported: impl Iterator<Item = &'static RingMeasure>,
 ) -> Vec<u8> {
     let mut text = String::new();
     let mut family = |name: &str, unit: &str, help: &str, values: Vec<(Labels, f64)>| {

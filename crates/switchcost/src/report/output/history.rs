@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use analysis::published::modern::{Row, What};
+use analysis::published::modern::{ModernFigure, ModernRow};
 use analysis::quote::QuotedFigure;
 use analysis::results::{CaseResults, Quantity, Results};
 use anyhow::{Context, Result};
@@ -23,21 +23,21 @@ pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
         let Some(row) = of_case(run, case_results.number, &blank) else { continue };
         for (what, figure) in figures(case_results, row.what) {
             // Of a working set the switch alone: its hop is mostly the walk.
-            if what == What::Hop && row.array_bytes.is_some() {
+            if what == ModernFigure::Hop && row.array_bytes.is_some() {
                 continue;
             }
             let [us, low_us, high_us] =
                 [figure.value(), figure.low(), figure.high()].map(|ns| four_digits(ns / 1e3));
-            rows.push(Row { what, us, low_us, high_us, ..row.clone() });
+            rows.push(ModernRow { what, us, low_us, high_us, ..row.clone() });
         }
     }
     columns().csv(rows)
 }
 
 /// The fields of a row, in the file's order.
-fn columns() -> Columns<'static, Row> {
+fn columns() -> Columns<'static, ModernRow> {
     Columns::new()
-        .right("machine", |row: &Row| row.machine.clone())
+        .right("machine", |row: &ModernRow| row.machine.clone())
         .right("cpu", |row| row.cpu.clone())
         .right("kernel", |row| row.kernel.clone())
         .right("cpus", |row| row.cpus)
@@ -57,19 +57,19 @@ fn columns() -> Columns<'static, Row> {
 }
 
 /// What all rows of a run have in common.
-fn blank(run: &Run) -> Result<Row> {
+fn blank(run: &Run) -> Result<ModernRow> {
     let machine = &run.header.machine;
     let (name, cpu) = names(machine).context("the run does not tell its CPU")?;
     let cpus = machine.cpu.online.known().map(|list| list.as_slice().len());
     let cpus = cpus.and_then(|count| NonZeroU32::new(u32::try_from(count).ok()?));
     let year = run.header.started.split('-').next().and_then(|year| year.parse().ok());
-    Ok(Row {
+    Ok(ModernRow {
         machine: name,
         cpu,
         kernel: machine.kernel.release.known().cloned().unwrap_or_default(),
         cpus: cpus.context("the run does not tell its CPUs")?,
         year: year.context("the run does not tell when it was")?,
-        what: What::Hop,
+        what: ModernFigure::Hop,
         name: String::new(),
         processes: None,
         array_bytes: None,
@@ -99,13 +99,13 @@ fn names(machine: &Machine) -> Option<(String, String)> {
 }
 
 /// The case of a row; none of what the file has no columns for.
-fn of_case(run: &Run, number: usize, blank: &Row) -> Option<Row> {
+fn of_case(run: &Run, number: usize, blank: &ModernRow) -> Option<ModernRow> {
     let plan = &run.header.plan;
     if let Some(ring) = plan.ring(number) {
         let RingCase { members, link, work, policy, .. } = ring.clone();
         let is_same = matches!(ring.placement, Placement::Same { .. });
         let is_plain = ring.state.is_none() && ring.burden.is_none();
-        return (is_same && is_plain && ring.kind == MemberKind::Process).then(|| Row {
+        return (is_same && is_plain && ring.kind == MemberKind::Process).then(|| ModernRow {
             name: link,
             processes: NonZeroU32::new(members),
             array_bytes: work.map(|work| work.bytes),
@@ -119,22 +119,22 @@ fn of_case(run: &Run, number: usize, blank: &Row) -> Option<Row> {
     }
     let case = plan.trial(number)?;
     let (what, name) = match &case.trial {
-        Trial::Call { call } => (What::Call, call.clone()),
-        Trial::Loop { call } => (What::Loop, call.clone()),
+        Trial::Call { call } => (ModernFigure::Call, call.clone()),
+        Trial::Loop { call } => (ModernFigure::Loop, call.clone()),
         _ => return None,
     };
-    Some(Row { what, name, policy: case.policy, ..blank.clone() })
+    Some(ModernRow { what, name, policy: case.policy, ..blank.clone() })
 }
 
 /// What may be quoted of a case; `trial` is what it is if it is no ring.
-fn figures(case_results: &CaseResults, trial: What) -> Vec<(What, QuotedFigure)> {
-    let told = |(of, what): (Quantity, What)| {
+fn figures(case_results: &CaseResults, trial: ModernFigure) -> Vec<(ModernFigure, QuotedFigure)> {
+    let told = |(of, what): (Quantity, ModernFigure)| {
         let estimate = case_results.figures.get(&of)?.launches().first()?.estimate?;
         Some((what, estimate.quote_cost().ok()?))
     };
     let all = [
-        (Quantity::NsPerSwitchAboveSolo, What::Switch),
-        (Quantity::NsPerHop, What::Hop),
+        (Quantity::NsPerSwitchAboveSolo, ModernFigure::Switch),
+        (Quantity::NsPerHop, ModernFigure::Hop),
         (Quantity::TrialNs, trial),
     ];
     all.into_iter().filter_map(told).collect()

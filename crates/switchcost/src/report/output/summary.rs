@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::estimate::Estimate;
-use analysis::measures::{self, Measure, Value};
+use analysis::measures::{self, MeasureValue, RingMeasure};
 use analysis::results::{CaseResults, LaunchFigure, Quantity, Results};
 use anyhow::Result;
 use charts::clean;
@@ -116,14 +116,14 @@ impl CaseRow<'_> {
 }
 
 pub(super) fn summary_of(run: &Run, results: &Results) -> Result<Vec<u8>> {
-    cases_csv(run, results, measures::exported())
+    cases_csv(run, results, measures::exported_measures())
 }
 
 /// Returns the declared columns of cases, and those of these measures behind them.
 fn cases_csv(
     run: &Run,
     results: &Results,
-    exported: impl Iterator<Item = &'static Measure>,
+    exported: impl Iterator<Item = &'static RingMeasure>,
 ) -> Result<Vec<u8>> {
     let keys = keys(&results.cases);
     let mut columns = Columns::<CaseRow>::new();
@@ -140,20 +140,20 @@ fn cases_csv(
 }
 
 /// Returns what a case has of an exported measure; absent where that is not known.
-fn exported_value(measure: &Measure, case: &CaseResults) -> Option<String> {
+fn exported_value(measure: &RingMeasure, case: &CaseResults) -> Option<String> {
     match (measure.read)(case.summary.as_deref()?) {
-        Value::Flag(is_set) => Some(is_set.to_string()),
+        MeasureValue::Flag(is_set) => Some(is_set.to_string()),
         value => value.number().map(|number| number.to_string()),
     }
 }
 
 /// A table for a page or a comment.
 pub(crate) fn markdown(run: &Run) -> Vec<u8> {
-    markdown_with(run, measures::exported())
+    markdown_with(run, measures::exported_measures())
 }
 
 /// Returns the table with these measures behind its other columns.
-fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static Measure>) -> Vec<u8> {
+fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>) -> Vec<u8> {
     let results = Results::from_run(run);
     let answer = |case: &&CaseResults| figure(case)?.1.answer_cost().ok();
     let note = |case: &&CaseResults| match (figure(case), &case.failure) {

@@ -1,4 +1,4 @@
-//! What can be said of a pair of costs, and in words.
+//! The answer on a pair of costs, as data and in words.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rundata::plan::{MIN_CLEAN_ROUNDS, MIN_ROUNDS};
 use rundata::words::{plain, three_digits, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::ratio::{self, CostRatio, CostSide};
+use stats::ratio::{CostPair, CostRatio, CostSide};
 
 use super::costs::{PairCosts, UndecidedReason};
 use crate::marked;
@@ -16,25 +16,25 @@ use crate::measures::MeasurePair;
 use crate::quote::NotQuotable;
 use crate::results::{Quantity, WHOLE};
 
-/// What the sides are called in a record.
-const SIDES: [&str; 2] = ["base", "new"];
+/// Names of the sides in a record.
+const RECORD_NAMES: [&str; 2] = ["base", "new"];
 
-/// A ratio from which on it is told as a factor, and below whose inverse.
-pub(super) const FACTOR: f64 = 2.0;
+/// Smallest ratio that is told as a factor, not in percent; below 1 its inverse.
+pub(super) const MIN_FACTOR: f64 = 2.0;
 
-/// Rounds above which the number needed is not told.
-const MOST_ROUNDS: u32 = 1_000_000;
+/// Largest number of further rounds that is told.
+const MAX_TOLD_ROUNDS: u32 = 1_000_000;
 
-/// The same of launches.
-const MOST_LAUNCHES: u32 = 1000;
+/// Largest number of further launches that is told.
+const MAX_TOLD_LAUNCHES: u32 = 1000;
 
-/// Which cost is compared.
+/// The cost that is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Wanted")]
 pub enum WantedCost {
-    /// What stands for the case: the cost of a switch above solo, of a ring that does not switch
-    /// that of a hop, of a trial its own; where one side lacks it, the next that both have.
+    /// The cost that stands for the case: of a switch above solo, of a hop where a ring does not
+    /// switch, of a trial its own; where one side lacks it, the next that both have.
     #[default]
     Switch,
     /// Time of a hop.
@@ -46,7 +46,7 @@ pub enum WantedCost {
 named!(WantedCost, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu");
 
 impl WantedCost {
-    /// Which figures serve, the best first.
+    /// Returns the quantities that serve, the best first.
     pub(crate) fn quantities(self) -> &'static [Quantity] {
         use Quantity::{
             CpuNs, CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo, PartNs,
@@ -69,7 +69,7 @@ pub enum ComparedSetting {
     Policy,
     /// Placement on CPUs.
     Placement,
-    /// What carries the token.
+    /// Link that carries the token.
     Link,
     /// Processes or threads.
     Kind,
@@ -79,7 +79,7 @@ pub enum ComparedSetting {
 
 named!(ComparedSetting, "setting to compare across", Policy => "policy", Placement => "placement", Link => "link", Kind => "kind", Kernel => "kernel");
 
-/// How two results are to be compared.
+/// The terms on which two results are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Terms")]
 pub struct ComparisonTerms {
@@ -88,14 +88,14 @@ pub struct ComparisonTerms {
     pub limit: f64,
     /// Confidence of all intervals together: 0.95 is 95 %.
     pub confidence: f64,
-    /// Which cost.
+    /// The cost that is compared.
     pub wanted: WantedCost,
-    /// In what the cases of a pair may differ, as it is what is asked about.
+    /// The setting in which the cases of a pair may differ, as its effect is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub across: Option<ComparedSetting>,
 }
 
-/// What is known of a ratio.
+/// The answer on a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 #[schemars(rename = "Answer")]
@@ -120,28 +120,29 @@ pub enum ChangeAnswer {
         /// The upper bound in nanoseconds, of the new side where that is faster, else of the base.
         at_most_ns: f64,
     },
-    /// None of these.
+    /// The data decide none of these.
     CannotTell {
-        /// Why not.
+        /// The reason.
         reason: UndecidedReason,
-        /// About how many more would tell, if things stay as they are; absent where more would not.
+        /// About how many more would decide it, if things stay as they are; absent where more would
+        /// not.
         more: Option<MoreNeeded>,
     },
 }
 
-/// What more of would tell.
+/// How much more measuring would decide a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "More")]
 pub enum MoreNeeded {
     /// Launches, on each side that was measured.
     Launches(u32),
-    /// Rounds of the session; of few rounds, how many more it takes for an interval.
+    /// Rounds of the session; where there are too few, as many as are missing for an interval.
     Rounds(u32),
 }
 
 impl MoreNeeded {
-    /// `measure each run about 3 more times`, `measure about 12 more rounds`.
+    /// Returns it as advice: `measure each run about 3 more times`, `measure about 12 more rounds`.
     pub(super) fn in_words(self) -> String {
         match self {
             Self::Launches(1) => "measure each run once more".to_string(),
@@ -156,47 +157,47 @@ impl MoreNeeded {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Change")]
 pub struct CaseChange {
-    /// In words.
+    /// The case in words.
     pub title: String,
-    /// By these the two were found to be the same case.
+    /// The labels by which the two were found to be the same case.
     pub labels: BTreeMap<String, String>,
-    /// Its number in the plan of the base.
+    /// Number of the case in the plan of the base.
     pub base_case: usize,
-    /// In that of the new one.
+    /// Number of the case in the plan of the new side.
     pub new_case: usize,
-    /// What is compared.
+    /// The quantity that is compared.
     #[serde(rename = "of")]
     pub quantity: Quantity,
     /// The base's cost in nanoseconds: the mean of its launches at full speed and at the middle
     /// one's clock, or as published; of a session the mean of the middle half of its rounds.
     pub base_ns: f64,
-    /// The new one's at the base's clock.
+    /// The new side's cost in nanoseconds, at the base's clock.
     pub new_ns: f64,
-    /// Why the base's cost may not be quoted, in words; absent where it may, and for a published
+    /// The reason why the base's cost may not be quoted; absent where it may, and for a published
     /// figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_not_quotable: Option<String>,
-    /// The same of the new one.
+    /// The reason why the new cost may not be quoted, as for the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_not_quotable: Option<String>,
     /// Launches that the base's cost is the mean of: those at full speed, or all where none was.
     /// Absent for a published figure and in a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_launches: Option<u32>,
-    /// The same of the new one.
+    /// Launches that the new cost is the mean of, as for the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_launches: Option<u32>,
     /// Rounds of the base; absent for a published figure.
     pub base_rounds: Option<u32>,
-    /// Rounds of the new one.
+    /// Rounds of the new side; absent for a published figure.
     pub new_rounds: Option<u32>,
-    /// Why the base could not be measured in some round, as last told.
+    /// The last reported reason why the base could not be measured in some round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_failure: Option<String>,
-    /// The same of the new one.
+    /// The last reported reason why the new side could not be measured in some round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_failure: Option<String>,
-    /// What both have of each exported measure, by its id.
+    /// Each exported measure on both sides, by its id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, MeasurePair>,
     /// Whether both are at one clock of the core, that of the base.
@@ -204,7 +205,7 @@ pub struct CaseChange {
     pub at_one_clock: bool,
     /// New / base; of a session by the middle of their relative differences within rounds.
     pub ratio: CostRatio,
-    /// What follows.
+    /// The answer.
     #[serde(flatten)]
     pub answer: ChangeAnswer,
     /// The answer in words.
@@ -212,39 +213,39 @@ pub struct CaseChange {
 }
 
 impl CaseChange {
-    /// Whether the case has become slower beyond the limit.
+    /// Returns whether the case has become slower beyond the limit.
     pub fn is_worse_beyond_limit(&self) -> bool {
         self.answer == ChangeAnswer::Changed { worse: true, beyond_limit: true }
     }
 
-    /// Whether there is an interval to go by.
+    /// Returns whether an interval was tested against the limit.
     pub fn is_tested(&self) -> bool {
         !self.is_bounded() && self.reason().is_none_or(|reason| reason == UndecidedReason::TooWide)
     }
 
-    /// Whether its ratio is told: there is an interval to go by, both costs are as published, or a
-    /// side is not at full speed, where the ratio is the one that was seen.
+    /// Returns whether its ratio is told: an interval was tested, a bound decided it, both costs are
+    /// as published, or a side is not at full speed, where the ratio is the one that was seen.
     pub fn has_ratio(&self) -> bool {
         use UndecidedReason::{NoFullSpeed, NoInterval, NotAlone};
         let is_seen = matches!(self.reason(), Some(NoInterval | NoFullSpeed | NotAlone));
         self.is_tested() || self.is_bounded() || is_seen
     }
 
-    /// Whether only a bound of one side decided it.
+    /// Returns whether only a bound of one side decided it.
     pub fn is_bounded(&self) -> bool {
         matches!(self.answer, ChangeAnswer::Bounded { .. })
     }
 
-    /// Whether the new side failed so often that nothing can be told.
+    /// Returns whether the new side failed so often that the case is inconclusive.
     pub fn is_lost(&self) -> bool {
         use UndecidedReason::{FewRounds, NoFullSpeed, NotAlone};
-        let has_few = matches!(self.reason(), Some(FewRounds | NoFullSpeed | NotAlone));
-        let few = |rounds: u32| rounds < MIN_CLEAN_ROUNDS;
-        self.new_failure.is_some() && (has_few || self.new_rounds.is_some_and(few))
+        let is_undecided = matches!(self.reason(), Some(FewRounds | NoFullSpeed | NotAlone));
+        let has_few_rounds = self.new_rounds.is_some_and(|rounds| rounds < MIN_CLEAN_ROUNDS);
+        self.new_failure.is_some() && (is_undecided || has_few_rounds)
     }
 
-    /// Why nothing can be told, and what would; absent where there is an answer. `names` are what
-    /// base and new are called.
+    /// Returns why the case is undecided, and what would decide it; absent where there is an answer.
+    /// `names` are those of base and new.
     pub fn why_undecided(&self, names: [&str; 2]) -> Option<String> {
         match self.answer {
             ChangeAnswer::CannotTell { reason, more } => Some(why_undecided(reason, more, names)),
@@ -260,45 +261,77 @@ impl CaseChange {
     }
 }
 
-/// The answer from the interval: within the limit comes first, since what is proven to be small is
-/// no change, however well it is resolved.
+/// Returns the answer on a pair of costs. Within the limit comes first, since what is proven to be
+/// small is no change, however well it is resolved.
 pub(super) fn answer(
     costs: &PairCosts,
     ratio: &CostRatio,
     limit: f64,
     confidence: f64,
 ) -> ChangeAnswer {
-    let cannot_tell = |reason, more| ChangeAnswer::CannotTell { reason, more };
-    let (most, of, rounds): (u32, fn(u32) -> MoreNeeded, _) = match costs.of {
-        ratio::CostPair::Separate(_) => (MOST_LAUNCHES, MoreNeeded::Launches, None),
-        ratio::CostPair::Paired(_) => (MOST_ROUNDS, MoreNeeded::Rounds, costs.rounds.0),
-    };
-    let missing = rounds.map_or(0, |rounds| MIN_ROUNDS.saturating_sub(rounds));
-    if missing > 0 {
-        return cannot_tell(UndecidedReason::FewRounds, Some(MoreNeeded::Rounds(missing)));
+    if let Some(missing) = missing_rounds(costs) {
+        let (reason, more) = (UndecidedReason::FewRounds, MoreNeeded::Rounds(missing));
+        return ChangeAnswer::CannotTell { reason, more: Some(more) };
     }
     if let Some(reason) = costs.unfit {
         let by_bound = costs.bound.and_then(|bound| bound.answer(confidence));
-        return by_bound.unwrap_or(cannot_tell(reason, None));
+        return by_bound.unwrap_or(ChangeAnswer::CannotTell { reason, more: None });
     }
-    let more = || costs.of.more_needed(limit, confidence, most).map(of);
-    // A cost that may not be quoted by itself is no base, and no multiple of one.
-    let is_open = |why: Option<NotQuotable>| matches!(why, Some(NotQuotable::NotResolved { .. }));
-    match costs.why {
-        (base, _) if is_open(base) => return cannot_tell(UndecidedReason::BaseNotResolved, more()),
-        (_, new) if is_open(new) => return cannot_tell(UndecidedReason::NewNotResolved, more()),
-        _ => {}
-    }
-    let Some((low, high)) = ratio.interval() else {
-        return match (costs.of.has_interval(), costs.of.unresolved(), costs.rounds) {
-            (true, CostSide::Base, _) => cannot_tell(UndecidedReason::BaseNotResolved, more()),
-            (true, CostSide::New, _) => cannot_tell(UndecidedReason::NewNotResolved, more()),
-            (false, _, (None, None)) => cannot_tell(UndecidedReason::NoInterval, None),
-            _ => cannot_tell(UndecidedReason::FewRounds, None),
-        };
+    let reason = match ratio.interval() {
+        _ if includes_zero(costs.base_not_quotable) => UndecidedReason::BaseNotResolved,
+        _ if includes_zero(costs.new_not_quotable) => UndecidedReason::NewNotResolved,
+        None => missing_interval_reason(costs),
+        Some((low, high)) => match ChangeAnswer::from_interval([low, high], limit) {
+            Some(answer) => return answer,
+            None => UndecidedReason::TooWide,
+        },
     };
-    ChangeAnswer::from_interval([low, high], limit)
-        .unwrap_or_else(|| cannot_tell(UndecidedReason::TooWide, more()))
+    let more = match reason {
+        UndecidedReason::NoInterval | UndecidedReason::FewRounds => None,
+        _ => more_needed(costs, limit, confidence),
+    };
+    ChangeAnswer::CannotTell { reason, more }
+}
+
+/// Returns how many rounds a session lacks for an interval; `None` where it has enough.
+fn missing_rounds(costs: &PairCosts) -> Option<u32> {
+    match (&costs.values, costs.base_rounds) {
+        (CostPair::Paired(_), Some(rounds)) if rounds < MIN_ROUNDS => Some(MIN_ROUNDS - rounds),
+        _ => None,
+    }
+}
+
+/// Returns whether a cost may not be quoted as its interval includes zero. No ratio can be formed
+/// with such a cost.
+fn includes_zero(not_quotable: Option<NotQuotable>) -> bool {
+    matches!(not_quotable, Some(NotQuotable::NotResolved { .. }))
+}
+
+/// Returns why two costs have a ratio without an interval.
+fn missing_interval_reason(costs: &PairCosts) -> UndecidedReason {
+    if costs.values.has_interval() {
+        return match costs.values.unresolved() {
+            CostSide::Base => UndecidedReason::BaseNotResolved,
+            CostSide::New => UndecidedReason::NewNotResolved,
+        };
+    }
+    match (costs.base_rounds, costs.new_rounds) {
+        (None, None) => UndecidedReason::NoInterval,
+        _ => UndecidedReason::FewRounds,
+    }
+}
+
+fn more_needed(costs: &PairCosts, limit: f64, confidence: f64) -> Option<MoreNeeded> {
+    match &costs.values {
+        CostPair::Separate(_) => {
+            let launches = costs.values.more_needed(limit, confidence, MAX_TOLD_LAUNCHES)?;
+            Some(MoreNeeded::Launches(launches))
+        }
+        CostPair::Paired(_) => {
+            let rounds = costs.values.more_needed(limit, confidence, MAX_TOLD_ROUNDS)?;
+            Some(MoreNeeded::Rounds(rounds))
+        }
+    }
 }
 
 impl ChangeAnswer {
@@ -316,10 +349,10 @@ impl ChangeAnswer {
         Some(Self::Changed { worse: low > 1.0, beyond_limit })
     }
 
-    /// The answer in words.
+    /// Returns the answer in words.
     pub(super) fn in_words(&self, ratio: &CostRatio, limit: f64) -> String {
-        let (reason, more) = match self {
-            Self::NotChanged => return format!("not changed within {}", percent(limit)),
+        match self {
+            Self::NotChanged => format!("not changed within {}", percent(limit)),
             Self::Changed { worse, beyond_limit } => {
                 let direction = if *worse { "slower" } else { "faster" };
                 let beyond = match (worse, beyond_limit) {
@@ -327,17 +360,17 @@ impl ChangeAnswer {
                     (true, false) => format!(", perhaps beyond {}", percent(limit)),
                     (false, _) => String::new(),
                 };
-                return format!("changed: {}{direction}{beyond}", change(ratio.value));
+                format!("changed: {}{direction}{beyond}", amount_before_word(ratio.value))
             }
-            Self::Bounded { ratio, .. } => return format!("changed: {}", at_least(*ratio)),
-            Self::CannotTell { reason, more } => (reason, more),
-        };
-        let why = why_undecided(*reason, *more, SIDES);
-        format!("inconclusive: {why}")
+            Self::Bounded { ratio, .. } => format!("changed: {}", at_least(*ratio)),
+            Self::CannotTell { reason, more } => {
+                format!("inconclusive: {}", why_undecided(*reason, *more, RECORD_NAMES))
+            }
+        }
     }
 }
 
-/// Why nothing can be told, and what would.
+/// Returns why a comparison is undecided, and what would decide it.
 fn why_undecided(reason: UndecidedReason, more: Option<MoreNeeded>, names: [&str; 2]) -> String {
     match (reason, more) {
         (UndecidedReason::TooWide, Some(more)) => more.in_words(),
@@ -347,7 +380,7 @@ fn why_undecided(reason: UndecidedReason, more: Option<MoreNeeded>, names: [&str
     }
 }
 
-/// `3 %`, `0.5 %`.
+/// Returns a limit in percent: `3 %`, `0.5 %`.
 pub fn percent(limit: f64) -> String {
     format!("{} %", plain(limit * 100.0))
 }
@@ -356,21 +389,26 @@ pub fn percent(limit: f64) -> String {
 /// 12.3 % slower`.
 pub(super) fn at_least(ratio: f64) -> MarkedText {
     let direction = if ratio < 1.0 { "faster" } else { "slower" };
-    let rounded = round_bound(ratio);
-    let factor = rounded.max(1.0 / rounded);
-    let figure = if factor < FACTOR {
-        format!("{:.1} %", (rounded - 1.0).abs() * 100.0)
+    let amount = factor_or_percent(round_bound(ratio));
+    marked!["at least ", MarkedText::figure(amount), format!(" {direction}")]
+}
+
+/// Returns how far a ratio is from 1, in percent or from [`MIN_FACTOR`] on as a factor: `12.3 %`,
+/// `233x`.
+pub(super) fn factor_or_percent(ratio: f64) -> String {
+    let factor = ratio.max(1.0 / ratio);
+    if factor < MIN_FACTOR {
+        format!("{:.1} %", (ratio - 1.0).abs() * 100.0)
     } else {
         format!("{}x", three_digits(factor))
-    };
-    marked!["at least ", MarkedText::figure(figure), format!(" {direction}")]
+    }
 }
 
 /// Rounds a bound of a ratio towards no change, to the digits that are told: a tenth of a percent,
 /// of a factor three digits.
 pub fn round_bound(ratio: f64) -> f64 {
     let factor = ratio.max(1.0 / ratio);
-    if factor < FACTOR {
+    if factor < MIN_FACTOR {
         return 1.0 + (1000.0 * (ratio - 1.0)).trunc() / 1000.0;
     }
     let step = 10_f64.powf(factor.log10().floor() - 2.0);
@@ -378,9 +416,9 @@ pub fn round_bound(ratio: f64) -> f64 {
     if ratio < 1.0 { 1.0 / factor } else { factor }
 }
 
-/// A ratio as a change, with a blank behind it: in percent up to twice the cost or half of it, then
-/// as a factor. Nothing where no factor says it: of a cost that came out at or below zero.
-fn change(ratio: Option<f64>) -> String {
+/// Returns how far a ratio is from 1, with a blank behind it: in percent from half the cost to below
+/// twice the cost, else as a factor. Empty without a ratio above zero.
+fn amount_before_word(ratio: Option<f64>) -> String {
     match ratio {
         Some(ratio @ 2.0..) => format!("{}x ", three_digits(ratio)),
         Some(ratio @ 0.5..2.0) => format!("{:.1} % ", (ratio - 1.0).abs() * 100.0),
@@ -389,21 +427,32 @@ fn change(ratio: Option<f64>) -> String {
     }
 }
 
-/// The part of a switch that changed most, in nanoseconds: by it the whole did.
-pub(super) fn moved_most(changes: &[CaseChange]) -> Option<MarkedText> {
-    let by = |change: &CaseChange| (change.new_ns - change.base_ns).abs();
-    let is_part = |change: &&CaseChange| {
-        change.quantity == Quantity::PartNs
-            && change.title != WHOLE
-            && matches!(change.answer, ChangeAnswer::Changed { .. })
-    };
-    let most = changes.iter().filter(is_part).max_by(|a, b| by(a).total_cmp(&by(b)))?;
-    let [base, new] = [most.base_ns, most.new_ns].map(time);
-    let title = format!("{}: ", capital(&most.title));
-    Some(marked![title, MarkedText::figure(base), format!(" to {new}, {}", most.in_words)])
+/// Returns the part of a switch that changed most, in nanoseconds: it explains the change of the
+/// whole. Absent where no part changed.
+pub(super) fn largest_part_change(changes: &[CaseChange]) -> Option<MarkedText> {
+    let mut largest: Option<&CaseChange> = None;
+    for change in changes {
+        let is_part = change.quantity == Quantity::PartNs && change.title != WHOLE;
+        let is_changed = matches!(change.answer, ChangeAnswer::Changed { .. });
+        let is_larger = largest.is_none_or(|known| is_difference_larger(change, known));
+        if is_part && is_changed && is_larger {
+            largest = Some(change);
+        }
+    }
+    let part = largest?;
+    let (base, new) = (time(part.base_ns), time(part.new_ns));
+    let title = format!("{}: ", capitalize(&part.title));
+    Some(marked![title, MarkedText::figure(base), format!(" to {new}, {}", part.in_words)])
 }
 
-fn capital(title: &str) -> String {
+fn is_difference_larger(change: &CaseChange, known: &CaseChange) -> bool {
+    let [difference, known_difference] =
+        [change, known].map(|change| (change.new_ns - change.base_ns).abs());
+    difference.total_cmp(&known_difference).is_ge()
+}
+
+fn capitalize(title: &str) -> String {
     let mut letters = title.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
+    let Some(first) = letters.next() else { return String::new() };
+    format!("{}{}", first.to_uppercase(), letters.as_str())
 }

@@ -1,46 +1,45 @@
-//! The costs of a pair, and why nothing may be built on them.
+//! The costs of a pair, and the reasons why nothing is concluded from them.
 
 use rundata::plan::MIN_ROUNDS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::mean;
-use stats::ratio::{self, GroupedCost, PairedCosts, SeparateCosts};
+use stats::ratio::{CostPair, CostSide, ExtraUncertainty, GroupedCost, PairedCosts, SeparateCosts};
 
 use super::answer::ChangeAnswer;
-use crate::estimate::{Estimate, Speed};
+use crate::estimate::Speed;
 use crate::quote::NotQuotable;
-use crate::results::{CaseFigure, LaunchFigure};
+use crate::results::{CaseFigure, CountedEstimates, LaunchFigure};
 
-/// Why nothing can be told.
+/// The reason why a comparison of two costs is inconclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Reason")]
 pub enum UndecidedReason {
     /// The interval holds 1 and reaches beyond the limit.
     TooWide,
-    /// Too few rounds on a side for an interval.
+    /// A side has too few rounds for an interval.
     FewRounds,
     /// A side was not seen at the CPU's full speed, or that was not measured.
     NoFullSpeed,
     /// Other tasks ran on the CPU of a side.
     NotAlone,
-    /// A side is of a run that was interrupted or is not finished.
+    /// The run of a side was interrupted or is not finished.
     NotEnded,
-    /// The base's cost is not clearly above zero, so that nothing is a multiple of it.
+    /// The base's cost is not clearly above zero, so that a ratio to it has no meaning.
     BaseNotResolved,
-    /// The new cost is not clearly above zero: what it is of the base is then not known.
+    /// The new cost is not clearly above zero, so that its ratio to the base is not known.
     NewNotResolved,
     /// Neither side has an interval: both are published figures.
     NoInterval,
 }
 
 impl UndecidedReason {
-    /// Whether a side was not at full speed by itself.
+    /// Returns whether a side lacks full speed, by itself or because of other tasks.
     pub(super) fn is_of_speed(self) -> bool {
         matches!(self, Self::NoFullSpeed | Self::NotAlone)
     }
 
-    /// In words. `base` and `new` are what the sides are called.
+    /// Returns the reason in words. `base` and `new` are the names of the sides.
     pub(super) fn in_words(self, [base, new]: [&str; 2]) -> String {
         let words = match self {
             Self::TooWide => "the interval is too wide",
@@ -56,21 +55,25 @@ impl UndecidedReason {
     }
 }
 
-/// What is known of a pair of costs.
+/// The costs of a pair of cases.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PairCosts {
-    /// The numbers.
-    pub(super) of: ratio::CostPair,
-    /// Rounds behind base and new: none of a published figure.
-    pub(super) rounds: (Option<u32>, Option<u32>),
-    /// Why no difference is a change: a side did not end, or was not measured at full speed with
-    /// nobody else on the CPU. Published ones are left aside.
+    /// The costs with their errors.
+    pub(super) values: CostPair,
+    /// Rounds behind the base's cost; absent for a published figure.
+    pub(super) base_rounds: Option<u32>,
+    /// Rounds behind the new cost; absent for a published figure.
+    pub(super) new_rounds: Option<u32>,
+    /// The reason why no difference is a change: a side did not complete, or was not measured at
+    /// full speed and alone on its CPU. Published figures are never unfit.
     pub(super) unfit: Option<UndecidedReason>,
-    /// Why the costs of base and new may not be quoted, each by itself.
-    pub(super) why: (Option<NotQuotable>, Option<NotQuotable>),
-    /// Whether both are at one clock of the core.
+    /// The reason why the base's cost may not be quoted by itself.
+    pub(super) base_not_quotable: Option<NotQuotable>,
+    /// The reason why the new cost may not be quoted by itself.
+    pub(super) new_not_quotable: Option<NotQuotable>,
+    /// Whether both costs are at one clock of the core.
     pub(super) at_one_clock: bool,
-    /// The bound of a side that was not seen at full speed, against the other side's cost.
+    /// The upper bound of a side that was not seen at full speed, beside the other side's cost.
     pub(super) bound: Option<BoundedCosts>,
 }
 
@@ -78,43 +81,43 @@ pub(super) struct PairCosts {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BoundedCosts {
     /// The side that has the bound.
-    side: ratio::CostSide,
+    side: CostSide,
     /// The bound, as an exact figure, and the cost of the other side.
-    costs: ratio::CostPair,
+    costs: CostPair,
     at_most_ns: f64,
 }
 
 impl BoundedCosts {
     /// Builds it where exactly one side lacks full speed and has a bound, and the other holds.
-    pub(super) fn from_values(
+    pub(super) fn from_figures(
         base: &CaseFigure,
         new: &CaseFigure,
         launch_scatter: f64,
-        open: ratio::ExtraUncertainty,
+        uncertainty: ExtraUncertainty,
     ) -> Option<Self> {
-        let (bounded, at_most_ns, other) =
-            match (bound_at_full_speed(base), bound_at_full_speed(new)) {
-                (Some(ns), None) => (ratio::CostSide::Base, ns, side(new, launch_scatter)?),
-                (None, Some(ns)) => (ratio::CostSide::New, ns, side(base, launch_scatter)?),
-                _ => return None,
-            };
-        if other.unfit.is_some() || other.why.is_some() {
+        let (side, at_most_ns, other) = match (bound_at_full_speed(base), bound_at_full_speed(new))
+        {
+            (Some(ns), None) => (CostSide::Base, ns, SideCost::from_figure(new, launch_scatter)?),
+            (None, Some(ns)) => (CostSide::New, ns, SideCost::from_figure(base, launch_scatter)?),
+            _ => return None,
+        };
+        if other.unfit.is_some() || other.not_quotable.is_some() {
             return None;
         }
         let bound = GroupedCost::exact(at_most_ns);
-        let (base, new) = match bounded {
-            ratio::CostSide::Base => (bound, other.cost),
-            ratio::CostSide::New => (other.cost, bound),
+        let (base, new) = match side {
+            CostSide::Base => (bound, other.cost),
+            CostSide::New => (other.cost, bound),
         };
-        let costs =
-            ratio::CostPair::Separate(SeparateCosts { base, new, between: launch_scatter, open });
-        Some(Self { side: bounded, costs, at_most_ns })
+        let (between, open) = (launch_scatter, uncertainty);
+        let costs = CostPair::Separate(SeparateCosts { base, new, between, open });
+        Some(Self { side, costs, at_most_ns })
     }
 
     /// Returns the answer that the bound gives; `None` where it decides nothing.
     pub(super) fn answer(&self, confidence: f64) -> Option<ChangeAnswer> {
         let ratio = self.costs.ratio(confidence);
-        // Of a published figure there is no interval: it is taken as printed.
+        // A published figure has no interval and is taken as printed.
         let is_exact = !self.costs.has_interval();
         let (low, high) = match ratio.value {
             Some(value) if is_exact => (value, value),
@@ -122,10 +125,10 @@ impl BoundedCosts {
         };
         let at_most_ns = self.at_most_ns;
         match self.side {
-            ratio::CostSide::New if high < 1.0 => {
+            CostSide::New if high < 1.0 => {
                 Some(ChangeAnswer::Bounded { worse: false, ratio: high, at_most_ns })
             }
-            ratio::CostSide::Base if low > 1.0 => {
+            CostSide::Base if low > 1.0 => {
                 Some(ChangeAnswer::Bounded { worse: true, ratio: low, at_most_ns })
             }
             _ => None,
@@ -133,14 +136,14 @@ impl BoundedCosts {
     }
 }
 
-/// Returns the upper bound of what a side costs at full speed, in nanoseconds: the highest of its
-/// launches' bounds. `None` of a side that was seen at full speed or did not end, and where a launch
+/// Returns the upper bound of a side's cost at full speed, in nanoseconds: the highest bound of its
+/// launches. `None` for a side that was seen at full speed or did not complete, and where a launch
 /// has no bound.
-fn bound_at_full_speed(values: &CaseFigure) -> Option<f64> {
-    let (estimates, are_whole) = values.counted_estimates();
-    unfit(&estimates, are_whole).filter(|reason| reason.is_of_speed())?;
+fn bound_at_full_speed(figure: &CaseFigure) -> Option<f64> {
+    let counted = figure.counted_estimates();
+    unfit_reason(&counted).filter(|reason| reason.is_of_speed())?;
     let mut highest: Option<f64> = None;
-    for estimate in &estimates {
+    for estimate in &counted.estimates {
         let bound = estimate.at_most.filter(|ns| ns.is_finite() && *ns > 0.0)?;
         highest = Some(highest.map_or(bound, |known| known.max(bound)));
     }
@@ -148,98 +151,125 @@ fn bound_at_full_speed(values: &CaseFigure) -> Option<f64> {
 }
 
 impl PairCosts {
-    /// Whether an answer may be built on both: each ended and was measured at full speed, in enough
-    /// rounds for an interval.
+    /// Returns whether an answer may be built on both: each completed and was measured at full
+    /// speed, in enough rounds for an interval.
     pub(super) fn holds(&self) -> bool {
-        self.unfit.is_none() && self.of.has_interval()
+        self.unfit.is_none() && self.values.has_interval()
     }
 
-    /// Of two that were measured apart. Absent without a figure on each side.
+    /// Builds the costs of two sides that were measured independently. Absent where a side has no
+    /// figure.
     pub(super) fn separate(
         base: &CaseFigure,
         new: &CaseFigure,
         launch_scatter: f64,
     ) -> Option<Self> {
-        let (base, new) = (side(base, launch_scatter)?, side(new, launch_scatter)?);
-        let costs = SeparateCosts {
+        let base = SideCost::from_figure(base, launch_scatter)?;
+        let new = SideCost::from_figure(new, launch_scatter)?;
+        let values = CostPair::Separate(SeparateCosts {
             base: base.cost,
             new: new.cost,
             between: launch_scatter,
-            open: ratio::ExtraUncertainty::default(),
-        };
+            open: ExtraUncertainty::default(),
+        });
         Some(Self {
-            of: ratio::CostPair::Separate(costs),
-            rounds: (base.rounds, new.rounds),
+            values,
+            base_rounds: base.rounds,
+            new_rounds: new.rounds,
             unfit: base.unfit.or(new.unfit),
-            why: (base.why, new.why),
+            base_not_quotable: base.not_quotable,
+            new_not_quotable: new.not_quotable,
             at_one_clock: false,
             bound: None,
         })
     }
 
-    /// Of two that were measured in the same rounds of one session. Absent without a round that has
-    /// both.
+    /// Builds the costs of two sides that were measured in the same rounds of a session. Absent
+    /// without a round that both have.
     pub(super) fn paired(base: &LaunchFigure, new: &LaunchFigure, seed: u64) -> Option<Self> {
-        let both = |(round, base): (&u32, &f64)| Some((*base, *new.by_round.get(round)?));
-        let pairs: Vec<(f64, f64)> = base.by_round.iter().filter_map(both).collect();
+        let mut pairs = Vec::new();
+        for (round, base_ns) in &base.by_round {
+            if let Some(new_ns) = new.by_round.get(round) {
+                pairs.push((*base_ns, *new_ns));
+            }
+        }
         let rounds = u32::try_from(pairs.len()).ok();
-        let unfit = |of: &LaunchFigure| unfit(of.estimate.as_slice(), of.is_complete);
-        let why = |of: &LaunchFigure| of.estimate.and_then(|of| of.quote_cost().err());
+        let values = CostPair::Paired(PairedCosts::from_rounds(&pairs, MIN_ROUNDS, seed)?);
+        let unfit = unfit_reason(&launch_estimates(base));
         Some(Self {
-            of: ratio::CostPair::Paired(PairedCosts::from_rounds(&pairs, MIN_ROUNDS, seed)?),
-            rounds: (rounds, rounds),
-            unfit: unfit(base).or(unfit(new)),
-            why: (why(base), why(new)),
+            values,
+            base_rounds: rounds,
+            new_rounds: rounds,
+            unfit: unfit.or_else(|| unfit_reason(&launch_estimates(new))),
+            base_not_quotable: launch_not_quotable(base),
+            new_not_quotable: launch_not_quotable(new),
             at_one_clock: false,
             bound: None,
         })
     }
 }
 
-/// Why nothing is built on these.
-fn unfit(all: &[Estimate], are_whole: bool) -> Option<UndecidedReason> {
-    let any = |speed: Speed| all.iter().any(|of| of.speed == speed);
-    match () {
-        () if !are_whole => Some(UndecidedReason::NotEnded),
-        () if any(Speed::Full) || any(Speed::FewRounds) => None,
-        () if any(Speed::NotAlone) || any(Speed::CpuTime) => Some(UndecidedReason::NotAlone),
-        () => Some(UndecidedReason::NoFullSpeed),
+fn launch_estimates(launch: &LaunchFigure) -> CountedEstimates {
+    CountedEstimates {
+        estimates: launch.estimate.into_iter().collect(),
+        are_complete: launch.is_complete,
     }
 }
 
-/// One side of a pair.
+fn launch_not_quotable(launch: &LaunchFigure) -> Option<NotQuotable> {
+    launch.estimate?.quote_cost().err()
+}
+
+/// Returns the reason why nothing is concluded from these estimates.
+fn unfit_reason(counted: &CountedEstimates) -> Option<UndecidedReason> {
+    if !counted.are_complete {
+        return Some(UndecidedReason::NotEnded);
+    }
+    if counted.has_speed(Speed::Full) || counted.has_speed(Speed::FewRounds) {
+        return None;
+    }
+    if counted.has_speed(Speed::NotAlone) || counted.has_speed(Speed::CpuTime) {
+        return Some(UndecidedReason::NotAlone);
+    }
+    Some(UndecidedReason::NoFullSpeed)
+}
+
+/// The cost of one side of a pair.
 struct SideCost {
     cost: GroupedCost,
-    /// Of all its launches together; none of a published figure.
+    /// Rounds of all launches that count; absent for a published figure.
     rounds: Option<u32>,
     unfit: Option<UndecidedReason>,
-    why: Option<NotQuotable>,
+    not_quotable: Option<NotQuotable>,
 }
 
-/// The mean of the launches that count, or the cost as published.
-fn side(values: &CaseFigure, launch_scatter: f64) -> Option<SideCost> {
-    let launches = match values {
-        CaseFigure::Published(cost) => {
-            let cost = cost.is_finite().then(|| GroupedCost::exact(*cost))?;
-            return Some(SideCost { cost, rounds: None, unfit: None, why: None });
-        }
-        CaseFigure::Measured(launches) => launches,
-    };
-    let (estimates, are_whole) = values.counted_estimates();
-    let count = estimates.len() as f64;
-    let costs: Vec<f64> = estimates.iter().map(|estimate| estimate.value).collect();
-    let squares: Option<f64> = estimates.iter().map(|e| Some(e.standard_error?.powi(2))).sum();
-    let cost = GroupedCost {
+impl SideCost {
+    /// Builds the cost of a side: the mean of the launches that count, or the published figure.
+    /// Absent where that is not a finite number.
+    fn from_figure(figure: &CaseFigure, launch_scatter: f64) -> Option<Self> {
+        let launches = match figure {
+            CaseFigure::Published(cost) if cost.is_finite() => {
+                let cost = GroupedCost::exact(*cost);
+                return Some(Self { cost, rounds: None, unfit: None, not_quotable: None });
+            }
+            CaseFigure::Published(_) => return None,
+            CaseFigure::Measured(launches) => launches,
+        };
+        let counted = figure.counted_estimates();
+        let count = counted.estimates.len() as f64;
         // A sample of no hops, which only a damaged run file has, has no cost of one.
-        value: mean(&costs).filter(|cost| cost.is_finite())?,
-        groups: u32::try_from(estimates.len()).ok(),
-        all_groups: u32::try_from(launches.len()).ok()?,
-        variance: squares.map(|squares| squares / (count * count)),
-    };
-    Some(SideCost {
-        cost,
-        rounds: Some(estimates.iter().map(|of| of.rounds).fold(0, u32::saturating_add)),
-        unfit: unfit(&estimates, are_whole),
-        why: values.mean_estimate(launch_scatter)?.quote_cost().err(),
-    })
+        let value = counted.mean().filter(|cost| cost.is_finite())?;
+        let cost = GroupedCost {
+            value,
+            groups: u32::try_from(counted.estimates.len()).ok(),
+            all_groups: u32::try_from(launches.len()).ok()?,
+            variance: counted.squared_errors().map(|squares| squares / (count * count)),
+        };
+        Some(Self {
+            cost,
+            rounds: Some(counted.rounds()),
+            unfit: unfit_reason(&counted),
+            not_quotable: figure.mean_estimate(launch_scatter)?.quote_cost().err(),
+        })
+    }
 }

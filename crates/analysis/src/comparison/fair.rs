@@ -1,4 +1,4 @@
-//! Under which conditions two results were measured, and whether they may be compared.
+//! The conditions under which two results were measured, and whether they may be compared.
 
 use rundata::machine::{FieldDifference, field_differences};
 use rundata::run::ProgramBuild;
@@ -10,25 +10,25 @@ use super::names;
 use crate::noise::NoiseLevel;
 use crate::results::{CaseResults, Origin, Results};
 
-/// What differs beside the figures.
+/// Differences of two results beside their figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
-    /// What differs in the machines and affects the cost of a switch: what is listed first.
+    /// Differences of the machines that affect the cost of a switch.
     pub bearing: Vec<FieldDifference>,
-    /// What else differs in them.
+    /// Other differences of the machines.
     pub others: Vec<FieldDifference>,
-    /// What differs in the programs that measured.
+    /// Differences of the programs that measured.
     pub program: Vec<FieldDifference>,
     /// The kernel, where both ran on the same and it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub same_kernel: Option<String>,
-    /// Why the comparison is not fair, or what it leaves open; empty when it is.
+    /// Reasons why the comparison is not fair, or what it leaves open; empty when it is fair.
     pub warnings: Vec<String>,
 }
 
-/// What affects the cost of a switch, by the start of its field, in the order in which it is
-/// listed; and what it is in words.
-const BEARING: &[(&str, &str)] = &[
+/// Starts of machine fields that affect the cost of a switch, in the order in which differences are
+/// listed, and their names.
+const BEARING_FIELDS: &[(&str, &str)] = &[
     ("cpu.models", "CPU"),
     ("kernel.release", "kernel"),
     ("kernel.version", "kernel"),
@@ -49,136 +49,174 @@ const BEARING: &[(&str, &str)] = &[
     ("numa", "memory nodes"),
 ];
 
-/// Of a CPU model, what is no other model.
+/// End of the field of a CPU model that may differ within one model.
 const MICROCODE: &str = ".microcode";
 
 fn rank(difference: &FieldDifference) -> Option<usize> {
-    BEARING.iter().position(|(start, _)| difference.field.starts_with(start))
+    BEARING_FIELDS.iter().position(|(start, _)| difference.field.starts_with(start))
 }
 
-/// What of a machine a difference is of, where that affects the cost of a switch; and its rank
-/// among such.
-pub(crate) fn bears(difference: &FieldDifference) -> Option<(usize, &'static str)> {
-    Some((rank(difference)?, kind(difference)?))
-}
-
-fn kind(difference: &FieldDifference) -> Option<&'static str> {
-    match difference.field.ends_with(MICROCODE) {
-        true => Some("microcode"),
-        false => rank(difference).map(|rank| BEARING[rank].1),
+/// Returns the rank and the name of a difference of two machines that affects the cost of a switch;
+/// `None` where it does not.
+pub(crate) fn bearing_kind(difference: &FieldDifference) -> Option<(usize, &'static str)> {
+    let rank = rank(difference)?;
+    if difference.field.ends_with(MICROCODE) {
+        return Some((rank, "microcode"));
     }
+    let (_, kind) = BEARING_FIELDS[rank];
+    Some((rank, kind))
 }
 
 impl Conditions {
-    pub(super) fn of(
+    /// Compares the conditions of two results. `paired` are the halves of a session.
+    pub(super) fn from_results(
         base: &Results,
         new: &Results,
         across: Option<ComparedSetting>,
         paired: bool,
     ) -> Self {
-        let mut warnings = Vec::new();
-        let (mut bearing, mut others, mut program) = (Vec::new(), Vec::new(), Vec::new());
-        let mut same_kernel = None;
-        match (&base.side.origin, &new.side.origin) {
-            (Origin::Run { build: one, .. }, Origin::Run { build: other, .. }) => {
-                let all = base.machine.differences(&new.machine);
-                (bearing, others) = all.into_iter().partition(|d| rank(d).is_some());
-                bearing.sort_by_key(rank);
-                let is_of_kernel = |one: &FieldDifference| one.field.starts_with("kernel.");
-                let release = base.machine.kernel.release.known();
-                same_kernel = release.filter(|_| !bearing.iter().any(is_of_kernel)).cloned();
-                if let (Some(ComparedSetting::Kernel), Some(release)) = (across, &same_kernel) {
-                    warnings.push(format!("both ran on the same kernel, {release}"));
-                }
-                program = field_differences("build", one, other);
-                if base.side.name == new.side.name {
-                    warnings.push(format!("{}: both are this run", base.side.name));
-                }
-                warnings.extend(of_machines(&bearing, across));
-                warnings.extend(of_builds(one, other));
+        let mut conditions = match (&base.side.origin, &new.side.origin) {
+            (Origin::Run { build: base_build, .. }, Origin::Run { build: new_build, .. }) => {
+                Self::from_runs(base, new, across, [base_build, new_build])
             }
-            _ => warnings.push(of_publications(base, new)),
+            _ => Self {
+                bearing: Vec::new(),
+                others: Vec::new(),
+                program: Vec::new(),
+                same_kernel: None,
+                warnings: vec![publication_warning(base, new)],
+            },
+        };
+        for results in [base, new] {
+            add_result_warnings(&mut conditions.warnings, results);
         }
-        warnings.extend([base, new].into_iter().flat_map(of_results));
+        // The prefixes of a session are meant to change CPU and priority.
         let is_asked = paired || across == Some(ComparedSetting::Placement);
-        warnings.extend(of_details(base, new, is_asked));
+        if !is_asked && base.noise.is_some() && new.noise.is_some() {
+            conditions.warnings.extend(detail_warnings(base, new));
+        }
+        conditions
+    }
+
+    /// Compares machine, kernel and program of two runs.
+    fn from_runs(
+        base: &Results,
+        new: &Results,
+        across: Option<ComparedSetting>,
+        [base_build, new_build]: [&ProgramBuild; 2],
+    ) -> Self {
+        let (mut bearing, mut others) = (Vec::new(), Vec::new());
+        for difference in base.machine.differences(&new.machine) {
+            let list = if rank(&difference).is_some() { &mut bearing } else { &mut others };
+            list.push(difference);
+        }
+        bearing.sort_by_key(rank);
+        let mut warnings = Vec::new();
+        let has_same_kernel = !bearing.iter().any(is_of_kernel);
+        let release = base.machine.kernel.release.known();
+        let same_kernel = release.filter(|_| has_same_kernel).cloned();
+        if let (Some(ComparedSetting::Kernel), Some(release)) = (across, &same_kernel) {
+            warnings.push(format!("both ran on the same kernel, {release}"));
+        }
+        if base.side.name == new.side.name {
+            warnings.push(format!("{}: both are this run", base.side.name));
+        }
+        warnings.extend(machine_warning(&bearing, across));
+        warnings.extend(build_warning(base_build, new_build));
+        let program = field_differences("build", base_build, new_build);
         Self { bearing, others, program, same_kernel, warnings }
     }
 }
 
-fn of_machines(bearing: &[FieldDifference], across: Option<ComparedSetting>) -> Option<String> {
-    // Each once, in their order.
-    let mut kinds: Vec<&str> = Vec::new();
-    let is_asked = |difference: &&FieldDifference| {
-        across == Some(ComparedSetting::Kernel) && difference.field.starts_with("kernel.")
-    };
-    for kind in bearing.iter().filter(|difference| !is_asked(difference)).filter_map(kind) {
-        if !kinds.contains(&kind) {
-            kinds.push(kind);
-        }
-    }
-    let all = kinds.join(", ");
-    let how = match (kinds.contains(&"CPU"), kinds.len()) {
-        (true, _) => format!("these are different machines ({all} differ)"),
-        (false, 0..=1) => return None,
-        _ => format!("{all} differ, and the ratio does not say which of them caused it"),
-    };
-    Some(format!("not fair as a test of one change: {how}"))
+fn is_of_kernel(difference: &FieldDifference) -> bool {
+    difference.field.starts_with("kernel.")
 }
 
-fn of_builds(base: &ProgramBuild, new: &ProgramBuild) -> Option<String> {
-    let (one, other) = (&base.profile, &new.profile);
-    if one != other {
+/// Warns of several differences of the machines, or of another CPU. A difference of the kernel that
+/// is asked for is none.
+fn machine_warning(bearing: &[FieldDifference], across: Option<ComparedSetting>) -> Option<String> {
+    let mut kinds: Vec<&str> = Vec::new();
+    for difference in bearing {
+        if across == Some(ComparedSetting::Kernel) && is_of_kernel(difference) {
+            continue;
+        }
+        if let Some((_, kind)) = bearing_kind(difference) {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+    let list = kinds.join(", ");
+    let why = if kinds.contains(&"CPU") {
+        format!("these are different machines ({list} differ)")
+    } else if kinds.len() > 1 {
+        format!("{list} differ, and the ratio does not say which of them caused it")
+    } else {
+        return None;
+    };
+    Some(format!("not fair as a test of one change: {why}"))
+}
+
+fn build_warning(base: &ProgramBuild, new: &ProgramBuild) -> Option<String> {
+    let (base_profile, new_profile) = (&base.profile, &new.profile);
+    if base_profile != new_profile {
         return Some(format!(
-            "not fair: one is of a {one} build, the other of a {other} build of this program"
+            "not fair: one is of a {base_profile} build, the other of a {new_profile} build of \
+             this program"
         ));
+    }
+    if base.version == new.version && base.commit == new.commit {
+        return None;
     }
     let why = "different builds of this program: a change of the measured code would be in the \
         ratio";
-    (base.version != new.version || base.commit != new.commit).then(|| why.to_string())
+    Some(why.to_string())
 }
 
-fn of_publications(base: &Results, new: &Results) -> String {
-    let is_published =
-        |results: &Results| matches!(results.side.origin, Origin::Publication { .. });
+fn publication_warning(base: &Results, new: &Results) -> String {
     let [base_name, new_name] = names(&base.side, &new.side);
-    let whose = if is_published(base) { new_name } else { base_name };
-    match is_published(base) && is_published(new) {
-        true => "published figures have no interval: no answer is possible".to_string(),
-        false => format!(
-            "different machines; the published figure has no interval: the one shown is of {whose}"
-        ),
-    }
-}
-
-/// What its file could not tell, and the noise of its machine.
-fn of_results(results: &Results) -> impl Iterator<Item = String> {
-    let noise = results.noise.iter().filter_map(|noise| {
-        let why = noise.reasons.first().map_or(String::new(), |why| format!(": {why}"));
-        let level = noise.level.in_words();
-        match noise.level {
-            NoiseLevel::Unusable => Some(format!("{level}{why}; measure again")),
-            NoiseLevel::Noisy => Some(format!("{level}{why}")),
-            NoiseLevel::Quiet | NoiseLevel::Unknown => None,
+    let run_name = match (is_published(base), is_published(new)) {
+        (true, true) => {
+            return "published figures have no interval: no answer is possible".to_string();
         }
-    });
-    let all = results.warnings.iter().cloned().chain(noise);
-    all.map(move |what| format!("{}: {what}", results.side.label))
+        (true, false) => new_name,
+        (false, _) => base_name,
+    };
+    format!(
+        "different machines; the published figure has no interval: the one shown is of {run_name}"
+    )
 }
 
-/// Pairs that did not run on the same CPU, or not at the same priority: each kind once. A session's
-/// prefixes are meant to do that.
-fn of_details(base: &Results, new: &Results, paired: bool) -> Vec<String> {
-    let mut warnings: Vec<String> = Vec::new();
-    if paired || base.noise.is_none() || new.noise.is_none() {
-        return warnings;
+fn is_published(results: &Results) -> bool {
+    matches!(results.side.origin, Origin::Publication { .. })
+}
+
+/// Adds the warnings from reading a run's file, and the noise of its machine.
+fn add_result_warnings(warnings: &mut Vec<String>, results: &Results) {
+    let label = &results.side.label;
+    for warning in &results.warnings {
+        warnings.push(format!("{label}: {warning}"));
     }
+    let Some(noise) = &results.noise else { return };
+    let advice = match noise.level {
+        NoiseLevel::Unusable => "; measure again",
+        NoiseLevel::Noisy => "",
+        NoiseLevel::Quiet | NoiseLevel::Unknown => return,
+    };
+    let reason = noise.reasons.first().map_or(String::new(), |reason| format!(": {reason}"));
+    warnings.push(format!("{label}: {}{reason}{advice}", noise.level.in_words()));
+}
+
+/// Warns of pairs that did not run on the same CPU or at the same priority, once for each
+/// difference.
+fn detail_warnings(base: &Results, new: &Results) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
     for case in &new.cases {
         let is_same = |candidate: &&CaseResults| candidate.labels == case.labels;
         let Some(partner) = base.cases.iter().find(is_same) else { continue };
-        for ((name, one), (_, other)) in partner.details.iter().zip(&case.details) {
-            let warning = format!("measured on different {name}s: {one} and {other}");
-            if one != other && !warnings.contains(&warning) {
+        for ((name, base_value), (_, new_value)) in partner.details.iter().zip(&case.details) {
+            let warning = format!("measured on different {name}s: {base_value} and {new_value}");
+            if base_value != new_value && !warnings.contains(&warning) {
                 warnings.push(warning);
             }
         }

@@ -4,13 +4,14 @@ use rundata::experiment::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::LostCase;
 use super::answer::{CaseChange, ChangeAnswer, at_least, percent};
 use super::costs::UndecidedReason;
-use super::headline::asked;
+use super::headline::answered_cases;
 use crate::marked;
 use crate::marked::{MarkedText, SpanRole};
 
-/// What the gate says.
+/// The verdict of a gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Verdict")]
@@ -48,7 +49,7 @@ pub struct ComparisonGate {
     pub reasons: Vec<String>,
     /// The verdict and what it rests on: `FAIL: 1 of 3 cases is slower by more than 3 %`.
     pub summary: MarkedText,
-    /// The same with the worst case, in one line.
+    /// The summary with the worst case, in one line.
     pub in_words: MarkedText,
     /// The verdict and the worst case alone: `FAIL: ring of 64 is 4.9 % slower (4.1 to 5.7 %)`; the
     /// summary without cases.
@@ -59,172 +60,219 @@ pub struct ComparisonGate {
     pub worst: String,
 }
 
+/// The cases of a gate by what is known of them, the worst first.
+struct GateCases<'a> {
+    /// All cases that both sides have.
+    changes: &'a [CaseChange],
+    /// Cases that are slower beyond the limit.
+    slower: Vec<&'a CaseChange>,
+    /// Cases that are not shown to keep to the limit.
+    open: Vec<&'a CaseChange>,
+    /// Cases that the base measured and the new side could not.
+    lost: &'a [LostCase<'a>],
+    limit: f64,
+}
+
+/// A verdict with what it rests on.
+struct GateConclusion {
+    verdict: GateVerdict,
+    summary: String,
+}
+
+impl GateCases<'_> {
+    fn conclude(&self) -> GateConclusion {
+        let (total, beyond) = (self.changes.len(), percent(self.limit));
+        let (slower, open) = (self.slower.len(), self.open.len() + self.lost.len());
+        let (verdict, summary) = if total == 0 {
+            (GateVerdict::Undecided, "no case in common".to_string())
+        } else if slower == 0 && open == 0 {
+            let pass = match total {
+                1 => format!("not slower by more than {beyond}"),
+                _ => format!("none of {total} cases is slower by more than {beyond}"),
+            };
+            (GateVerdict::Pass, pass)
+        } else if slower == 0 {
+            (GateVerdict::Undecided, self.undecided_summary(open, &beyond))
+        } else {
+            let verb = if slower == 1 { "is" } else { "are" };
+            (GateVerdict::Fail, count_slower(slower, total, verb, &beyond))
+        };
+        GateConclusion { verdict, summary }
+    }
+
+    /// Returns how many cases are open; where all of them have an interval, that they may be slower.
+    fn undecided_summary(&self, open: usize, beyond: &str) -> String {
+        let total = self.changes.len();
+        let have_intervals =
+            self.lost.is_empty() && self.open.iter().all(|change| change.is_tested());
+        let not_counted = self.cases_beside_the_answer();
+        if total >= 2 && !have_intervals {
+            let verb = if open == 1 { "is" } else { "are" };
+            return format!("{open} of {total} cases {verb} open{not_counted}");
+        }
+        count_slower(open, total, "may be", beyond) + &not_counted
+    }
+
+    /// Returns how many of the open cases the comparison's answer does not count: ` (2 rings of one
+    /// among them)`; empty where it counts all.
+    fn cases_beside_the_answer(&self) -> String {
+        let counted = answered_cases(self.changes);
+        let (mut rings_of_one, mut answered) = (0, 0);
+        for change in &self.open {
+            if counted.iter().any(|counted| std::ptr::eq(*counted, *change)) {
+                continue;
+            }
+            let count = if change.is_ring_of_one() { &mut rings_of_one } else { &mut answered };
+            *count += 1;
+        }
+        let mut parts = Vec::new();
+        match rings_of_one {
+            0 => {}
+            1 => parts.push("1 ring of one".to_string()),
+            many => parts.push(format!("{many} rings of one")),
+        }
+        if answered > 0 {
+            parts.push(format!("{answered} answered under fifo"));
+        }
+        if parts.is_empty() {
+            return String::new();
+        }
+        format!(" ({} among them)", parts.join(", "))
+    }
+
+    /// Returns the cases behind a verdict in words: those that are slower, else those that are open.
+    fn reasons(&self, verdict: GateVerdict, names: [&str; 2]) -> Vec<String> {
+        let mut reasons = Vec::new();
+        if verdict == GateVerdict::Fail {
+            for change in &self.slower {
+                reasons.push(format!("{} is {}", change.title, slower_by(change)));
+            }
+            return reasons;
+        }
+        for LostCase { title, why } in self.lost {
+            reasons.push(format!("{title} was measured in {} only: {why}", names[0]));
+        }
+        for change in &self.open {
+            reasons.push(format!("{} {}", change.title, open_reason(change, names)));
+        }
+        reasons
+    }
+
+    /// Returns the advice that would decide the worst open case; empty where there is none.
+    fn advice(&self) -> String {
+        let Some(worst) = self.open.first().filter(|_| self.lost.is_empty()) else {
+            return String::new();
+        };
+        match worst.answer {
+            ChangeAnswer::CannotTell { reason: UndecidedReason::TooWide, more: Some(more) } => {
+                format!("; {}", more.in_words())
+            }
+            _ => String::new(),
+        }
+    }
+}
+
 impl ComparisonGate {
-    /// `lost` are cases, each with the reason, that the base measured and the new side could not.
-    pub(super) fn of(
+    /// Builds the gate of a comparison. `names` are those of base and new.
+    pub(super) fn from_changes(
         changes: &[CaseChange],
-        lost: &[(&str, &str)],
+        lost: &[LostCase],
         names: [&str; 2],
         limit: f64,
     ) -> Self {
-        let (all, beyond) = (changes.len(), percent(limit));
-        let all_measured = lost.is_empty();
-        let lost = lost
-            .iter()
-            .map(|(title, why)| format!("{title} was measured in {} only: {why}", names[0]));
-        let slower = worst_first(changes.iter().filter(|change| change.is_worse_beyond_limit()));
-        let open = worst_first(changes.iter().filter(|change| !change.is_within(limit)));
-        let open: Vec<&CaseChange> = open.collect();
-        let are_all_wide = all_measured && open.iter().all(|change| change.is_tested());
-        let aside = beside_the_answer(&open, changes);
-        let next = open.first().filter(|_| all_measured).and_then(|worst| next_step(worst));
-        let slower: Vec<String> =
-            slower.map(|change| format!("{} is {}", change.title, how_slow(change))).collect();
-        let open: Vec<String> = lost
-            .chain(
-                open.iter().map(|change| format!("{} {}", change.title, still_open(change, names))),
-            )
-            .collect();
-        let (verdict, what, reasons) = match (all, slower.len(), open.len()) {
-            (0, ..) => (GateVerdict::Undecided, "no case in common".to_string(), open),
-            (1, 0, 0) => (GateVerdict::Pass, format!("not slower by more than {beyond}"), open),
-            (_, 0, 0) => (
-                GateVerdict::Pass,
-                format!("none of {all} cases is slower by more than {beyond}"),
-                open,
-            ),
-            (2.., 0, many) if !are_all_wide => {
-                let verb = if many == 1 { "is" } else { "are" };
-                (GateVerdict::Undecided, format!("{many} of {all} cases {verb} open{aside}"), open)
-            }
-            (_, 0, many) => {
-                (GateVerdict::Undecided, some(many, all, "may be", &beyond) + &aside, open)
-            }
-            (_, 1, _) => (GateVerdict::Fail, some(1, all, "is", &beyond), slower),
-            (_, many, _) => (GateVerdict::Fail, some(many, all, "are", &beyond), slower),
-        };
+        let slower = changes.iter().filter(|change| change.is_worse_beyond_limit());
+        let open = changes.iter().filter(|change| !change.is_within(limit));
+        let (slower, open) = (worst_first(slower), worst_first(open));
+        let cases = GateCases { changes, slower, open, lost, limit };
+        let GateConclusion { verdict, summary } = cases.conclude();
+        let reasons = cases.reasons(verdict, names);
         let more = match reasons.len() {
             0 | 1 => String::new(),
             2 => " (and 1 more case)".to_string(),
             many => format!(" (and {} more cases)", many - 1),
         };
-        let next = next.filter(|_| verdict == GateVerdict::Undecided).unwrap_or_default();
-        let worst = reasons.first().map_or(String::new(), |worst| format!("{worst}{more}{next}"));
-        let summary = marked![verdict.marked(), format!(": {what}")];
-        let (in_words, brief) = if worst.is_empty() {
-            (summary.clone(), summary.clone())
-        } else {
-            (marked![&summary, ": ", &worst], marked![verdict.marked(), ": ", &worst])
+        let advice = if verdict == GateVerdict::Undecided { cases.advice() } else { String::new() };
+        let summary = marked![verdict.marked(), format!(": {summary}")];
+        let (worst, in_words, brief) = match reasons.first() {
+            None => (String::new(), summary.clone(), summary.clone()),
+            Some(reason) => {
+                let worst = format!("{reason}{more}{advice}");
+                let in_words = marked![&summary, ": ", &worst];
+                let brief = marked![verdict.marked(), ": ", &worst];
+                (worst, in_words, brief)
+            }
         };
         Self { verdict, in_words, summary, brief, worst, reasons }
     }
 }
 
-/// Returns how many of the open cases the comparison's answer does not count: ` (2 rings of one among
-/// them)`; empty where it counts all.
-fn beside_the_answer(open: &[&CaseChange], changes: &[CaseChange]) -> String {
-    let asked: Vec<&CaseChange> = asked(changes).collect();
-    let (mut rings_of_one, mut answered) = (0, 0);
-    for change in open {
-        if asked.iter().any(|counted| std::ptr::eq(*counted, *change)) {
-            continue;
-        }
-        let count = if change.is_ring_of_one() { &mut rings_of_one } else { &mut answered };
-        *count += 1;
+/// Returns how many cases are slower: `2 of 3 cases may be slower by more than 3 %`.
+fn count_slower(count: usize, total: usize, verb: &str, beyond: &str) -> String {
+    if total == 1 {
+        return format!("{verb} slower by more than {beyond}");
     }
-    let mut parts = Vec::new();
-    match rings_of_one {
-        0 => {}
-        1 => parts.push("1 ring of one".to_string()),
-        many => parts.push(format!("{many} rings of one")),
-    }
-    if answered > 0 {
-        parts.push(format!("{answered} answered under fifo"));
-    }
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!(" ({} among them)", parts.join(", "))
+    format!("{count} of {total} cases {verb} slower by more than {beyond}")
 }
 
-/// `2 of 3 cases may be slower by more than 3 %`.
-fn some(many: usize, all: usize, verb: &str, beyond: &str) -> String {
-    match all {
-        1 => format!("{verb} slower by more than {beyond}"),
-        _ => format!("{many} of {all} cases {verb} slower by more than {beyond}"),
-    }
+/// Sorts cases by how much slower they may be, those without an interval first.
+fn worst_first<'a>(changes: impl Iterator<Item = &'a CaseChange>) -> Vec<&'a CaseChange> {
+    let mut sorted: Vec<&CaseChange> = changes.collect();
+    sorted.sort_by(|one, other| highest_ratio(other).total_cmp(&highest_ratio(one)));
+    sorted
 }
 
-/// Those of which least is known first, then by how much slower they may be.
-fn worst_first<'a>(
-    changes: impl Iterator<Item = &'a CaseChange>,
-) -> impl Iterator<Item = &'a CaseChange> {
-    let most =
-        |change: &CaseChange| change.ratio.interval().map_or(f64::INFINITY, |(_, high)| high);
-    let mut all: Vec<&CaseChange> = changes.collect();
-    all.sort_by(|one, other| most(other).total_cmp(&most(one)));
-    all.into_iter()
+fn highest_ratio(change: &CaseChange) -> f64 {
+    change.ratio.interval().map_or(f64::INFINITY, |(_, high)| high)
 }
 
-/// By how much a case is slower: `4.9 % slower (4.1 to 5.7 %)`.
-fn how_slow(change: &CaseChange) -> String {
-    let more = |ratio: f64| (ratio - 1.0) * 100.0;
-    let by = change
-        .ratio
-        .value
-        .map_or("slower".to_string(), |ratio| format!("{:.1} % slower", more(ratio)));
-    match change.ratio.interval() {
-        Some((low, high)) => format!("{by} ({:.1} to {:.1} %)", more(low), more(high)),
-        None => by,
-    }
+/// Returns by how many percent a cost of this ratio is slower.
+fn percent_slower(ratio: f64) -> f64 {
+    (ratio - 1.0) * 100.0
 }
 
-/// What would decide a case whose interval is too wide, as a sentence of its own.
-fn next_step(change: &CaseChange) -> Option<String> {
-    match change.answer {
-        ChangeAnswer::CannotTell { reason: UndecidedReason::TooWide, more } => {
-            more.map(|more| format!("; {}", more.in_words()))
-        }
-        _ => None,
-    }
-}
-
-/// Why it is not shown that a case keeps to the limit.
-fn still_open(change: &CaseChange, [base, new]: [&str; 2]) -> String {
-    let up_to = change.ratio.interval().map(|(_, high)| (high - 1.0) * 100.0);
-    let up_to = match up_to {
-        Some(most) => format!("may be up to {most:.1} % slower"),
-        None => "may be slower".to_string(),
+/// Returns by how much a case is slower: `4.9 % slower (4.1 to 5.7 %)`.
+fn slower_by(change: &CaseChange) -> String {
+    let amount = match change.ratio.value {
+        Some(ratio) => format!("{:.1} % slower", percent_slower(ratio)),
+        None => "slower".to_string(),
     };
-    match change.answer {
-        ChangeAnswer::CannotTell { reason: UndecidedReason::TooWide, .. } => up_to,
-        ChangeAnswer::CannotTell { reason, .. } => match reason {
-            UndecidedReason::TooWide | UndecidedReason::FewRounds => {
-                "has too few rounds for an interval"
-            }
-            UndecidedReason::NoFullSpeed => "was not measured at full speed",
-            UndecidedReason::NotAlone => "was measured while other tasks ran on its CPU",
-            UndecidedReason::NotEnded => "is of a run that was interrupted or is not finished",
-            UndecidedReason::BaseNotResolved => {
-                return format!("is not resolved from zero in {base}");
-            }
-            UndecidedReason::NewNotResolved => {
-                return format!("is not resolved from zero in {new}");
-            }
-            UndecidedReason::NoInterval => "has no interval: the figures are published ones",
+    match change.ratio.interval() {
+        Some((low, high)) => {
+            format!("{amount} ({:.1} to {:.1} %)", percent_slower(low), percent_slower(high))
         }
-        .to_string(),
-        // The figure of such a base is no measure of how much slower.
-        ChangeAnswer::Bounded { ratio, .. } => {
+        None => amount,
+    }
+}
+
+/// Returns why a case is not shown to keep to the limit.
+fn open_reason(change: &CaseChange, [base, new]: [&str; 2]) -> String {
+    use UndecidedReason::{
+        BaseNotResolved, FewRounds, NewNotResolved, NoFullSpeed, NoInterval, NotAlone, NotEnded,
+        TooWide,
+    };
+    match (change.answer, change.reason()) {
+        // The figure of such a base does not say how much slower.
+        (ChangeAnswer::Bounded { ratio, .. }, _) => {
             format!("is {}, with a base that was not at full speed", at_least(ratio))
         }
-        _ => up_to,
+        (_, None | Some(TooWide)) => match change.ratio.interval() {
+            Some((_, high)) => format!("may be up to {:.1} % slower", percent_slower(high)),
+            None => "may be slower".to_string(),
+        },
+        (_, Some(FewRounds)) => "has too few rounds for an interval".to_string(),
+        (_, Some(NoFullSpeed)) => "was not measured at full speed".to_string(),
+        (_, Some(NotAlone)) => "was measured while other tasks ran on its CPU".to_string(),
+        (_, Some(NotEnded)) => "is of a run that was interrupted or is not finished".to_string(),
+        (_, Some(BaseNotResolved)) => format!("is not resolved from zero in {base}"),
+        (_, Some(NewNotResolved)) => format!("is not resolved from zero in {new}"),
+        (_, Some(NoInterval)) => "has no interval: the figures are published ones".to_string(),
     }
 }
 
 impl CaseChange {
-    /// Whether the case is shown to be slower by no more than the limit: all of its interval lies
-    /// below, or its bound shows that it is faster.
+    /// Returns whether the case is shown to be slower by no more than the limit: all of its interval
+    /// lies below, or its bound shows that it is faster. A case that is worse beyond the limit is
+    /// within it, too, so that it is not counted as open.
     fn is_within(&self, limit: f64) -> bool {
         if let ChangeAnswer::Bounded { worse, .. } = self.answer {
             return !worse;

@@ -1,50 +1,57 @@
-//! What a comparison says first: its answer in the names that its reader gave.
+//! The first line of a comparison: its answer in the names of the sides.
 
 use rundata::ring::Policy;
-use rundata::words::{three_digits, time};
+use rundata::words::time;
 
-use super::answer::{CaseChange, ChangeAnswer, ComparedSetting, FACTOR, at_least, percent};
+use super::answer::{
+    CaseChange, ChangeAnswer, ComparedSetting, MoreNeeded, at_least, factor_or_percent, percent,
+};
 use super::costs::UndecidedReason;
 use crate::marked;
 use crate::marked::MarkedText;
 
-/// The answer of all cases, in a sentence. `base` and `new` are what the sides are called.
+/// Returns the answer of all cases in a sentence. `base` and `new` are the names of the sides.
 pub(super) fn headline(changes: &[CaseChange], [base, new]: [&str; 2], limit: f64) -> MarkedText {
-    let asked: Vec<&CaseChange> = asked(changes).collect();
-    match &asked[..] {
+    match answered_cases(changes)[..] {
         [] => "the runs have no case in common: nothing was compared".into(),
-        [change] => of_one(change, [base, new], limit),
-        _ => of_several(&asked, [base, new], limit),
+        [change] => one_case(change, [base, new], limit),
+        ref changes => several_cases(changes, [base, new], limit),
     }
 }
 
-/// The cases that were asked about: without the rings of one, of which the others are taken off,
-/// where there are others, and without those of the normal policy that do not hold where the same
-/// ring under fifo does.
-pub(super) fn asked(changes: &[CaseChange]) -> impl Iterator<Item = &CaseChange> {
-    let is_solo = |change: &CaseChange| change.is_ring_of_one() && !change.is_worse_beyond_limit();
-    let are_all = changes.iter().all(is_solo);
-    changes
-        .iter()
-        .filter(move |change| are_all || !is_solo(change))
-        .filter(move |change| !is_answered_under_fifo(change, changes))
+/// Returns the cases that the answer counts. Rings of one are left out where there are others, which
+/// have them subtracted, and so are rings of the normal policy that do not hold where the same ring
+/// under fifo does.
+pub(super) fn answered_cases(changes: &[CaseChange]) -> Vec<&CaseChange> {
+    let has_others = !changes.iter().all(is_solo);
+    let mut counted = Vec::new();
+    for change in changes {
+        let is_left_out = has_others && is_solo(change);
+        if !is_left_out && !is_answered_under_fifo(change, changes) {
+            counted.push(change);
+        }
+    }
+    counted
 }
 
-/// Whether a ring of the normal policy has no answer, as a side does not hold, and the same ring
-/// under fifo has one.
-fn is_answered_under_fifo(change: &CaseChange, all: &[CaseChange]) -> bool {
-    if !change.lacks_a_sound_side() {
+fn is_solo(change: &CaseChange) -> bool {
+    change.is_ring_of_one() && !change.is_worse_beyond_limit()
+}
+
+/// Returns whether a ring of the normal policy has no answer, as a side does not hold, and the same
+/// ring under fifo has one.
+fn is_answered_under_fifo(change: &CaseChange, changes: &[CaseChange]) -> bool {
+    if !change.lacks_a_sound_side() || !change.has_policy(Policy::Other) {
         return false;
     }
     let mut labels = change.labels.clone();
-    let policy =
-        labels.insert(ComparedSetting::Policy.name().to_string(), Policy::Fifo.to_string());
-    policy.is_some_and(|policy| policy == Policy::Other.name())
-        && all.iter().any(|other| other.labels == labels && !other.lacks_a_sound_side())
+    labels.insert(ComparedSetting::Policy.name().to_string(), Policy::Fifo.to_string());
+    changes.iter().any(|fifo| fifo.labels == labels && !fifo.lacks_a_sound_side())
 }
 
+/// Returns the answer of one case:
 /// `pinned is 13x faster than free (ring of 2): 1.46 us, not 19.0 us`.
-fn of_one(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedText {
+fn one_case(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedText {
     let title = &change.title;
     match change.answer {
         ChangeAnswer::NotChanged => marked![
@@ -58,7 +65,7 @@ fn of_one(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedText
             format!(" than {base} ({title}): {}", times(change))
         ],
         ChangeAnswer::Bounded { ratio, .. } => {
-            let sides = bounded_times(change, [base, new]);
+            let sides = bounded_times(change, base);
             marked![
                 format!("{new} is "),
                 at_least(ratio),
@@ -66,89 +73,109 @@ fn of_one(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedText
             ]
         }
         ChangeAnswer::CannotTell { reason, more } => {
-            let why = reason.in_words([base, new]);
-            match (reason, more, change.ratio.interval()) {
-                (UndecidedReason::TooWide, more, Some((low, high))) => {
-                    let more = more.map_or(String::new(), |more| format!(": {}", more.in_words()));
-                    marked![
-                        format!("{new} may be "),
-                        factor_or_percent(low),
-                        " to ",
-                        factor_or_percent(high),
-                        format!(" than {base} ({title}){more}")
-                    ]
-                }
-                (UndecidedReason::NoFullSpeed | UndecidedReason::NotAlone, ..)
-                    if is_sound(change.ratio.value) =>
-                {
-                    format!(
-                        "It is not known whether {new} differs from {base} ({title}), as {why}: {}",
-                        seen_times(change)
-                    )
-                    .into()
-                }
-                (UndecidedReason::NoInterval, ..) if is_sound(change.ratio.value) => marked![
-                    format!("{new} is "),
-                    speed(change),
-                    format!(" than {base} ({title}): {}; {why}", times(change))
-                ],
-                (_, Some(more), _) => {
-                    let more = more.in_words();
-                    format!("{new} against {base}: undecided ({title}): {why}; {more}").into()
-                }
-                _ => format!("{new} against {base}: undecided ({title}): {why}").into(),
-            }
+            undecided_case(change, [base, new], reason, more)
         }
     }
 }
 
+fn undecided_case(
+    change: &CaseChange,
+    [base, new]: [&str; 2],
+    reason: UndecidedReason,
+    more: Option<MoreNeeded>,
+) -> MarkedText {
+    use UndecidedReason::{NoFullSpeed, NoInterval, NotAlone, TooWide};
+    let title = &change.title;
+    let why = reason.in_words([base, new]);
+    if let (TooWide, Some((low, high))) = (reason, change.ratio.interval()) {
+        let advice = more.map_or(String::new(), |more| format!(": {}", more.in_words()));
+        return marked![
+            format!("{new} may be "),
+            ratio_words(low),
+            " to ",
+            ratio_words(high),
+            format!(" than {base} ({title}){advice}")
+        ];
+    }
+    if is_sound(change.ratio.value) {
+        if matches!(reason, NoFullSpeed | NotAlone) {
+            let seen = seen_times(change);
+            return format!(
+                "It is not known whether {new} differs from {base} ({title}), as {why}: {seen}"
+            )
+            .into();
+        }
+        if reason == NoInterval {
+            return marked![
+                format!("{new} is "),
+                speed(change),
+                format!(" than {base} ({title}): {}; {why}", times(change))
+            ];
+        }
+    }
+    let advice = more.map_or(String::new(), |more| format!("; {}", more.in_words()));
+    format!("{new} against {base}: undecided ({title}): {why}{advice}").into()
+}
+
+/// Returns the answer of several cases:
 /// `pinned is faster than free in 5 of 6 cases, slower in 1; most in ring of 64: 13x faster, ...`.
-fn of_several(changes: &[&CaseChange], [base, new]: [&str; 2], limit: f64) -> MarkedText {
-    let count = |is: fn(&CaseChange) -> bool| changes.iter().filter(|change| is(change)).count();
-    let within = format!("the same within {}", percent(limit));
-    let counts = [
-        (count(is_slower), "slower"),
-        (count(is_faster), "faster"),
-        (count(|c| c.answer == ChangeAnswer::NotChanged), within.as_str()),
-        (count(|c| c.reason().is_some()), "undecided"),
-    ];
-    let all = changes.len();
-    let some: Vec<&(usize, &str)> = counts.iter().filter(|(count, _)| *count > 0).collect();
-    let whole = if all == 2 { "both cases".to_string() } else { format!("all {all} cases") };
-    let counted = match &some[..] {
-        [(_, "undecided")] => format!("{new} against {base}: undecided in {whole}"),
-        [(_, how)] if *how == within => {
-            format!("{new} costs the same as {base} within {} in {whole}", percent(limit))
-        }
-        [(_, how)] => format!("{new} is {how} than {base} in {whole}"),
-        _ => {
-            let parts = some.iter().map(|(count, how)| format!("{how} in {count}"));
-            let parts: Vec<String> = parts.collect();
-            format!("{new} against {base}: {} (of {all} cases)", parts.join(", "))
-        }
-    };
-    let changed = changes.iter().filter(|change| is_slower(change) || is_faster(change));
-    if let Some(most) = changed.max_by(|one, other| size(one).total_cmp(&size(other))) {
-        let how = match most.answer {
+fn several_cases(changes: &[&CaseChange], [base, new]: [&str; 2], limit: f64) -> MarkedText {
+    let counts = count_answers(changes, [base, new], limit);
+    if let Some(most) = largest_change(changes) {
+        let amount = match most.answer {
             ChangeAnswer::Bounded { ratio, .. } => {
-                marked![at_least(ratio), format!(", {}", bounded_times(most, [base, new]))]
+                marked![at_least(ratio), format!(", {}", bounded_times(most, base))]
             }
             _ => marked![speed(most), format!(", {}", times(most))],
         };
-        return marked![format!("{counted}; most in {}: ", most.title), how];
+        return marked![format!("{counts}; most in {}: ", most.title), amount];
     }
-    let seen = changes.iter().find(|change| change.is_seen_only() && is_sound(change.ratio.value));
-    match seen {
-        Some(seen) => format!("{counted}; {}: {}", seen.title, seen_times(seen)).into(),
-        None => counted.into(),
+    for change in changes {
+        if change.is_seen_only() && is_sound(change.ratio.value) {
+            return format!("{counts}; {}: {}", change.title, seen_times(change)).into();
+        }
     }
+    counts.into()
+}
+
+/// Returns how many cases have which answer, in words.
+fn count_answers(changes: &[&CaseChange], [base, new]: [&str; 2], limit: f64) -> String {
+    let within = format!("the same within {}", percent(limit));
+    let (mut slower, mut faster, mut same, mut undecided) = (0, 0, 0, 0);
+    for change in changes {
+        slower += usize::from(is_slower(change));
+        faster += usize::from(is_faster(change));
+        same += usize::from(change.answer == ChangeAnswer::NotChanged);
+        undecided += usize::from(change.reason().is_some());
+    }
+    let total = changes.len();
+    let all = if total == 2 { "both cases".to_string() } else { format!("all {total} cases") };
+    if undecided == total {
+        return format!("{new} against {base}: undecided in {all}");
+    }
+    if same == total {
+        return format!("{new} costs the same as {base} within {} in {all}", percent(limit));
+    }
+    if slower == total {
+        return format!("{new} is slower than {base} in {all}");
+    }
+    if faster == total {
+        return format!("{new} is faster than {base} in {all}");
+    }
+    let mut parts = Vec::new();
+    for (count, answer) in
+        [(slower, "slower"), (faster, "faster"), (same, &*within), (undecided, "undecided")]
+    {
+        if count > 0 {
+            parts.push(format!("{answer} in {count}"));
+        }
+    }
+    format!("{new} against {base}: {} (of {total} cases)", parts.join(", "))
 }
 
 fn is_slower(change: &CaseChange) -> bool {
-    matches!(
-        change.answer,
-        ChangeAnswer::Changed { worse: true, .. } | ChangeAnswer::Bounded { worse: true, .. }
-    )
+    use ChangeAnswer::{Bounded, Changed};
+    matches!(change.answer, Changed { worse: true, .. } | Bounded { worse: true, .. })
 }
 
 fn is_faster(change: &CaseChange) -> bool {
@@ -156,8 +183,22 @@ fn is_faster(change: &CaseChange) -> bool {
     matches!(change.answer, Changed { worse: false, .. } | Bounded { worse: false, .. })
 }
 
-/// How far a change is from none, as the logarithm of its ratio or of the bound of that.
-fn size(change: &CaseChange) -> f64 {
+/// Returns the case that changed most; absent where none did.
+fn largest_change<'a>(changes: &[&'a CaseChange]) -> Option<&'a CaseChange> {
+    let mut largest: Option<&CaseChange> = None;
+    for change in changes {
+        let is_changed = is_slower(change) || is_faster(change);
+        let is_larger =
+            largest.is_none_or(|known| log_change(change).total_cmp(&log_change(known)).is_ge());
+        if is_changed && is_larger {
+            largest = Some(change);
+        }
+    }
+    largest
+}
+
+/// Returns how far a change is from none, as the logarithm of its ratio or of the ratio's bound.
+fn log_change(change: &CaseChange) -> f64 {
     let ratio = match change.answer {
         ChangeAnswer::Bounded { ratio, .. } => Some(ratio),
         _ => change.ratio.value,
@@ -166,24 +207,27 @@ fn size(change: &CaseChange) -> f64 {
 }
 
 impl CaseChange {
-    /// Whether it is a ring of the normal policy that is undecided because other tasks ran on its
-    /// CPU: these wait for a ring under SCHED_FIFO.
+    /// Returns whether it is a ring of the normal policy that is undecided because other tasks ran
+    /// on its CPU: under SCHED_FIFO they wait for the ring.
     pub fn would_fifo_help(&self) -> bool {
-        let is_normal = self
-            .labels
-            .get(ComparedSetting::Policy.name())
-            .is_some_and(|policy| policy == Policy::Other.name());
         let is_ring = self.labels.contains_key("members");
-        self.reason() == Some(UndecidedReason::NotAlone) && is_normal && is_ring
+        let is_not_alone = self.reason() == Some(UndecidedReason::NotAlone);
+        is_not_alone && self.has_policy(Policy::Other) && is_ring
     }
 
-    /// Whether it is a ring of one.
+    /// Returns whether its label says this scheduling policy.
+    fn has_policy(&self, policy: Policy) -> bool {
+        let label = self.labels.get(ComparedSetting::Policy.name());
+        label.is_some_and(|label| label == policy.name())
+    }
+
+    /// Returns whether it is a ring of one.
     pub(super) fn is_ring_of_one(&self) -> bool {
         self.labels.get("members").is_some_and(|members| members == "1")
     }
 
-    /// Returns the ratio to be told beside both costs: where a side was not at full speed theirs,
-    /// else the tested one.
+    /// Returns the ratio that is told beside both costs: that of the costs where a side was not at
+    /// full speed, else the tested one.
     pub fn ratio_told(&self) -> Option<f64> {
         if self.is_seen_only() {
             return Some(self.new_ns / self.base_ns).filter(|ratio| is_sound(Some(*ratio)));
@@ -191,13 +235,13 @@ impl CaseChange {
         self.ratio.value
     }
 
-    /// Whether a side was not at full speed or was measured in too few rounds.
+    /// Returns whether a side was not at full speed or was measured in too few rounds.
     fn lacks_a_sound_side(&self) -> bool {
         let reason = self.reason();
         reason.is_some_and(|reason| reason.is_of_speed() || reason == UndecidedReason::FewRounds)
     }
 
-    /// Whether its ratio was seen and does not hold: a side was not at full speed.
+    /// Returns whether its ratio was seen and does not hold, as a side was not at full speed.
     pub fn is_seen_only(&self) -> bool {
         self.reason().is_some_and(UndecidedReason::is_of_speed)
     }
@@ -207,32 +251,29 @@ fn is_sound(ratio: Option<f64>) -> bool {
     ratio.is_some_and(|ratio| ratio.is_finite() && ratio > 0.0)
 }
 
-/// `13x faster`, `3.2 % slower`.
+/// Returns how fast the new side is: `13x faster`, `3.2 % slower`; the direction alone where a cost
+/// came out at or below zero.
 fn speed(change: &CaseChange) -> MarkedText {
     match change.ratio.value {
-        Some(ratio) if is_sound(Some(ratio)) => factor_or_percent(ratio),
-        // Of a cost that came out at or below zero no factor says it.
+        Some(ratio) if is_sound(Some(ratio)) => ratio_words(ratio),
         _ => MarkedText::direction(change.new_ns >= change.base_ns),
     }
 }
 
-fn factor_or_percent(ratio: f64) -> MarkedText {
-    let factor = ratio.max(1.0 / ratio);
-    let figure = if factor < FACTOR {
-        format!("{:.1} %", (ratio - 1.0).abs() * 100.0)
-    } else {
-        format!("{}x", three_digits(factor))
-    };
-    marked![MarkedText::figure(figure), " ", MarkedText::direction(ratio >= 1.0)]
+/// Returns a ratio in words: `13x faster`, `3.2 % slower`.
+fn ratio_words(ratio: f64) -> MarkedText {
+    let amount = MarkedText::figure(factor_or_percent(ratio));
+    marked![amount, " ", MarkedText::direction(ratio >= 1.0)]
 }
 
-/// `1.46 us, not 19.0 us`.
+/// Returns both costs: `1.46 us, not 19.0 us`.
 fn times(change: &CaseChange) -> String {
     format!("{}, not {}", time(change.new_ns), time(change.base_ns))
 }
 
-/// `at most 1.85 us, not 436 us`; of a base that has the bound `4.10 us, base at most 1.85 us`.
-fn bounded_times(change: &CaseChange, [base, _]: [&str; 2]) -> String {
+/// Returns both costs, one of them a bound: `at most 1.85 us, not 436 us`, or where the base has the
+/// bound `4.10 us, base at most 1.85 us`.
+fn bounded_times(change: &CaseChange, base: &str) -> String {
     match change.answer {
         ChangeAnswer::Bounded { worse: true, at_most_ns, .. } => {
             format!("{}, {base} at most {}", time(change.new_ns), time(at_most_ns))
@@ -244,7 +285,7 @@ fn bounded_times(change: &CaseChange, [base, _]: [&str; 2]) -> String {
     }
 }
 
-/// `~1.46 us against ~19.0 us`: what was seen, of which nothing follows.
+/// Returns both costs of a pair that is seen only: `~1.46 us against ~19.0 us`.
 fn seen_times(change: &CaseChange) -> String {
     format!("~{} against ~{}", time(change.new_ns), time(change.base_ns))
 }

@@ -1,9 +1,16 @@
-//! Did it change? Cases of two results in pairs, each with the ratio of its costs, an interval and
-//! an answer.
+//! Did it change? The cases of two results in pairs, each with the ratio of its costs, an interval,
+//! and an answer.
 //!
-//! All intervals hold together with the asked confidence, however many cases there are: each is
-//! taken at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the formulas,
-//! `docs/validation.md` their measured error rates.
+//! Example: a ring of 2 took 1.46 us a hop in the base and 1.52 us in the new side, one launch each,
+//! both known to 5 ns. The ratio is 1.52 / 1.46 = 1.041. Its logarithm has the variance
+//! (5 / 1460)^2 + (5 / 1520)^2 + 2 * 0.01^2 = 0.015^2, where 0.01 is tau, the scatter between
+//! launches. At 95 % the interval is 1.041 * exp(+-1.96 * 0.015) = 1.011 to 1.072. It excludes 1:
+//! "4.1 % slower", but with a limit of 3 % only "perhaps beyond" it. Ten launches of each side
+//! narrow it to 1.032 to 1.051, all of it beyond the limit.
+//!
+//! All intervals of a comparison hold together with the confidence of its terms, however many cases
+//! there are: each is taken at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the
+//! formulas, `docs/validation.md` their measured error rates.
 
 mod answer;
 mod clock;
@@ -25,7 +32,7 @@ pub use answer::{
 pub use clock::ClockDifference;
 pub use costs::UndecidedReason;
 pub use fair::Conditions;
-pub(crate) use fair::bears;
+pub(crate) use fair::bearing_kind;
 pub use gate::{ComparisonGate, GateVerdict};
 pub use pair::UnpairedCase;
 pub use several::{ComparedRun, FarthestCase, PairwiseComparison};
@@ -40,37 +47,46 @@ use crate::results::{ComparisonSide, Results};
 /// sides, `same_kernel`. 6: the answer `bounded`.
 pub const SCHEMA: u32 = 6;
 
-/// The limit where none is given: 3 %.
+/// Limit of a change that counts where none is given: 3 %.
 pub const LIMIT: f64 = 0.03;
 
-/// All that a comparison says.
+/// The comparison of two results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
     /// Version of this form.
     pub schema: u32,
-    /// What the other is compared with.
+    /// The side with which the new one is compared.
     pub base: ComparisonSide,
-    /// What is compared.
+    /// The side that is compared.
     pub new: ComparisonSide,
-    /// How.
+    /// Limit, confidence, and cost that is compared.
     pub terms: ComparisonTerms,
     /// Whether both were measured in one session and are compared round by round.
     pub paired: bool,
-    /// What differs in machine and program, and whether the comparison is fair.
+    /// Differences in machine and program, and whether the comparison is fair.
     pub conditions: Conditions,
-    /// The core's clocks of both, where they differ.
+    /// The core's clocks of both sides, where they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks: Option<ClockDifference>,
     /// Confidence of each single interval, so that all together hold with `terms.confidence`.
     pub confidence_each: f64,
-    /// Cases that both have, in the order of the new one.
+    /// Cases that both sides have, in the order of the new one.
     pub changes: Vec<CaseChange>,
-    /// Cases that one of them has.
+    /// Cases that one side has.
     pub unpaired: Vec<UnpairedCase>,
-    /// The answer in words, in the sides' labels.
+    /// The answer in words, in the labels of the sides.
     pub in_words: MarkedText,
-    /// Whether it passes as a gate at the limit of the terms.
+    /// The verdict as a gate at the limit of the terms.
     pub gate: ComparisonGate,
+}
+
+/// A case that the base measured and the new side was to measure and could not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LostCase<'a> {
+    /// The case in words.
+    pub title: &'a str,
+    /// The reason.
+    pub why: &'a str,
 }
 
 impl Comparison {
@@ -78,20 +94,23 @@ impl Comparison {
     pub fn from_results(base: &Results, new: &Results, terms: ComparisonTerms) -> Self {
         let names = names(&base.side, &new.side);
         let paired = pair::are_halves(base, new);
-        let (pairs, unpaired) = pair::pairs(base, new, &terms, paired);
-        let measurable = pairs.iter().filter(|pair| pair.costs.of.has_interval()).count();
+        let (pairs, unpaired) = pair::pair_cases(base, new, &terms);
+        let measurable = pairs.iter().filter(|pair| pair.costs.values.has_interval()).count();
         let confidence_each = 1.0 - (1.0 - terms.confidence) / measurable.max(1) as f64;
-        let changes: Vec<CaseChange> =
-            pairs.iter().map(|pair| pair.change(&terms, confidence_each)).collect();
-        let gate = ComparisonGate::of(&changes, &lost(&changes, &unpaired), names, terms.limit);
+        let mut changes = Vec::new();
+        for pair in &pairs {
+            changes.push(pair.change(&terms, confidence_each));
+        }
+        let lost = lost_cases(&changes, &unpaired);
+        let gate = ComparisonGate::from_changes(&changes, &lost, names, terms.limit);
         Self {
             schema: SCHEMA,
             base: base.side.clone(),
             new: new.side.clone(),
             terms,
             paired,
-            conditions: Conditions::of(base, new, terms.across, paired),
-            clocks: ClockDifference::of(base, new, &changes),
+            conditions: Conditions::from_results(base, new, terms.across, paired),
+            clocks: ClockDifference::from_results(base, new, &changes),
             confidence_each,
             in_words: in_words(&changes, names, terms.limit),
             changes,
@@ -100,53 +119,65 @@ impl Comparison {
         }
     }
 
-    /// Returns what base and new are called in sentences: their labels, unless these are the same.
+    /// Returns the names of base and new in sentences: their labels, unless these are the same.
     pub fn names(&self) -> [&str; 2] {
         names(&self.base, &self.new)
     }
 
-    /// Whether a case has become slower beyond the limit: changed, and its ratio above it.
+    /// Returns whether a case has become slower beyond the limit: all of its ratio's interval is
+    /// above it.
     pub fn is_worse_beyond_limit(&self) -> bool {
         self.changes.iter().any(CaseChange::is_worse_beyond_limit)
     }
 
-    /// What the base measured and the new side was to measure and could not: title and reason of
-    /// each. A gate that passed over it would pass a change that breaks the case.
-    pub fn lost(&self) -> Vec<(&str, &str)> {
-        lost(&self.changes, &self.unpaired)
+    /// Returns the cases that the base measured and the new side was to measure and could not. A
+    /// gate that ignored them would pass a change that breaks a case.
+    pub fn lost_cases(&self) -> Vec<LostCase<'_>> {
+        lost_cases(&self.changes, &self.unpaired)
     }
 
-    /// The widest relative half-width of the ratios' intervals, for a session to stop by; absent as
-    /// long as one of them has none. What failed is left out, as in a run: it must not keep the
-    /// others going.
+    /// Returns the widest relative half-width of the ratios' intervals, by which a session stops;
+    /// absent while a case has no interval. Cases that failed are left out, as in a run: they must
+    /// not keep the others going.
     pub fn worst_precision(&self) -> Option<f64> {
-        let has_failed =
-            |change: &&CaseChange| change.base_failure.is_some() || change.new_failure.is_some();
-        let open = self.changes.iter().filter(|change| !has_failed(change));
-        widest(open.map(|change| change.ratio.relative_half_width()))
+        let mut widths = Vec::new();
+        for change in &self.changes {
+            if change.base_failure.is_none() && change.new_failure.is_none() {
+                widths.push(change.ratio.relative_half_width());
+            }
+        }
+        widest(widths.into_iter())
     }
 }
 
-/// What the sides are called in words: by their labels, unless these are the same.
+/// Returns the names of the sides in sentences: their labels, unless these are the same.
 fn names<'a>(base: &'a ComparisonSide, new: &'a ComparisonSide) -> [&'a str; 2] {
     if base.label == new.label { ["base", "new"] } else { [&base.label, &new.label] }
 }
 
-/// The answer of all cases, of parts of a switch behind the one that changed most.
+/// Returns the answer of all cases; where parts of a switch are compared, behind the part that
+/// changed most.
 fn in_words(changes: &[CaseChange], names: [&str; 2], limit: f64) -> MarkedText {
     let headline = headline::headline(changes, names, limit);
-    match answer::moved_most(changes) {
-        Some(most) => marked![most, "; ", headline],
+    match answer::largest_part_change(changes) {
+        Some(part) => marked![part, "; ", headline],
         None => headline,
     }
 }
 
-fn lost<'a>(changes: &'a [CaseChange], unpaired: &'a [UnpairedCase]) -> Vec<(&'a str, &'a str)> {
-    let whole = unpaired.iter().filter(|left| left.lost);
-    let partly = changes.iter().filter(|change| change.is_lost());
-    let whole = whole.map(|left| (&*left.title, &*left.why));
-    let partly = partly.filter_map(|lost| Some((&*lost.title, lost.new_failure.as_deref()?)));
-    whole.chain(partly).collect()
+fn lost_cases<'a>(changes: &'a [CaseChange], unpaired: &'a [UnpairedCase]) -> Vec<LostCase<'a>> {
+    let mut lost = Vec::new();
+    for case in unpaired {
+        if case.lost {
+            lost.push(LostCase { title: &case.title, why: &case.why });
+        }
+    }
+    for change in changes {
+        if let (true, Some(why)) = (change.is_lost(), &change.new_failure) {
+            lost.push(LostCase { title: &change.title, why });
+        }
+    }
+    lost
 }
 
 #[cfg(test)]

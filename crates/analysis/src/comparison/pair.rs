@@ -1,77 +1,105 @@
-//! Which cases belong to each other, the costs of a pair, and what is said of it.
+//! Which cases are the same case on both sides, and their costs.
 
 use std::collections::BTreeMap;
 
 use rundata::ring::Policy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::ratio;
+use stats::ratio::{CostPair, ExtraUncertainty};
 
 use super::answer::{CaseChange, ComparedSetting, ComparisonTerms, WantedCost, answer};
-use super::clock::at_one_clock;
+use super::clock::{PairAtOneClock, at_one_clock};
 use super::costs::{BoundedCosts, PairCosts};
 use super::names;
 use crate::measures;
 use crate::results::{CaseFigure, CaseResults, Origin, Quantity, Results};
 
+/// Said of a figure that a damaged file or a table has.
+const NOT_A_NUMBER: &str = "one of its figures is not a number";
+
 /// A case that one side has and the other has not, or not with a figure to compare.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Unpaired")]
 pub struct UnpairedCase {
-    /// Whether it is the base's.
+    /// Whether it is a case of the base.
     pub in_base: bool,
-    /// Its number in its plan.
+    /// Number of the case in its plan.
     pub case: usize,
-    /// In words.
+    /// The case in words.
     pub title: String,
-    /// What tells it from others.
+    /// The labels that identify it.
     pub labels: BTreeMap<String, String>,
-    /// Why it has no partner.
+    /// The reason why it has no partner.
     pub why: String,
-    /// The base measured it, and the new one, which has it in its plan, did not.
+    /// Whether the base measured it, and the new side, which has it in its plan, did not.
     pub lost: bool,
+}
+
+impl UnpairedCase {
+    fn from_case(in_base: bool, case: &CaseResults, why: String) -> Self {
+        Self {
+            in_base,
+            case: case.number,
+            title: case.title.clone(),
+            labels: case.labels.iter().cloned().collect(),
+            why,
+            lost: false,
+        }
+    }
+
+    /// Returns whether it is this case of the base or of the new side.
+    fn is_case(&self, in_base: bool, case: &CaseResults) -> bool {
+        self.in_base == in_base && self.case == case.number
+    }
 }
 
 /// Two cases that are compared.
 pub(super) struct CasePair<'a> {
     base: &'a CaseResults,
     new: &'a CaseResults,
-    of: Quantity,
+    quantity: Quantity,
     pub(super) costs: PairCosts,
-    /// The case in words, with what both have of the setting in which they differ.
+    /// The case in words, with the values of the setting in which both differ.
     title: String,
 }
 
-impl CasePair<'_> {
+impl<'a> CasePair<'a> {
+    /// Builds a pair by the quantity that both have; a program's times do not need full speed.
+    fn new(figures: CommonFigures<'a>, mut costs: PairCosts, title: String) -> Self {
+        let CommonFigures { base, new, quantity, .. } = figures;
+        if !quantity.needs_full_speed() {
+            costs.unfit = costs.unfit.filter(|reason| !reason.is_of_speed());
+        }
+        Self { base, new, quantity, costs, title }
+    }
+
+    /// Returns the change of the case, with an interval of this confidence.
     pub(super) fn change(&self, terms: &ComparisonTerms, confidence: f64) -> CaseChange {
-        let ratio = self.costs.of.ratio(confidence);
-        let (base_ns, new_ns) = self.costs.of.both();
-        let (base_launches, new_launches) = match &self.costs.of {
-            ratio::CostPair::Separate(apart) => (apart.base.groups, apart.new.groups),
-            ratio::CostPair::Paired(_) => (None, None),
+        let ratio = self.costs.values.ratio(confidence);
+        let (base_ns, new_ns) = self.costs.values.both();
+        let (base_launches, new_launches) = match &self.costs.values {
+            CostPair::Separate(costs) => (costs.base.groups, costs.new.groups),
+            CostPair::Paired(_) => (None, None),
         };
         let answer = answer(&self.costs, &ratio, terms.limit, confidence);
+        let (base, new) = (self.base.summary.as_deref(), self.new.summary.as_deref());
         CaseChange {
             title: self.title.clone(),
             labels: self.new.labels.iter().cloned().collect(),
             base_case: self.base.number,
             new_case: self.new.number,
-            quantity: self.of,
+            quantity: self.quantity,
             base_ns,
             new_ns,
-            base_not_quotable: self.costs.why.0.map(|why| why.with_time_unit()),
-            new_not_quotable: self.costs.why.1.map(|why| why.with_time_unit()),
+            base_not_quotable: self.costs.base_not_quotable.map(|why| why.with_time_unit()),
+            new_not_quotable: self.costs.new_not_quotable.map(|why| why.with_time_unit()),
             base_launches,
             new_launches,
-            base_rounds: self.costs.rounds.0,
-            new_rounds: self.costs.rounds.1,
+            base_rounds: self.costs.base_rounds,
+            new_rounds: self.costs.new_rounds,
             base_failure: self.base.failure.clone(),
             new_failure: self.new.failure.clone(),
-            measures: measures::pairs(
-                self.base.summary.as_deref(),
-                self.new.summary.as_deref(),
-                measures::exported_measures(),
-            ),
+            measures: measures::pairs(base, new, measures::exported_measures()),
             at_one_clock: self.costs.at_one_clock,
             ratio,
             answer,
@@ -80,251 +108,330 @@ impl CasePair<'_> {
     }
 }
 
-/// Returns the title of a case, with what base and new have of a setting in which they differ:
-/// `ring of 2, same to free`.
-fn title(
-    case: &CaseResults,
-    [base, new]: [&CaseResults; 2],
-    across: Option<ComparedSetting>,
-) -> String {
-    let values =
-        across.and_then(|across| Some((base.label(across.name())?, new.label(across.name())?)));
-    match values {
-        Some((base, new)) => format!("{}, {base} to {new}", case.title),
-        None => case.title.clone(),
-    }
-}
-
-/// Whether these are the halves of one session.
+/// Returns whether these are the two halves of a session.
 pub(super) fn are_halves(base: &Results, new: &Results) -> bool {
-    let sessions = base.session().zip(new.session());
-    sessions.is_some_and(|(one, other)| one.id == other.id && one.arm != other.arm)
+    let (Some(base), Some(new)) = (base.session(), new.session()) else { return false };
+    base.id == new.id && base.arm != new.arm
 }
 
-/// What a prefix may change: the halves of a session are the same cases in spite of it.
-const OF_THE_PREFIX: &[&str] = &["policy"];
+/// Labels that a session's prefix may change: its halves are the same cases in spite of it.
+const PREFIX_LABELS: &[&str] = &["policy"];
 
-fn is_same(
+/// Returns whether two cases have the same labels, but for the setting that is compared and, in the
+/// halves of a session, for what its prefix may change.
+fn is_same_case(
     base: &CaseResults,
     new: &CaseResults,
     across: Option<ComparedSetting>,
-    halves: bool,
+    are_halves: bool,
 ) -> bool {
     let counts = |(name, _): &&(String, String)| {
-        !(halves && OF_THE_PREFIX.contains(&&**name)) && across.is_none_or(|of| of.name() != name)
+        let is_of_prefix = are_halves && PREFIX_LABELS.contains(&name.as_str());
+        !is_of_prefix && across.is_none_or(|setting| setting.name() != name)
     };
     base.labels.iter().filter(counts).eq(new.labels.iter().filter(counts))
 }
 
-/// All pairs, in the order of the new side, and what is left over.
-pub(super) fn pairs<'a>(
+/// Pairs the cases of two results, in the order of the new side, and returns those that are left.
+pub(super) fn pair_cases<'a>(
     base: &'a Results,
     new: &'a Results,
     terms: &ComparisonTerms,
-    halves: bool,
 ) -> (Vec<CasePair<'a>>, Vec<UnpairedCase>) {
-    let names = names(&base.side, &new.side);
-    let (mut pairs, mut unpaired) = (Vec::new(), Vec::new());
-    let launch_scatter = |of_new: usize, of_base: usize| {
-        f64::max(base.case_launch_scatter(of_base), new.case_launch_scatter(of_new))
+    let mut pairing = Pairing {
+        base,
+        new,
+        names: names(&base.side, &new.side),
+        terms: *terms,
+        are_halves: are_halves(base, new),
+        pairs: Vec::new(),
+        unpaired: Vec::new(),
     };
-    let mut left: Vec<&CaseResults> = base.compared_cases().collect();
-    for case in new.compared_cases() {
-        let is_partner = |other: &&CaseResults| is_same(other, case, terms.across, halves);
-        // Two experiments of one run may have the same case, each measured in its own way.
-        let of_experiment =
-            left.iter().position(|other| other.experiment == case.experiment && is_partner(other));
-        let Some(partner) = of_experiment.or_else(|| left.iter().position(is_partner)) else {
-            unpaired.push(left_over(false, case, format!("{} has no such case", names[0])));
-            continue;
-        };
-        let partner = left.remove(partner);
-        let seed =
-            base.seed.wrapping_add(new.seed).wrapping_add((3 << 32) + 2 * case.number as u64);
-        let costs = |base: &CaseFigure, new: &CaseFigure| {
-            let (base, new, open) = at_one_clock(base, new);
-            let scatter = launch_scatter(case.number, partner.number);
-            let bound = BoundedCosts::from_values(&base, &new, scatter, open);
-            let costs = match (&base, &new) {
-                (CaseFigure::Measured(base), CaseFigure::Measured(new)) if halves => {
-                    let halves = base.first().zip(new.first());
-                    let costs = halves.and_then(|(base, new)| PairCosts::paired(base, new, seed));
-                    costs.ok_or("no round measured it in both settings")
-                }
-                _ => PairCosts::separate(&base, &new, scatter)
-                    .ok_or("one of its figures is not a number"),
-            };
-            let at_one_clock = base.quantum_ns().is_some() && new.quantum_ns().is_some();
-            costs.map(|costs| PairCosts {
-                of: costs.of.widened_by(open),
-                at_one_clock,
-                bound,
-                ..costs
-            })
-        };
-        match pair(partner, case, terms.wanted, names, costs) {
-            Ok(pair) => {
-                let title = title(case, [partner, case], terms.across);
-                pairs.push(CasePair { title, ..pair });
-            }
-            Err(why) => {
-                let lost = case.figures.is_empty() && !partner.figures.is_empty();
-                unpaired.push(UnpairedCase { lost, ..left_over(false, case, why) });
-            }
-        }
-    }
-    let why = || format!("{} has no such case", names[1]);
-    unpaired.extend(left.into_iter().map(|case| left_over(true, case, why())));
+    pairing.pair_same_cases();
     if terms.across.is_none() {
-        for pair in &mut pairs {
-            take_published_by_fifo(pair, [base, new], terms.wanted, &mut unpaired);
-        }
-        pairs.extend(pairs_with_published(base, new, terms.wanted, &mut unpaired));
-    }
-    name_experiments(&mut pairs);
-    (pairs, unpaired)
-}
-
-/// Adds the experiment to the titles of pairs that differ in nothing else: `ring of 2, in cost`.
-fn name_experiments(pairs: &mut [CasePair]) {
-    let mut alike = vec![false; pairs.len()];
-    for (index, pair) in pairs.iter().enumerate() {
-        let is_alike = |(other, with): (usize, &CasePair)| {
-            other != index && with.title == pair.title && with.new.labels == pair.new.labels
-        };
-        alike[index] = pairs.iter().enumerate().any(is_alike);
-    }
-    for (pair, is_alike) in pairs.iter_mut().zip(alike) {
-        if is_alike {
-            pair.title += &format!(", in {}", pair.new.experiment);
+        if let Some(rings) = PublishedRings::from_results(base, new) {
+            for index in 0..pairing.pairs.len() {
+                pairing.replace_by_fifo(index, &rings);
+            }
+            pairing.pair_with_fifo(&rings);
         }
     }
+    name_experiments(&mut pairing.pairs);
+    (pairing.pairs, pairing.unpaired)
 }
 
-/// Compares a published figure with the run's ring under fifo where the one under the normal policy
-/// does not hold, and the publication has no figure under fifo. The title then tells both policies.
-///
-/// Two runs are never compared so: between them a policy may be all that differs.
-fn take_published_by_fifo<'a>(
-    pair: &mut CasePair<'a>,
-    [base, new]: [&'a Results; 2],
-    wanted: WantedCost,
-    unpaired: &mut Vec<UnpairedCase>,
-) {
-    let (is_base, run) = match (&base.side.origin, &new.side.origin) {
-        (Origin::Publication { .. }, Origin::Run { .. }) => (false, new),
-        (Origin::Run { .. }, Origin::Publication { .. }) => (true, base),
-        _ => return,
-    };
-    let normal = if is_base { pair.base } else { pair.new };
-    let is_free = |case: &&CaseResults| {
-        unpaired.iter().any(|left| left.in_base == is_base && left.case == case.number)
-    };
-    if pair.costs.holds() {
-        return;
-    }
-    let Some(fifo) = run.cases.iter().filter(is_free).find(|case| is_under_fifo(case, normal))
-    else {
-        return;
-    };
-    let (one, other) = if is_base { (fifo, pair.new) } else { (pair.base, fifo) };
-    let scatter = run.case_launch_scatter(fifo.number);
-    let costs = |base: &CaseFigure, new: &CaseFigure| {
-        PairCosts::separate(base, new, scatter).ok_or("one of its figures is not a number")
-    };
-    let names = names(&base.side, &new.side);
-    let Ok(by_fifo) = self::pair(one, other, wanted, names, costs) else { return };
-    if !by_fifo.costs.holds() {
-        return;
-    }
-    *pair = CasePair { title: title_by_fifo(normal), ..by_fifo };
-    unpaired.retain(|left| left.in_base != is_base || left.case != fifo.number);
-    let why = "it does not hold; the same ring under fifo is compared".to_string();
-    unpaired.push(left_over(is_base, normal, why));
-}
-
-/// Pairs each ring that was published under the normal policy with the run's same ring under fifo,
-/// where both have no other partner, and takes them out of `unpaired`.
-fn pairs_with_published<'a>(
+/// Pairs of cases as they are found.
+struct Pairing<'a> {
     base: &'a Results,
     new: &'a Results,
-    wanted: WantedCost,
-    unpaired: &mut Vec<UnpairedCase>,
-) -> Vec<CasePair<'a>> {
-    let (publication, run, is_run_base) = match (&base.side.origin, &new.side.origin) {
-        (Origin::Publication { .. }, Origin::Run { .. }) => (base, new, false),
-        (Origin::Run { .. }, Origin::Publication { .. }) => (new, base, true),
-        _ => return Vec::new(),
-    };
-    let mut found = Vec::new();
-    for fifo in &run.cases {
-        let is_same_ring = |normal: &&CaseResults| is_under_fifo(fifo, normal);
-        let Some(normal) = publication.cases.iter().find(is_same_ring) else { continue };
-        let is_one = |left: &UnpairedCase| {
-            let case = if left.in_base == is_run_base { fifo } else { normal };
-            left.case == case.number
-        };
-        if unpaired.iter().filter(|left| is_one(left)).count() < 2 {
-            continue;
+    names: [&'a str; 2],
+    terms: ComparisonTerms,
+    /// Whether base and new are the halves of a session.
+    are_halves: bool,
+    pairs: Vec<CasePair<'a>>,
+    unpaired: Vec<UnpairedCase>,
+}
+
+impl<'a> Pairing<'a> {
+    fn pair_same_cases(&mut self) {
+        let [base_name, new_name] = self.names;
+        let mut left: Vec<&CaseResults> = self.base.compared_cases().collect();
+        for case in self.new.compared_cases() {
+            let Some(partner) = self.take_partner(&mut left, case) else {
+                let why = format!("{base_name} has no such case");
+                self.unpaired.push(UnpairedCase::from_case(false, case, why));
+                continue;
+            };
+            match self.same_case_pair(partner, case) {
+                Ok(pair) => self.pairs.push(pair),
+                Err(why) => {
+                    let lost = case.figures.is_empty() && !partner.figures.is_empty();
+                    let unpaired = UnpairedCase::from_case(false, case, why);
+                    self.unpaired.push(UnpairedCase { lost, ..unpaired });
+                }
+            }
         }
-        let (one, other) = if is_run_base { (fifo, normal) } else { (normal, fifo) };
-        let scatter = run.case_launch_scatter(fifo.number);
-        let costs = |base: &CaseFigure, new: &CaseFigure| {
-            let bound =
-                BoundedCosts::from_values(base, new, scatter, ratio::ExtraUncertainty::default());
-            let costs =
-                PairCosts::separate(base, new, scatter).map(|costs| PairCosts { bound, ..costs });
-            costs.ok_or("one of its figures is not a number")
-        };
-        let names = names(&base.side, &new.side);
-        if let Ok(pair) = self::pair(one, other, wanted, names, costs) {
-            found.push(CasePair { title: title_by_fifo(normal), ..pair });
-            unpaired.retain(|left| !is_one(left));
+        for case in left {
+            let why = format!("{new_name} has no such case");
+            self.unpaired.push(UnpairedCase::from_case(true, case, why));
         }
     }
-    found
+
+    /// Removes the base's same case from those that are left: of two experiments of a run that both
+    /// have it the one of the same experiment, as each measures it in its own way.
+    fn take_partner(
+        &self,
+        left: &mut Vec<&'a CaseResults>,
+        case: &CaseResults,
+    ) -> Option<&'a CaseResults> {
+        let is_partner = |candidate: &CaseResults| {
+            is_same_case(candidate, case, self.terms.across, self.are_halves)
+        };
+        let same_experiment = left
+            .iter()
+            .position(|candidate| candidate.experiment == case.experiment && is_partner(candidate));
+        let index = match same_experiment {
+            Some(index) => index,
+            None => left.iter().position(|candidate| is_partner(candidate))?,
+        };
+        Some(left.remove(index))
+    }
+
+    fn same_case_pair(
+        &self,
+        base: &'a CaseResults,
+        new: &'a CaseResults,
+    ) -> Result<CasePair<'a>, String> {
+        let figures = CommonFigures::from_cases(base, new, self.terms.wanted, self.names)?;
+        let costs = self.same_case_costs(&figures)?;
+        Ok(CasePair::new(figures, costs, title(base, new, self.terms.across)))
+    }
+
+    /// Returns the costs of a pair at one clock, round by round for the halves of a session.
+    fn same_case_costs(&self, figures: &CommonFigures) -> Result<PairCosts, &'static str> {
+        let PairAtOneClock { base, new, uncertainty } =
+            at_one_clock(figures.base_figure, figures.new_figure);
+        let scatter = f64::max(
+            self.base.case_launch_scatter(figures.base.number),
+            self.new.case_launch_scatter(figures.new.number),
+        );
+        let costs = match (&base, &new) {
+            (CaseFigure::Measured(base), CaseFigure::Measured(new)) if self.are_halves => {
+                let seed = self.seed(figures.new.number);
+                let halves = base.first().zip(new.first());
+                let costs = halves.and_then(|(base, new)| PairCosts::paired(base, new, seed));
+                costs.ok_or("no round measured it in both settings")?
+            }
+            _ => PairCosts::separate(&base, &new, scatter).ok_or(NOT_A_NUMBER)?,
+        };
+        Ok(PairCosts {
+            values: costs.values.widened_by(uncertainty),
+            at_one_clock: base.quantum_ns().is_some() && new.quantum_ns().is_some(),
+            bound: BoundedCosts::from_figures(&base, &new, scatter, uncertainty),
+            ..costs
+        })
+    }
+
+    /// Returns the seed for the resampling of a case's rounds.
+    fn seed(&self, case: usize) -> u64 {
+        let seed = self.base.seed.wrapping_add(self.new.seed);
+        seed.wrapping_add((3 << 32) + 2 * case as u64)
+    }
+
+    /// Compares a published figure with the run's ring under fifo where the one under the normal
+    /// policy does not hold, and the publication has no figure under fifo. The title then names both
+    /// policies.
+    ///
+    /// Two runs are never compared so: between them a policy may be all that differs.
+    fn replace_by_fifo(&mut self, index: usize, rings: &PublishedRings<'a>) {
+        let (pair, in_base) = (&self.pairs[index], rings.is_run_base);
+        if pair.costs.holds() {
+            return;
+        }
+        let (normal, published) =
+            if in_base { (pair.base, pair.new) } else { (pair.new, pair.base) };
+        let is_free = |case: &CaseResults| {
+            self.unpaired.iter().any(|unpaired| unpaired.is_case(in_base, case))
+        };
+        let fifo = rings.run.cases.iter().find(|case| is_free(case) && is_under_fifo(case, normal));
+        let Some(fifo) = fifo else { return };
+        let Some(figures) = self.published_figures(rings, fifo, published) else { return };
+        let scatter = rings.run.case_launch_scatter(fifo.number);
+        let costs = PairCosts::separate(figures.base_figure, figures.new_figure, scatter);
+        let Some(costs) = costs else { return };
+        let by_fifo = CasePair::new(figures, costs, fifo_title(normal));
+        if !by_fifo.costs.holds() {
+            return;
+        }
+        self.pairs[index] = by_fifo;
+        self.unpaired.retain(|unpaired| !unpaired.is_case(in_base, fifo));
+        let why = "it does not hold; the same ring under fifo is compared".to_string();
+        self.unpaired.push(UnpairedCase::from_case(in_base, normal, why));
+    }
+
+    /// Pairs each ring that was published under the normal policy with the run's same ring under
+    /// fifo, where both have no other partner.
+    fn pair_with_fifo(&mut self, rings: &PublishedRings<'a>) {
+        for fifo in &rings.run.cases {
+            let mut published_cases = rings.publication.cases.iter();
+            let Some(normal) = published_cases.find(|normal| is_under_fifo(fifo, normal)) else {
+                continue;
+            };
+            let is_either = |unpaired: &UnpairedCase| {
+                unpaired.is_case(rings.is_run_base, fifo)
+                    || unpaired.is_case(!rings.is_run_base, normal)
+            };
+            if self.unpaired.iter().filter(|unpaired| is_either(unpaired)).count() < 2 {
+                continue;
+            }
+            let Some(figures) = self.published_figures(rings, fifo, normal) else { continue };
+            let scatter = rings.run.case_launch_scatter(fifo.number);
+            let (base, new) = (figures.base_figure, figures.new_figure);
+            let Some(costs) = PairCosts::separate(base, new, scatter) else { continue };
+            let uncertainty = ExtraUncertainty::default();
+            let bound = BoundedCosts::from_figures(base, new, scatter, uncertainty);
+            let costs = PairCosts { bound, ..costs };
+            self.pairs.push(CasePair::new(figures, costs, fifo_title(normal)));
+            self.unpaired.retain(|unpaired| !is_either(unpaired));
+        }
+    }
+
+    /// Returns the figures that a ring of the run and a published one have in common.
+    fn published_figures(
+        &self,
+        rings: &PublishedRings<'a>,
+        fifo: &'a CaseResults,
+        published: &'a CaseResults,
+    ) -> Option<CommonFigures<'a>> {
+        let (base, new) = if rings.is_run_base { (fifo, published) } else { (published, fifo) };
+        CommonFigures::from_cases(base, new, self.terms.wanted, self.names).ok()
+    }
+}
+
+/// A run and a publication that are compared.
+struct PublishedRings<'a> {
+    run: &'a Results,
+    publication: &'a Results,
+    is_run_base: bool,
+}
+
+impl<'a> PublishedRings<'a> {
+    /// Returns which side is the run; `None` where both are of one kind.
+    fn from_results(base: &'a Results, new: &'a Results) -> Option<Self> {
+        match (&base.side.origin, &new.side.origin) {
+            (Origin::Publication { .. }, Origin::Run { .. }) => {
+                Some(Self { run: new, publication: base, is_run_base: false })
+            }
+            (Origin::Run { .. }, Origin::Publication { .. }) => {
+                Some(Self { run: base, publication: new, is_run_base: true })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether `fifo` is under SCHED_FIFO and else the same case as `normal`, which is not.
+fn is_under_fifo(fifo: &CaseResults, normal: &CaseResults) -> bool {
+    let policies = [fifo, normal].map(|case| case.label(ComparedSetting::Policy.name()));
+    policies == [Some(Policy::Fifo.name()), Some(Policy::Other.name())]
+        && is_same_case(fifo, normal, Some(ComparedSetting::Policy), false)
+}
+
+/// The first wanted quantity that two cases have in common, and its figures.
+struct CommonFigures<'a> {
+    base: &'a CaseResults,
+    new: &'a CaseResults,
+    quantity: Quantity,
+    base_figure: &'a CaseFigure,
+    new_figure: &'a CaseFigure,
+}
+
+impl<'a> CommonFigures<'a> {
+    /// Finds it; fails with the reason why there is none, in the names of the sides.
+    fn from_cases(
+        base: &'a CaseResults,
+        new: &'a CaseResults,
+        wanted: WantedCost,
+        [base_name, new_name]: [&str; 2],
+    ) -> Result<Self, String> {
+        for quantity in wanted.quantities() {
+            if let (Some(base_figure), Some(new_figure)) =
+                (base.figures.get(quantity), new.figures.get(quantity))
+            {
+                return Ok(Self { base, new, quantity: *quantity, base_figure, new_figure });
+            }
+        }
+        if base.figures.is_empty() {
+            return Err(nothing_measured(base, base_name));
+        }
+        if new.figures.is_empty() {
+            return Err(nothing_measured(new, new_name));
+        }
+        Err("the two sides have no figure in common".to_string())
+    }
+}
+
+fn nothing_measured(case: &CaseResults, side: &str) -> String {
+    match &case.failure {
+        Some(failure) => format!("nothing was measured of it in {side}: {failure}"),
+        None => format!("nothing was measured of it in {side}"),
+    }
+}
+
+/// Returns the title of the new case, with the values of the compared setting on both sides:
+/// `ring of 2, same to free`.
+fn title(base: &CaseResults, new: &CaseResults, across: Option<ComparedSetting>) -> String {
+    if let Some(setting) = across {
+        if let (Some(from), Some(to)) = (base.label(setting.name()), new.label(setting.name())) {
+            return format!("{}, {from} to {to}", new.title);
+        }
+    }
+    new.title.clone()
 }
 
 /// Returns the title of a ring that was published under the normal policy and is compared with one
 /// under fifo.
-fn title_by_fifo(published: &CaseResults) -> String {
+fn fifo_title(published: &CaseResults) -> String {
     format!("{}, here fifo, published normal", published.title)
 }
 
-/// Whether `fifo` is under SCHED_FIFO and else the same as `normal`, which is not.
-fn is_under_fifo(fifo: &CaseResults, normal: &CaseResults) -> bool {
-    let policies = [fifo, normal].map(|case| case.label(ComparedSetting::Policy.name()));
-    policies == [Some(Policy::Fifo.name()), Some(Policy::Other.name())]
-        && is_same(fifo, normal, Some(ComparedSetting::Policy), false)
-}
-
-fn left_over(in_base: bool, case: &CaseResults, why: String) -> UnpairedCase {
-    let labels = case.labels.iter().cloned().collect();
-    UnpairedCase { in_base, case: case.number, title: case.title.clone(), labels, why, lost: false }
-}
-
-fn pair<'a>(
-    base: &'a CaseResults,
-    new: &'a CaseResults,
-    wanted: WantedCost,
-    names: [&str; 2],
-    costs: impl Fn(&CaseFigure, &CaseFigure) -> Result<PairCosts, &'static str>,
-) -> Result<CasePair<'a>, String> {
-    let both = |of: &Quantity| Some((*of, base.figures.get(of)?, new.figures.get(of)?));
-    let nothing = |whose: &str, case: &CaseResults| {
-        let why = case.failure.iter().map(|failure| format!(": {failure}")).collect::<String>();
-        Err(format!("nothing was measured of it in {whose}{why}"))
-    };
-    match wanted.quantities().iter().find_map(both) {
-        Some((of, one, other)) => {
-            let mut costs = costs(one, other)?;
-            if !of.needs_full_speed() {
-                costs.unfit = costs.unfit.filter(|reason| !reason.is_of_speed());
-            }
-            Ok(CasePair { base, new, of, costs, title: new.title.clone() })
-        }
-        None if base.figures.is_empty() => nothing(names[0], base),
-        None if new.figures.is_empty() => nothing(names[1], new),
-        None => Err("the two sides have no figure in common".to_string()),
+/// Adds the experiment to the titles of pairs that differ in nothing else: `ring of 2, in cost`.
+fn name_experiments(pairs: &mut [CasePair]) {
+    let mut titles: BTreeMap<(&str, &[(String, String)]), u32> = BTreeMap::new();
+    for pair in pairs.iter() {
+        *titles.entry((&pair.title, &pair.new.labels)).or_default() += 1;
+    }
+    let mut named = Vec::new();
+    for pair in pairs.iter() {
+        let is_alike = titles[&(pair.title.as_str(), pair.new.labels.as_slice())] > 1;
+        let experiment = pair.new.experiment;
+        named.push(if is_alike {
+            format!("{}, in {experiment}", pair.title)
+        } else {
+            pair.title.clone()
+        });
+    }
+    for (pair, title) in pairs.iter_mut().zip(named) {
+        pair.title = title;
     }
 }

@@ -18,16 +18,20 @@ const NICE_SETTERS: [&str; 2] = ["nice", "renice"];
 pub fn priority_setters(words: &[String]) -> Vec<&str> {
     let mut setters = Vec::new();
     for word in words {
-        let name = Path::new(word).file_name().and_then(|name| name.to_str());
-        setters.extend(name.filter(|name| PRIORITY_SETTERS.contains(name)));
+        let Some(name) = Path::new(word).file_name().and_then(|name| name.to_str()) else {
+            continue;
+        };
+        if PRIORITY_SETTERS.contains(&name) {
+            setters.push(name);
+        }
     }
     setters
 }
 
 impl Comparison {
-    /// Whether rings under SCHED_FIFO on both sides would help: a case waits for that, and no
-    /// prefix sets what fifo would undo. `typed` are the words of the prefixes where they are
-    /// known; what was stored of them may be masked.
+    /// Returns whether rings under SCHED_FIFO on both sides would help: a case waits for that, and
+    /// no prefix sets what fifo would undo. `typed` are the words of the prefixes where they are
+    /// known; the stored ones may be masked.
     pub fn would_fifo_help(&self, typed: &[String]) -> bool {
         self.changes.iter().any(CaseChange::would_fifo_help) && self.setters(typed).is_empty()
     }
@@ -35,12 +39,15 @@ impl Comparison {
     /// Returns the real-time policy of all rings under which a nice value, set by a prefix, has no
     /// effect; `None` where it has one or none is set. `typed` as in [`Self::would_fifo_help`].
     pub fn policy_without_nice(&self, typed: &[String]) -> Option<&str> {
-        let is_nice = self.setters(typed).iter().any(|name| NICE_SETTERS.contains(name));
-        let policy = self.changes.first()?.labels.get(ComparedSetting::Policy.name())?;
-        let is_realtime = [Policy::Fifo, Policy::Rr].iter().any(|known| known.name() == policy);
-        let is_same =
-            |change: &CaseChange| change.labels.get(ComparedSetting::Policy.name()) == Some(policy);
-        (is_nice && is_realtime && self.changes.iter().all(is_same)).then_some(policy)
+        let label = ComparedSetting::Policy.name();
+        let policy = self.changes.first()?.labels.get(label)?;
+        if ![Policy::Fifo.name(), Policy::Rr.name()].contains(&policy.as_str()) {
+            return None;
+        }
+        let sets_nice = self.setters(typed).iter().any(|name| NICE_SETTERS.contains(name));
+        let have_policy =
+            self.changes.iter().all(|change| change.labels.get(label) == Some(policy));
+        if sets_nice && have_policy { Some(policy) } else { None }
     }
 
     fn setters<'a>(&'a self, typed: &'a [String]) -> Vec<&'a str> {

@@ -22,7 +22,7 @@ pub const SEVERAL_SCHEMA: u32 = 1;
 pub struct PairwiseComparison {
     /// Version of this form.
     pub schema: u32,
-    /// How; `confidence` is that of all intervals of all pairs together.
+    /// The terms; `confidence` is that of all intervals of all pairs together.
     pub terms: ComparisonTerms,
     /// The runs, in the order in which they were named.
     pub runs: Vec<ComparedRun>,
@@ -30,7 +30,7 @@ pub struct PairwiseComparison {
     pub cases: usize,
     /// Comparisons of two runs in a case, each pair once.
     pub pairs: usize,
-    /// Those of them that are inconclusive.
+    /// Comparisons that are inconclusive.
     pub inconclusive: usize,
     /// Numbers in `runs` of those that are the odd one in a case.
     pub odd: Vec<usize>,
@@ -42,7 +42,7 @@ pub struct PairwiseComparison {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Member")]
 pub struct ComparedRun {
-    /// As it was named.
+    /// Name of the run as it was given.
     pub name: String,
     /// The run.
     pub side: ComparisonSide,
@@ -68,147 +68,87 @@ pub struct FarthestCase {
     pub is_odd: bool,
 }
 
-/// What a pair of runs says of a case: new by base, its interval, and whether that is a difference.
+/// The ratio of two runs in a case, new by base.
 struct CaseRatio {
     ratio: f64,
     interval: Option<(f64, f64)>,
+    /// Whether the interval or a bound shows a difference.
     differs: bool,
     is_inconclusive: bool,
-    /// Whether something may be built on its ratio.
+    /// Whether an interval was tested.
     is_tested: bool,
 }
 
 impl CaseRatio {
-    fn of(change: &CaseChange) -> Option<Self> {
+    fn from_change(change: &CaseChange) -> Option<Self> {
+        use ChangeAnswer::{Bounded, CannotTell, Changed};
         Some(Self {
             ratio: change.ratio.value?,
             interval: change.ratio.interval(),
-            differs: matches!(
-                change.answer,
-                ChangeAnswer::Changed { .. } | ChangeAnswer::Bounded { .. }
-            ),
-            is_inconclusive: matches!(change.answer, ChangeAnswer::CannotTell { .. }),
+            differs: matches!(change.answer, Changed { .. } | Bounded { .. }),
+            is_inconclusive: matches!(change.answer, CannotTell { .. }),
             is_tested: change.is_tested(),
         })
     }
 
-    /// The same with base and new exchanged.
+    /// Returns the ratio with base and new exchanged.
     fn reversed(&self) -> Self {
         let interval = self.interval.map(|(low, high)| (1.0 / high, 1.0 / low));
         Self { ratio: 1.0 / self.ratio, interval, ..*self }
     }
 }
 
-/// The pairs of a case by the numbers of base and new, both ways.
-type Pairs = BTreeMap<(usize, usize), CaseRatio>;
+/// The ratios of all pairs of runs in a case, by the numbers of base and new, both ways.
+type RunRatios = BTreeMap<(usize, usize), CaseRatio>;
 
-/// Cases by what tells them from each other.
-type Cases = BTreeMap<BTreeMap<String, String>, (String, Pairs)>;
+/// A case of several runs.
+struct ComparedCase {
+    title: String,
+    ratios: RunRatios,
+}
+
+/// Cases by their labels.
+type CasesByLabels = BTreeMap<BTreeMap<String, String>, ComparedCase>;
 
 impl PairwiseComparison {
-    /// Compares each with each, by their names. Intervals of all pairs hold together.
+    /// Compares each of the named results with each. Intervals of all pairs hold together.
     pub fn from_results(sides: &[(String, Results)], terms: ComparisonTerms) -> Self {
-        let count = sides.len();
-        let pairs = (count * count.saturating_sub(1) / 2).max(1);
-        let each =
-            ComparisonTerms { confidence: 1.0 - (1.0 - terms.confidence) / pairs as f64, ..terms };
-        let mut by_case = Cases::new();
-        for base in 0..count {
-            for new in base + 1..count {
-                for change in Comparison::from_results(&sides[base].1, &sides[new].1, each).changes
-                {
-                    let Some(pair) = CaseRatio::of(&change) else { continue };
-                    let new_case = || (change.title.clone(), Pairs::new());
-                    let (_, of_case) =
-                        by_case.entry(change.labels.clone()).or_insert_with(new_case);
-                    of_case.insert((new, base), pair.reversed());
-                    of_case.insert((base, new), pair);
-                }
+        let by_case = with_titles(compare_pairs(sides, terms));
+        let mut runs = Vec::new();
+        for (number, (name, results)) in sides.iter().enumerate() {
+            runs.push(ComparedRun {
+                name: name.clone(),
+                side: results.side.clone(),
+                differs_from: differs_from(number, sides.len(), &by_case),
+                farthest: farthest_case(number, sides.len(), &by_case),
+            });
+        }
+        let mut odd = Vec::new();
+        for (number, run) in runs.iter().enumerate() {
+            if run.farthest.as_ref().is_some_and(|case| case.is_odd) {
+                odd.push(number);
             }
         }
-        by_case.retain(|_, (_, of_case)| of_case.len() == 2 * pairs);
-        let by_case = titled(by_case);
-        let runs: Vec<ComparedRun> = (0..count)
-            .map(|run| ComparedRun {
-                name: sides[run].0.clone(),
-                side: sides[run].1.side.clone(),
-                differs_from: differs_from(run, count, &by_case),
-                farthest: farthest(run, count, &by_case),
-            })
-            .collect();
-        let is_odd = |run: &usize| runs[*run].farthest.as_ref().is_some_and(|found| found.is_odd);
-        let odd: Vec<usize> = (0..count).filter(is_odd).collect();
-        // Each pair is there both ways.
-        let all = || by_case.values().flat_map(BTreeMap::values);
-        let pairs = all().count() / 2;
-        let inconclusive = all().filter(|pair| pair.is_inconclusive).count() / 2;
-        let cases = by_case.len();
-        let mut found = Self {
+        let (mut ratios, mut inconclusive) = (0, 0);
+        for case in by_case.values() {
+            ratios += case.len();
+            inconclusive += case.values().filter(|ratio| ratio.is_inconclusive).count();
+        }
+        let mut comparison = Self {
             schema: SEVERAL_SCHEMA,
             terms,
             runs,
-            cases,
-            pairs,
-            inconclusive,
+            cases: by_case.len(),
+            // Each pair is there both ways.
+            pairs: ratios / 2,
+            inconclusive: inconclusive / 2,
             odd,
             in_words: MarkedText::default(),
         };
-        found.in_words = found.answer();
-        found
+        comparison.in_words = comparison.answer();
+        comparison
     }
-}
 
-/// Each case's pairs by its title, with all of its labels where two have the same.
-fn titled(cases: Cases) -> BTreeMap<String, Pairs> {
-    let titles: Vec<String> = cases.values().map(|(title, _)| title.clone()).collect();
-    let name = |labels: BTreeMap<String, String>, title: String| {
-        let is_one = titles.iter().filter(|other| **other == title).count() == 1;
-        let labels = labels.into_values().collect::<Vec<_>>().join(", ");
-        if is_one { title } else { format!("{title} ({labels})") }
-    };
-    cases.into_iter().map(|(labels, (title, pairs))| (name(labels, title), pairs)).collect()
-}
-
-fn differs_from(run: usize, count: usize, by_case: &BTreeMap<String, Pairs>) -> Vec<usize> {
-    let differs = |other: &usize| by_case.values().any(|pairs| is_different(pairs, run, *other));
-    (0..count).filter(|other| *other != run).filter(differs).collect()
-}
-
-fn is_different(pairs: &Pairs, one: usize, other: usize) -> bool {
-    pairs.get(&(one, other)).is_some_and(|pair| pair.differs)
-}
-
-/// A case in which the run is odd comes before all others.
-fn farthest(run: usize, count: usize, by_case: &BTreeMap<String, Pairs>) -> Option<FarthestCase> {
-    let found = by_case.iter().filter_map(|(title, pairs)| beside(run, count, title, pairs));
-    let rank = |of: &FarthestCase| (of.is_odd, of.ratio.ln().abs());
-    found.max_by(|one, other| {
-        let ((one_odd, one), (other_odd, other)) = (rank(one), rank(other));
-        one_odd.cmp(&other_odd).then(one.total_cmp(&other))
-    })
-}
-
-fn beside(run: usize, count: usize, title: &str, pairs: &Pairs) -> Option<FarthestCase> {
-    let others: Vec<usize> = (0..count).filter(|other| *other != run).collect();
-    let own: Vec<&CaseRatio> =
-        others.iter().filter_map(|other| pairs.get(&(*other, run))).collect();
-    own.iter().all(|pair| pair.is_tested).then_some(())?;
-    // By the median of the others' costs: the median of what they are of this one's, turned over.
-    let of_own: Vec<f64> = own.iter().map(|pair| 1.0 / pair.ratio).collect();
-    let agree = |one: &usize| others.iter().all(|other| !is_different(pairs, *one, *other));
-    let ends: Option<Vec<(f64, f64)>> = own.iter().map(|pair| pair.interval).collect();
-    Some(FarthestCase {
-        title: title.to_string(),
-        ratio: 1.0 / median(&of_own)?,
-        interval: ends.map(|ends| {
-            let low = ends.iter().map(|(low, _)| *low).fold(f64::INFINITY, f64::min);
-            (low, ends.iter().map(|(_, high)| *high).fold(0.0, f64::max))
-        }),
-        is_odd: own.iter().all(|pair| pair.differs) && others.iter().all(agree),
-    })
-}
-
-impl PairwiseComparison {
     fn answer(&self) -> MarkedText {
         let count = self.runs.len();
         let differ = self.runs.iter().filter(|run| !run.differs_from.is_empty()).count();
@@ -216,15 +156,15 @@ impl PairwiseComparison {
             0 => String::new(),
             many => format!("; {many} of {} comparisons are inconclusive", self.pairs),
         };
-        match (&self.odd[..], self.cases, differ) {
-            (_, 0, _) => {
-                format!("the {count} runs have no case in common: nothing was compared").into()
-            }
-            (&[run], ..) => {
+        if self.cases == 0 {
+            return format!("the {count} runs have no case in common: nothing was compared").into();
+        }
+        match &self.odd[..] {
+            &[run] => {
                 let run = &self.runs[run];
-                marked![format!("{} is the odd one out: ", run.name), far(run)]
+                marked![format!("{} is the odd one out: ", run.name), distance_words(run)]
             }
-            (&[], _, 0) => {
+            [] if differ == 0 => {
                 let cases = if self.cases == 1 { "case" } else { "cases" };
                 format!(
                     "None of the {count} runs is shown to differ from another in {} {cases}{open}",
@@ -232,32 +172,152 @@ impl PairwiseComparison {
                 )
                 .into()
             }
-            (&[], ..) => format!(
+            [] => format!(
                 "No single run is the odd one out: {differ} of {count} differ from \
                         another{open}"
             )
             .into(),
-            (several, ..) => {
-                let each: Vec<&str> = several.iter().map(|run| &*self.runs[*run].name).collect();
-                format!("{} are odd ones out, each in a case of its own", each.join(", ")).into()
+            several => {
+                let names: Vec<&str> = several.iter().map(|run| &*self.runs[*run].name).collect();
+                format!("{} are odd ones out, each in a case of its own", names.join(", ")).into()
             }
         }
     }
 }
 
-/// `38 % slower than the others (31 to 45 %) in ring of 2`.
-fn far(run: &ComparedRun) -> MarkedText {
-    let Some(far) = &run.farthest else { return MarkedText::default() };
-    let more = |ratio: f64| 100.0 * (ratio - 1.0);
-    let slower = far.ratio >= 1.0;
-    let direction = if slower { "slower" } else { "faster" };
-    let sign = if slower { 1.0 } else { -1.0 };
-    let mut ends = far.interval.map(|(low, high)| (sign * more(low), sign * more(high)));
-    if let (false, Some((low, high))) = (slower, ends) {
-        ends = Some((high, low));
+/// Compares each run with each other, and returns the cases that all of them have.
+fn compare_pairs(sides: &[(String, Results)], terms: ComparisonTerms) -> CasesByLabels {
+    let count = sides.len();
+    let pairs = (count * count.saturating_sub(1) / 2).max(1);
+    let confidence = 1.0 - (1.0 - terms.confidence) / pairs as f64;
+    let terms = ComparisonTerms { confidence, ..terms };
+    let mut cases = CasesByLabels::new();
+    for base in 0..count {
+        for new in base + 1..count {
+            let comparison = Comparison::from_results(&sides[base].1, &sides[new].1, terms);
+            for change in comparison.changes {
+                let Some(ratio) = CaseRatio::from_change(&change) else { continue };
+                let case = cases.entry(change.labels).or_insert_with(|| ComparedCase {
+                    title: change.title,
+                    ratios: RunRatios::new(),
+                });
+                case.ratios.insert((new, base), ratio.reversed());
+                case.ratios.insert((base, new), ratio);
+            }
+        }
     }
-    let ends = ends.map_or(String::new(), |(low, high)| format!(" ({low:.1} to {high:.1} %)"));
-    let by = sign * more(far.ratio);
-    let others = format!(" {direction} than the others{ends} in {}", far.title);
-    marked![MarkedText::figure(format!("{by:.1} %")), others]
+    cases.retain(|_, case| case.ratios.len() == 2 * pairs);
+    cases
+}
+
+/// Returns each case's ratios by its title, with its labels where two cases have the same title.
+fn with_titles(cases: CasesByLabels) -> BTreeMap<String, RunRatios> {
+    let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+    for case in cases.values() {
+        *counts.entry(case.title.clone()).or_default() += 1;
+    }
+    let mut by_title = BTreeMap::new();
+    for (labels, ComparedCase { mut title, ratios }) in cases {
+        if counts[&title] > 1 {
+            let labels: Vec<String> = labels.into_values().collect();
+            title += &format!(" ({})", labels.join(", "));
+        }
+        by_title.insert(title, ratios);
+    }
+    by_title
+}
+
+/// Returns the numbers of the runs from which a run differs in some case.
+fn differs_from(run: usize, count: usize, by_case: &BTreeMap<String, RunRatios>) -> Vec<usize> {
+    let mut different = Vec::new();
+    for other in 0..count {
+        if other != run && by_case.values().any(|ratios| is_different(ratios, run, other)) {
+            different.push(other);
+        }
+    }
+    different
+}
+
+fn is_different(ratios: &RunRatios, one: usize, other: usize) -> bool {
+    ratios.get(&(one, other)).is_some_and(|ratio| ratio.differs)
+}
+
+/// Returns the case in which a run is farthest from the others; one in which it is odd comes before
+/// all others.
+fn farthest_case(
+    run: usize,
+    count: usize,
+    by_case: &BTreeMap<String, RunRatios>,
+) -> Option<FarthestCase> {
+    let mut farthest: Option<FarthestCase> = None;
+    for (title, ratios) in by_case {
+        let Some(case) = case_beside_others(run, count, title, ratios) else { continue };
+        if farthest.as_ref().is_none_or(|known| !is_nearer(&case, known)) {
+            farthest = Some(case);
+        }
+    }
+    farthest
+}
+
+fn is_nearer(case: &FarthestCase, known: &FarthestCase) -> bool {
+    let [distance, known_distance] = [case, known].map(|case| case.ratio.ln().abs());
+    let order = case.is_odd.cmp(&known.is_odd).then(distance.total_cmp(&known_distance));
+    order.is_lt()
+}
+
+/// Compares a case of a run with the same case of all others; absent where one of these comparisons
+/// was not tested.
+fn case_beside_others(
+    run: usize,
+    count: usize,
+    title: &str,
+    ratios: &RunRatios,
+) -> Option<FarthestCase> {
+    let (mut inverse_ratios, mut is_odd) = (Vec::new(), true);
+    let mut interval = Some((f64::INFINITY, 0.0));
+    for other in 0..count {
+        let Some(ratio) = ratios.get(&(other, run)) else { continue };
+        if !ratio.is_tested {
+            return None;
+        }
+        inverse_ratios.push(1.0 / ratio.ratio);
+        interval = match (interval, ratio.interval) {
+            (Some((lowest, highest)), Some((low, high))) => {
+                Some((f64::min(lowest, low), f64::max(highest, high)))
+            }
+            _ => None,
+        };
+        is_odd &= ratio.differs;
+    }
+    // The others must not differ among themselves.
+    for (base, new) in ratios.keys() {
+        let are_others = *base != run && *new != run;
+        is_odd &= !(are_others && is_different(ratios, *base, *new));
+    }
+    // The cost by the median of the others' costs is 1 / the median of their costs by this one's.
+    let ratio = 1.0 / median(&inverse_ratios)?;
+    Some(FarthestCase { title: title.to_string(), ratio, interval, is_odd })
+}
+
+/// Returns how far a run is from the others: `38 % slower than the others (31 to 45 %) in ring of 2`.
+fn distance_words(run: &ComparedRun) -> MarkedText {
+    let Some(case) = &run.farthest else { return MarkedText::default() };
+    let is_slower = case.ratio >= 1.0;
+    let (direction, sign) = if is_slower { ("slower", 1.0) } else { ("faster", -1.0) };
+    let ends = match case.interval {
+        Some((low, high)) => {
+            let (near, far) = if is_slower { (low, high) } else { (high, low) };
+            let [near, far] = [near, far].map(|ratio| sign * percent_more(ratio));
+            format!(" ({near:.1} to {far:.1} %)")
+        }
+        None => String::new(),
+    };
+    let amount = format!("{:.1} %", sign * percent_more(case.ratio));
+    let others = format!(" {direction} than the others{ends} in {}", case.title);
+    marked![MarkedText::figure(amount), others]
+}
+
+/// Returns by how many percent a cost of this ratio is higher.
+fn percent_more(ratio: f64) -> f64 {
+    100.0 * (ratio - 1.0)
 }

@@ -16,6 +16,7 @@ use stats::ratio::CostPair::Separate;
 use testing::repeats;
 
 use super::answer::answer;
+use super::clock::{PairAtOneClock, at_one_clock};
 use super::costs::PairCosts;
 use super::*;
 use crate::at_clock::AtClock;
@@ -234,22 +235,24 @@ fn what_failed_stops_nobody_and_is_lost_to_the_new_side_only() {
     for from_round in [0, 3] {
         let failed = || full_speed(|run| fail(run, 2, from_round));
         let found = Comparison::from_results(&whole(), &failed(), terms());
-        let [(title, why)] = found.lost()[..] else { panic!("{:?}", found.lost()) };
+        let [LostCase { title, why }] = found.lost_cases()[..] else {
+            panic!("{:?}", found.lost_cases())
+        };
         assert_eq!(title, "ring of 4");
         assert!(why.contains("out of it"), "{why}");
         assert!(expected.is_some() && found.worst_precision().is_some(), "{from_round}");
-        assert_eq!(Comparison::from_results(&failed(), &whole(), terms()).lost(), []);
+        assert_eq!(Comparison::from_results(&failed(), &whole(), terms()).lost_cases(), []);
         assert_eq!(
-            Comparison::from_results(&failed(), &failed(), terms()).lost().len(),
+            Comparison::from_results(&failed(), &failed(), terms()).lost_cases().len(),
             usize::from(from_round > 0)
         );
     }
     // A failure that left an interval has lost nothing.
     let once = full_speed(|run| fail(run, 2, 11));
-    assert_eq!(Comparison::from_results(&whole(), &once, terms()).lost(), []);
+    assert_eq!(Comparison::from_results(&whole(), &once, terms()).lost_cases(), []);
     // What was never planned was not lost, but left out by whoever planned it.
     let smaller = full_speed(|run| run.header.plan.cases.truncate(2));
-    assert_eq!(Comparison::from_results(&whole(), &smaller, terms()).lost(), []);
+    assert_eq!(Comparison::from_results(&whole(), &smaller, terms()).lost_cases(), []);
 }
 
 #[test]
@@ -408,8 +411,9 @@ fn at_clock(value: f64, quantum_ns: f64, power: Option<f64>) -> CaseFigure {
 }
 
 fn ratio_at_one_clock(base: &CaseFigure, new: &CaseFigure) -> stats::ratio::CostRatio {
-    let (base, new, open) = super::clock::at_one_clock(base, new);
-    PairCosts::separate(&base, &new, 0.001).unwrap().of.widened_by(open).ratio(0.95)
+    let PairAtOneClock { base, new, uncertainty } = at_one_clock(base, new);
+    let costs = PairCosts::separate(&base, &new, 0.001).unwrap();
+    costs.values.widened_by(uncertainty).ratio(0.95)
 }
 
 #[test]
@@ -484,16 +488,16 @@ fn apart(base: (f64, f64), new: (f64, f64)) -> PairCosts {
 }
 
 fn with_more(costs: &PairCosts, more: u32) -> PairCosts {
-    PairCosts { of: costs.of.with_more(more), ..*costs }
+    PairCosts { values: costs.values.with_more(more), ..*costs }
 }
 
 fn launches(costs: &PairCosts) -> (Option<u32>, Option<u32>) {
-    let Separate(costs) = costs.of else { panic!("{costs:?}") };
+    let Separate(costs) = costs.values else { panic!("{costs:?}") };
     (costs.base.groups, costs.new.groups)
 }
 
 fn answer_of(costs: &PairCosts, limit: f64) -> ChangeAnswer {
-    answer(costs, &costs.of.ratio(0.95), limit, 0.95)
+    answer(costs, &costs.values.ratio(0.95), limit, 0.95)
 }
 
 /// How often, in percent of seeded trials, launches that scatter by tau and by their own errors are
@@ -514,7 +518,7 @@ fn alarms_and_finds(trials: u64, launches: usize, cases: usize) -> (f64, f64) {
             };
             let costs = apart_of(side(3000.0), side(3000.0 * factor));
             matches!(
-                answer(&costs, &costs.of.ratio(each), LIMIT, each),
+                answer(&costs, &costs.values.ratio(each), LIMIT, each),
                 ChangeAnswer::Changed { .. }
             )
         };
@@ -564,10 +568,10 @@ fn the_variance_is_that_of_the_formula() {
     let costs = apart_of(base, vec![launch(1100.0, 10.0)]);
     let variance: f64 = 25.0 / 1e6 + (10.0_f64 / 1100.0).powi(2) + 1e-4 * 1.5;
     let half = 1.959_964 * variance.sqrt();
-    let (low, high) = costs.of.ratio(0.95).interval().unwrap();
+    let (low, high) = costs.values.ratio(0.95).interval().unwrap();
     assert!((low - 1.1 * (-half).exp()).abs() < 1e-6, "{low}");
     assert!((high - 1.1 * half.exp()).abs() < 1e-6, "{high}");
-    assert_eq!(costs.rounds, (Some(40), Some(20)));
+    assert_eq!((costs.base_rounds, costs.new_rounds), (Some(40), Some(20)));
 }
 
 #[test]
@@ -621,7 +625,7 @@ fn what_was_not_at_full_speed_is_inconclusive() {
         let alike = |count| vec![launch(1000.0, 1.0); count];
         let one_slow = apart_of([alike(2), vec![slow(3000.0)]].concat(), alike(2));
         let both = apart_of(alike(2), alike(2));
-        assert_eq!(one_slow.of.ratio(0.95), both.of.ratio(0.95), "{speed:?}");
+        assert_eq!(one_slow.values.ratio(0.95), both.values.ratio(0.95), "{speed:?}");
         assert_eq!(launches(&one_slow), (Some(2), Some(2)));
         // Of three more one will be as slow as one of these three was.
         assert_eq!(launches(&with_more(&one_slow, 3)), (Some(4), Some(5)));
@@ -659,7 +663,7 @@ fn without_an_interval_the_answer_says_why() {
 fn a_published_base_leaves_the_interval_to_the_run() {
     let run = CaseFigure::Measured(vec![launch(100.0, 1.0)]);
     let of = |printed: f64| {
-        PairCosts::separate(&CaseFigure::Published(printed), &run, TAU).unwrap().of.ratio(0.95)
+        PairCosts::separate(&CaseFigure::Published(printed), &run, TAU).unwrap().values.ratio(0.95)
     };
     let half = 1.959_964 * (2e-4_f64).sqrt();
     assert!((of(200.0).low.unwrap() - 0.5 * (-half).exp()).abs() < 1e-6, "{:?}", of(200.0));
@@ -669,7 +673,7 @@ fn a_published_base_leaves_the_interval_to_the_run() {
 #[test]
 fn the_other_way_round_the_ratio_is_the_inverse_and_so_is_its_interval() {
     let (one, other) = ((1000.0, 9.0), (1070.0, 4.0));
-    let (one, other) = (apart(one, other).of.ratio(0.95), apart(other, one).of.ratio(0.95));
+    let (one, other) = (apart(one, other).values.ratio(0.95), apart(other, one).values.ratio(0.95));
     assert!((one.value.unwrap() * other.value.unwrap() - 1.0).abs() < 1e-12);
     let (low, high) = one.interval().unwrap();
     let (low_back, high_back) = other.interval().unwrap();
@@ -713,7 +717,7 @@ fn reason_of(costs: &PairCosts) -> UndecidedReason {
 fn a_base_of_nothing_has_no_ratio_and_two_of_nothing_do_not_differ() {
     for base in [[0.0; 10], [-1.0; 10]] {
         let costs = within_rounds(&base, &TEN);
-        let ratio = costs.of.ratio(0.95);
+        let ratio = costs.values.ratio(0.95);
         assert_eq!((ratio.value, ratio.interval()), (None, None), "{costs:?}");
         assert_eq!(reason_of(&costs), UndecidedReason::BaseNotResolved, "{costs:?}");
     }
@@ -722,7 +726,7 @@ fn a_base_of_nothing_has_no_ratio_and_two_of_nothing_do_not_differ() {
     let mut mostly = TEN;
     mostly[..4].fill(0.0);
     assert_eq!(reason_of(&within_rounds(&mostly, &mostly)), UndecidedReason::BaseNotResolved);
-    assert_eq!(within_rounds(&mostly, &mostly).of.ratio(0.95).value, Some(1.0));
+    assert_eq!(within_rounds(&mostly, &mostly).values.ratio(0.95).value, Some(1.0));
 }
 
 #[test]
@@ -731,7 +735,7 @@ fn who_is_not_above_zero_is_named() {
     assert_eq!(reason_of(&within_rounds(&below, &TEN)), UndecidedReason::BaseNotResolved);
     assert_eq!(reason_of(&within_rounds(&TEN, &below)), UndecidedReason::NewNotResolved);
     let words = |costs: &PairCosts| {
-        let ratio = costs.of.ratio(0.95);
+        let ratio = costs.values.ratio(0.95);
         answer(costs, &ratio, LIMIT, 0.95).in_words(&ratio, LIMIT)
     };
     let said = words(&within_rounds(&TEN, &below));
@@ -755,8 +759,8 @@ fn an_unknown_scatter_is_no_interval() {
         apart_of(vec![launch(1.0, 0.01)], vec![launch(1.0, 0.01), unknown(1.0)]),
         within_rounds(&[1.0], &[2.0]),
     ] {
-        assert_eq!(costs.of.ratio(0.95).interval(), None);
-        assert_eq!(with_more(&costs, 100).of.ratio(0.95).interval(), None, "{costs:?}");
+        assert_eq!(costs.values.ratio(0.95).interval(), None);
+        assert_eq!(with_more(&costs, 100).values.ratio(0.95).interval(), None, "{costs:?}");
     }
     assert!(
         PairCosts::separate(&CaseFigure::Published(f64::NAN), &CaseFigure::Published(1.0), TAU)
@@ -779,11 +783,11 @@ fn too_many_rounds_below_zero_have_no_interval() {
         base[..below].fill(-50.0);
         within_rounds(&base, &new)
     };
-    assert!(costs(10).of.ratio(0.95).interval().is_some());
+    assert!(costs(10).values.ratio(0.95).interval().is_some());
     let many = costs(40);
-    assert_eq!(many.of.ratio(0.95).interval(), None, "{many:?}");
+    assert_eq!(many.values.ratio(0.95).interval(), None, "{many:?}");
     assert_eq!(
-        with_more(&many, 100).of.ratio(0.95).interval(),
+        with_more(&many, 100).values.ratio(0.95).interval(),
         None,
         "more of the same tell no more"
     );
@@ -798,8 +802,8 @@ fn only_rounds_that_both_have_are_paired() {
     };
     let (base, new) = (of(&[0, 1, 2, 3, 5, 6], 100.0), of(&[1, 2, 3, 4, 5, 6], 110.0));
     let costs = PairCosts::paired(&base, &new, 1).unwrap();
-    assert_eq!(costs.rounds, (Some(5), Some(5)));
-    let (base, new) = costs.of.both();
+    assert_eq!((costs.base_rounds, costs.new_rounds), (Some(5), Some(5)));
+    let (base, new) = costs.values.both();
     assert!((new - base - 10.0).abs() < 1e-9);
     assert!(PairCosts::paired(&of(&[0], 1.0), &of(&[1], 1.0), 1).is_none());
 }
@@ -862,7 +866,7 @@ fn what_did_not_end_is_inconclusive() {
     }
     let alike = |count| vec![launch(1000.0, 1.0); count];
     let with_cut = apart_of([alike(2), vec![cut(3000.0)]].concat(), alike(2));
-    assert_eq!(with_cut.of.ratio(0.95), apart_of(alike(2), alike(2)).of.ratio(0.95));
+    assert_eq!(with_cut.values.ratio(0.95), apart_of(alike(2), alike(2)).values.ratio(0.95));
     let run = full_speed(|run| run.end = None);
     let found = Comparison::from_results(&full_speed(|_| {}), &run, terms());
     assert!(

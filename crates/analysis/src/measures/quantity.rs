@@ -150,7 +150,7 @@ impl Quantity {
 pub(crate) struct RingQuantity {
     pub(crate) quantity: Quantity,
     /// The clock that bounds it.
-    pub(crate) clocked: ElasticityKind,
+    pub(crate) elasticity: ElasticityKind,
     /// Its figures by round, which the estimate is made of.
     pub(crate) by_round: fn(&Table, usize) -> Figures,
     /// Its estimate, from the case's summary where that has it.
@@ -165,32 +165,32 @@ pub(crate) enum ElasticityKind {
     /// That of a hop.
     Hop,
     /// None: CPU time is not compared at one clock.
-    No,
+    Unclocked,
 }
 
 /// The quantities of a ring.
 pub(crate) const RING_QUANTITIES: [RingQuantity; 4] = [
     RingQuantity {
         quantity: Quantity::NsPerSwitchAboveSolo,
-        clocked: ElasticityKind::Switch,
+        elasticity: ElasticityKind::Switch,
         by_round: |table, case| table.above_solo_by_round(case),
         estimate: |_, _, summary| summary.ns_per_switch_above_solo,
     },
     RingQuantity {
         quantity: Quantity::NsPerHop,
-        clocked: ElasticityKind::Hop,
+        elasticity: ElasticityKind::Hop,
         by_round: |table, case| table.hop_by_round(case),
         estimate: |_, _, summary| summary.ns_per_hop,
     },
     RingQuantity {
         quantity: Quantity::CpuNsPerSwitchAboveSolo,
-        clocked: ElasticityKind::No,
+        elasticity: ElasticityKind::Unclocked,
         by_round: |table, case| table.cpu_above_solo_by_round(case),
         estimate: |_, _, summary| summary.cpu_ns_per_switch_above_solo,
     },
     RingQuantity {
         quantity: Quantity::CpuNsPerHop,
-        clocked: ElasticityKind::No,
+        elasticity: ElasticityKind::Unclocked,
         by_round: |table, case| table.cpu_hop_by_round(case),
         estimate: |table, case, _| table.cpu_hop(case),
     },

@@ -80,7 +80,7 @@ impl ModernRow {
     }
 
     /// Whether another row is of the same case: a ring has a hop and a switch.
-    pub fn is_of_case_of(&self, other: &Self) -> bool {
+    pub fn is_same_case(&self, other: &Self) -> bool {
         let of = |row: &Self| (row.processes, row.work(), row.policy);
         self.processes.is_some() && self.name == other.name && of(self) == of(other)
     }

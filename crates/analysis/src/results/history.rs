@@ -9,98 +9,89 @@ use rundata::ring::{Policy, RingCase};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CaseFigure, CaseResults, ComparisonSide, Labels, Origin, Quantity, Results, runs};
-use crate::published::{PublishedError, hines2000, li2007, modern, sloan1992, venix1984};
+use super::runs::ring_labels;
+use super::{CaseFigure, CaseResults, ComparisonSide, Labels, Origin, Quantity, Results};
+use crate::published::PublishedError;
+use crate::published::hines2000::{self, CallCost};
+use crate::published::li2007::{self, LiFigures, TotalCost};
+use crate::published::modern::{self, ModernFigure, ModernRow};
+use crate::published::sloan1992::{self, SloanRow};
+use crate::published::venix1984::{self, VenixProcessor};
 
-/// What stands before the name of a published machine where a run is meant otherwise.
+/// Prefix of a published machine's name where a command takes runs, too.
 pub const PUBLISHED_PREFIX: &str = "history:";
 
 /// A case of a publication.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PublishedCase {
-    /// In words.
+    /// The case in words.
     pub title: String,
-    /// By these it is paired with a case of a run.
+    /// The labels by which it is paired with a case of a run.
     pub labels: BTreeMap<String, String>,
-    /// Its figures in nanoseconds.
+    /// The figures in nanoseconds.
     pub figures: BTreeMap<Quantity, f64>,
-    /// Their intervals, lower and upper end; none of what was printed without.
+    /// Lower and upper end of the intervals of the figures that were printed with one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub intervals: BTreeMap<Quantity, (f64, f64)>,
-    /// The ring, where it is one.
+    /// The ring; absent for a call.
     #[serde(skip)]
     pub ring: Option<RingCase>,
 }
 
-/// A figure that is of no one case, so that it is shown and not compared.
+/// A figure that no single case has, so that it is shown and not compared.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Range")]
 pub struct PublishedRange {
-    /// Of what.
+    /// The subject of the figure.
     #[serde(rename = "of")]
     pub subject: String,
     /// Lower end in nanoseconds.
     pub low_ns: f64,
-    /// Upper end.
+    /// Upper end in nanoseconds.
     pub high_ns: f64,
 }
 
-/// A machine that somebody has published figures of.
+/// A machine with published figures.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Published")]
 pub struct PublishedMachine {
-    /// By this it is asked for, behind `history:`.
+    /// Name that follows `history:`.
     pub name: String,
     /// The machine.
     pub machine: String,
-    /// What it ran.
+    /// Its operating system.
     pub system: String,
-    /// When the figures were published.
+    /// Year of the publication.
     pub year: u32,
-    /// By whom, and where.
+    /// Authors and title, or file.
     pub source: String,
     /// The experiment of this program that measures the same.
     pub experiment: Experiment,
-    /// What can be compared.
+    /// Cases that can be compared.
     pub cases: Vec<PublishedCase>,
-    /// What is shown next to it.
+    /// Figures that are shown beside the cases.
     pub ranges: Vec<PublishedRange>,
-    /// What to know when comparing.
+    /// Notes for a reader who compares.
     pub notes: Vec<String>,
 }
 
-/// All published machines, oldest first.
+/// Returns all published machines, the oldest first.
 pub fn published_machines() -> Result<Vec<PublishedMachine>, PublishedError> {
-    let mut all = venix()?;
-    all.extend(sloan()?);
-    all.push(hines());
-    all.push(li()?);
-    all.extend(machines_of_today()?);
-    Ok(all)
+    let mut machines = venix_machines()?;
+    machines.extend(sloan_machines()?);
+    machines.push(hines_machine());
+    machines.push(li_machine()?);
+    machines.extend(modern_machines()?);
+    Ok(machines)
 }
 
 impl PublishedMachine {
-    /// The figures as what comparisons take.
+    /// Returns the figures as results, which a comparison takes.
     pub fn to_results(&self) -> Results {
-        let case_results = |(number, case): (usize, &PublishedCase)| CaseResults {
-            number,
-            experiment: self.experiment.name(),
-            title: case.title.clone(),
-            // In the order in which runs have them.
-            labels: match &case.ring {
-                Some(ring) => runs::labels(ring),
-                None => case.labels.clone().into_iter().collect(),
-            },
-            details: Labels::new(),
-            figures: case
-                .figures
-                .iter()
-                .map(|(of, ns)| (*of, CaseFigure::Published(*ns)))
-                .collect(),
-            summary: None,
-            failure: None,
-            iterations: Vec::new(),
-        };
+        let mut cases = Vec::new();
+        for (number, case) in self.cases.iter().enumerate() {
+            cases.push(self.case_results(number, case));
+        }
         let side = ComparisonSide {
             name: format!("{PUBLISHED_PREFIX}{}", self.name),
             label: self.name.clone(),
@@ -118,47 +109,72 @@ impl PublishedMachine {
             launch_scatter: 0.0,
             case_scatters: Vec::new(),
             warnings: Vec::new(),
-            cases: self.cases.iter().enumerate().map(case_results).collect(),
+            cases,
         }
     }
 
-    /// A machine and what it ran, without figures.
+    fn case_results(&self, number: usize, case: &PublishedCase) -> CaseResults {
+        let labels = match &case.ring {
+            // In the order in which runs have them.
+            Some(ring) => ring_labels(ring),
+            None => case.labels.clone().into_iter().collect(),
+        };
+        let mut figures = BTreeMap::new();
+        for (quantity, ns) in &case.figures {
+            figures.insert(*quantity, CaseFigure::Published(*ns));
+        }
+        CaseResults {
+            number,
+            experiment: self.experiment.name(),
+            title: case.title.clone(),
+            labels,
+            details: Labels::new(),
+            figures,
+            summary: None,
+            failure: None,
+            iterations: Vec::new(),
+        }
+    }
+
+    /// Builds a machine without figures. Its name in `history:` is `name` in lower case, with `-`
+    /// for blanks.
     fn without_figures(
-        paper: &PublicationFacts,
+        publication: &Publication,
         name: &str,
         machine: String,
         system: &str,
     ) -> Self {
+        let words: Vec<String> = name.split_whitespace().map(str::to_lowercase).collect();
         Self {
-            name: name.to_lowercase().split_whitespace().collect::<Vec<_>>().join("-"),
+            name: words.join("-"),
             machine,
             system: system.to_string(),
-            year: paper.year,
-            source: paper.source.to_string(),
-            experiment: paper.experiment,
+            year: publication.year,
+            source: publication.source.to_string(),
+            experiment: publication.experiment,
             cases: Vec::new(),
             ranges: Vec::new(),
-            notes: vec![paper.note.to_string()],
+            notes: vec![publication.note.to_string()],
         }
     }
 }
 
-/// What all machines of a publication have in common.
-struct PublicationFacts {
+/// Facts that all machines of a publication share.
+struct Publication {
     year: u32,
     source: &'static str,
     experiment: Experiment,
     note: &'static str,
 }
 
-const VENIX: PublicationFacts = PublicationFacts {
+const VENIX: Publication = Publication {
     year: 1984,
     source: "VenturCom, VENIX Kernel Response Time",
     experiment: Experiment::Ring,
     note: "compare with `ring --members 2 --link handler-signal`",
 };
 
-const SLOAN: PublicationFacts = PublicationFacts {
+const SLOAN: Publication = Publication {
     year: 1992,
     source: "Sloan, Context Switch Time Scalability: Benchmark Results",
     experiment: Experiment::Ring,
@@ -166,7 +182,7 @@ const SLOAN: PublicationFacts = PublicationFacts {
         its other costs",
 };
 
-const HINES: PublicationFacts = PublicationFacts {
+const HINES: Publication = Publication {
     year: 2000,
     source: "Hines, Wyatt and Chang, Increasing Timing Resolution for Processes and Threads in \
          Linux",
@@ -175,14 +191,14 @@ const HINES: PublicationFacts = PublicationFacts {
          of their kernel, has no counterpart",
 };
 
-const LI: PublicationFacts = PublicationFacts {
+const LI: Publication = Publication {
     year: 2007,
     source: "Li, Ding and Shen, Quantifying the Cost of Context Switch",
     experiment: Experiment::Cost,
     note: "measured under SCHED_FIFO on one CPU, as `switchcost cost` does where it may",
 };
 
-const TODAY: PublicationFacts = PublicationFacts {
+const MODERN: Publication = Publication {
     year: 0,
     source: "switchcost, data/modern.csv",
     experiment: Experiment::Ring,
@@ -190,153 +206,235 @@ const TODAY: PublicationFacts = PublicationFacts {
         two runs are compared better",
 };
 
-/// A ring of processes without work under SCHED_OTHER; of several CPUs the scheduler chose.
+/// Builds a ring of processes without work under SCHED_OTHER. Several CPUs are those among which
+/// the scheduler chose.
 fn ring(members: u32, link: &str, cpus: u32) -> RingCase {
-    let placement = match cpus {
-        1 => Placement::Same { cpu: 0 },
-        many => Placement::Free { cpus: (0..many).collect() },
+    let placement = if cpus == 1 {
+        Placement::Same { cpu: 0 }
+    } else {
+        Placement::Free { cpus: (0..cpus).collect() }
     };
     RingCase { link: link.to_string(), ..RingCase::of_processes(members, placement) }
 }
 
-fn case<const N: usize>(ring: RingCase, figures: [(Quantity, f64); N]) -> PublishedCase {
-    let (title, labels) = (ring.title(), runs::labels(&ring).into_iter().collect());
-    let intervals = BTreeMap::new();
-    PublishedCase { title, labels, figures: figures.into(), intervals, ring: Some(ring) }
+fn ring_case<const N: usize>(ring: RingCase, figures: [(Quantity, f64); N]) -> PublishedCase {
+    PublishedCase {
+        title: ring.title(),
+        labels: ring_labels(&ring).into_iter().collect(),
+        figures: figures.into(),
+        intervals: BTreeMap::new(),
+        ring: Some(ring),
+    }
 }
 
-/// A call by its labels as a trial has them.
-fn of_call(of: &str, call: &str, policy: Policy) -> PublishedCase {
+/// Builds the case of a call without figures, with the labels that its trial has. `kind` is the kind
+/// of that trial.
+fn call_case(kind: &str, call: &str, policy: Policy) -> PublishedCase {
+    let mut labels = BTreeMap::new();
+    for (name, value) in [("of", kind), ("call", call), ("policy", policy.name())] {
+        labels.insert(name.to_string(), value.to_string());
+    }
     PublishedCase {
         title: call.to_string(),
-        labels: [("of", of), ("call", call), ("policy", policy.name())]
-            .map(|(name, value)| (name.to_string(), value.to_string()))
-            .into(),
+        labels,
         figures: BTreeMap::new(),
         intervals: BTreeMap::new(),
         ring: None,
     }
 }
 
-fn sloan() -> Result<Vec<PublishedMachine>, PublishedError> {
+/// Returns the machines of 1992. Two of one model are told apart by their operating systems.
+fn sloan_machines() -> Result<Vec<PublishedMachine>, PublishedError> {
     let rows = sloan1992::published()?;
-    let machines: Vec<&[sloan1992::SloanRow]> =
-        rows.chunk_by(|one, other| one.machine() == other.machine()).collect();
-    let of_machine = |rows: &&[sloan1992::SloanRow]| {
-        let sloan1992::SloanRow { vendor, model, os, .. } = &rows[0];
-        let ring = |row: &sloan1992::SloanRow| {
-            let (hop, cpu) = (row.ns_per_hop(row.real_s), row.ns_per_hop(row.cpu_s));
-            let ring = ring(row.processes.get(), "pipe", row.cpus.get());
-            case(ring, [(Quantity::NsPerHop, hop), (Quantity::CpuNsPerHop, cpu)])
-        };
-        let is_one = machines.iter().filter(|other| other[0].model == *model).count() == 1;
-        let name = if is_one { model.clone() } else { format!("{model} {os}") };
-        let machine =
+    let mut systems_by_model: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for row in &rows {
+        systems_by_model.entry(&row.model).or_default().insert(&row.os);
+    }
+    let mut machines = Vec::new();
+    for rows in rows.chunk_by(|row, next| row.machine() == next.machine()) {
+        let SloanRow { vendor, model, os, .. } = &rows[0];
+        let is_only = systems_by_model.get(model.as_str()).is_some_and(|known| known.len() == 1);
+        let name = if is_only { model.clone() } else { format!("{model} {os}") };
+        let mut machine =
             PublishedMachine::without_figures(&SLOAN, &name, format!("{vendor} {model}"), os);
-        PublishedMachine { cases: rows.iter().map(ring).collect(), ..machine }
-    };
-    Ok(machines.iter().map(of_machine).collect())
+        for row in rows {
+            let hop = (Quantity::NsPerHop, row.ns_per_hop(row.real_s));
+            let cpu_hop = (Quantity::CpuNsPerHop, row.ns_per_hop(row.cpu_s));
+            let ring = ring(row.processes.get(), "pipe", row.cpus.get());
+            machine.cases.push(ring_case(ring, [hop, cpu_hop]));
+        }
+        machines.push(machine);
+    }
+    Ok(machines)
 }
 
-/// simsig is a hop alone, half a loop of twosig one of two, and their difference the switch.
-fn venix() -> Result<Vec<PublishedMachine>, PublishedError> {
-    let of_processor = |processor: &venix1984::VenixProcessor| {
-        let ring = |members| ring(members, "handler-signal", 1);
-        let two = [
-            (Quantity::NsPerSwitchAboveSolo, processor.context_switch_ms * 1e6),
-            (Quantity::NsPerHop, processor.two_process_loop_ms / 2.0 * 1e6),
-        ];
-        let alone = case(ring(1), [(Quantity::NsPerHop, processor.signal_ms * 1e6)]);
-        let clock = processor.clock_mhz.map_or(String::new(), |mhz| format!(", {mhz} MHz"));
-        let machine = format!("{}{clock}", processor.name);
-        let machine = PublishedMachine::without_figures(&VENIX, &processor.name, machine, "VENIX");
-        PublishedMachine { cases: vec![alone, case(ring(2), two)], ..machine }
-    };
-    Ok(venix1984::published()?.iter().map(of_processor).collect())
+/// Returns the processors of 1984. The memorandum's simsig is a hop of a ring of one, half a loop of
+/// its twosig a hop of a ring of two, and their difference the switch.
+fn venix_machines() -> Result<Vec<PublishedMachine>, PublishedError> {
+    let mut machines = Vec::new();
+    for processor in venix1984::published()? {
+        let VenixProcessor { name, clock_mhz, .. } = &processor;
+        let clock = clock_mhz.map_or(String::new(), |mhz| format!(", {mhz} MHz"));
+        let words = format!("{name}{clock}");
+        let mut machine = PublishedMachine::without_figures(&VENIX, name, words, "VENIX");
+        let solo_hop = (Quantity::NsPerHop, processor.signal_ms * 1e6);
+        let switch = (Quantity::NsPerSwitchAboveSolo, processor.context_switch_ms * 1e6);
+        let hop = (Quantity::NsPerHop, processor.two_process_loop_ms / 2.0 * 1e6);
+        machine.cases.push(ring_case(ring(1, "handler-signal", 1), [solo_hop]));
+        machine.cases.push(ring_case(ring(2, "handler-signal", 1), [switch, hop]));
+        machines.push(machine);
+    }
+    Ok(machines)
 }
 
-/// Costs in CPU cycles of 166 MHz.
-fn hines() -> PublishedMachine {
-    let ns = |cycles: f64| cycles * 1000.0 / 166.0;
-    let call = |(call, published): (&str, hines2000::CallCost)| {
-        let figures = [(Quantity::TrialNs, ns(published.mean_cycles))].into();
-        PublishedCase { figures, ..of_call("call", call, Policy::Other) }
+/// Returns the machine of 2000, whose costs were printed in cycles of 166 MHz.
+fn hines_machine() -> PublishedMachine {
+    let words = "Pentium Pro, 166 MHz".to_string();
+    let mut machine =
+        PublishedMachine::without_figures(&HINES, "pentium-pro/166", words, "Linux 2.2.14");
+    for (call, cost) in [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)] {
+        let CallCost { mean_cycles, .. } = cost;
+        let mut case = call_case("call", call, Policy::Other);
+        case.figures.insert(Quantity::TrialNs, hines_ns(mean_cycles));
+        machine.cases.push(case);
+    }
+    let malloc_ns = hines_ns(hines2000::MALLOC_CYCLES);
+    let subject = "malloc of a small block, mean".to_string();
+    machine.ranges.push(PublishedRange { subject, low_ns: malloc_ns, high_ns: malloc_ns });
+    machine
+}
+
+/// Converts cycles of the Pentium Pro to nanoseconds.
+fn hines_ns(cycles: f64) -> f64 {
+    cycles * 1000.0 / 166.0
+}
+
+/// Returns the machine of 2007 with its c1. Its total costs are ranges over ranges of arrays.
+fn li_machine() -> Result<PublishedMachine, PublishedError> {
+    let figures = LiFigures::published()?;
+    let words = "dual Pentium Xeon, 2.0 GHz, 512 KB L2".to_string();
+    let mut machine = PublishedMachine::without_figures(&LI, "xeon-2.0", words, "Linux 2.6.17");
+    let direct = RingCase { policy: Policy::Fifo, ..ring(2, "pipe", 1) };
+    let switch = (Quantity::NsPerSwitchAboveSolo, li2007::DIRECT_US * 1e3);
+    machine.cases.push(ring_case(direct, [switch]));
+    machine.ranges.push(total_range(&figures.first_region));
+    machine.ranges.push(total_range(&figures.second_region));
+    for total in &figures.by_stride {
+        machine.ranges.push(total_range(total));
+    }
+    Ok(machine)
+}
+
+fn total_range(total: &TotalCost) -> PublishedRange {
+    let arrays = rundata::words::byte_range(total.smallest_bytes, total.largest_bytes);
+    let stride = match total.stride_bytes {
+        Some(bytes) => format!("stride {bytes} B"),
+        None => "sequential".to_string(),
     };
-    let (of, malloc) = ("malloc of a small block, mean".to_string(), ns(hines2000::MALLOC_CYCLES));
-    let machine = "Pentium Pro, 166 MHz".to_string();
-    PublishedMachine {
-        cases: [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)]
-            .map(call)
-            .into(),
-        ranges: vec![PublishedRange { subject: of, low_ns: malloc, high_ns: malloc }],
-        ..PublishedMachine::without_figures(&HINES, "pentium-pro/166", machine, "Linux 2.2.14")
+    PublishedRange {
+        subject: format!("switch with arrays of {arrays}, {stride}: {}", total.condition),
+        low_ns: total.low_us * 1e3,
+        high_ns: total.high_us * 1e3,
     }
 }
 
-/// c1; their total costs are ranges over ranges of arrays.
-fn li() -> Result<PublishedMachine, PublishedError> {
-    let figures = li2007::LiFigures::published()?;
-    let direct = RingCase { policy: Policy::Fifo, ..ring(2, "pipe", 1) };
-    let totals = [&figures.first_region, &figures.second_region].into_iter();
-    let range = |total: &li2007::TotalCost| {
-        let arrays = rundata::words::byte_range(total.smallest_bytes, total.largest_bytes);
-        let stride = total.stride_bytes.map(|bytes| format!("stride {bytes} B"));
-        let stride = stride.unwrap_or_else(|| "sequential".to_string());
-        PublishedRange {
-            subject: format!("switch with arrays of {arrays}, {stride}: {}", total.condition),
-            low_ns: total.low_us * 1e3,
-            high_ns: total.high_us * 1e3,
-        }
-    };
-    let machine = "dual Pentium Xeon, 2.0 GHz, 512 KB L2".to_string();
-    Ok(PublishedMachine {
-        cases: vec![case(direct, [(Quantity::NsPerSwitchAboveSolo, li2007::DIRECT_US * 1e3)])],
-        ranges: totals.chain(&figures.by_stride).map(range).collect(),
-        ..PublishedMachine::without_figures(&LI, "xeon-2.0", machine, "Linux 2.6.17")
-    })
-}
-
-/// A ring has its hop and its switch in rows that follow each other.
-fn machines_of_today() -> Result<Vec<PublishedMachine>, PublishedError> {
-    let of_case = |rows: &[modern::ModernRow]| {
-        let row = &rows[0];
-        let figures = rows.iter().map(|row| (quantity(row.what), row.us * 1e3));
-        let intervals =
-            rows.iter().map(|of| (quantity(of.what), (of.low_us * 1e3, of.high_us * 1e3)));
-        let case = match row.processes {
-            Some(members) => {
-                let (work, policy) = (row.work(), row.policy);
-                case(RingCase { work, policy, ..ring(members.get(), &row.name, 1) }, [])
-            }
-            None if row.what == modern::ModernFigure::Loop => {
-                of_call("loop", &row.name, row.policy)
-            }
-            None => of_call("call", &row.name, row.policy),
-        };
-        PublishedCase { figures: figures.collect(), intervals: intervals.collect(), ..case }
-    };
-    let of_machine = |rows: &[modern::ModernRow]| {
-        let modern::ModernRow { machine, cpu, kernel, cpus, year, .. } = &rows[0];
-        let words = format!("{cpu}, {cpus} CPUs");
-        let mut known = BTreeSet::new();
-        let mut cases: Vec<_> =
-            rows.chunk_by(modern::ModernRow::is_of_case_of).map(of_case).collect();
-        // Two runs may have the same case.
-        cases.retain(|case| known.insert(case.labels.clone()));
-        let paper = PublicationFacts { year: *year, ..TODAY };
-        PublishedMachine {
-            cases,
-            ..PublishedMachine::without_figures(&paper, machine, words, &format!("Linux {kernel}"))
-        }
-    };
+/// Returns the machines that this program measured. Of a case that two runs have the first counts.
+fn modern_machines() -> Result<Vec<PublishedMachine>, PublishedError> {
     let rows = modern::published()?;
-    Ok(rows.chunk_by(|one, other| one.machine == other.machine).map(of_machine).collect())
+    let mut machines = Vec::new();
+    for rows in rows.chunk_by(|row, next| row.machine == next.machine) {
+        let ModernRow { machine, cpu, kernel, cpus, year, .. } = &rows[0];
+        let publication = Publication { year: *year, ..MODERN };
+        let words = format!("{cpu}, {cpus} CPUs");
+        let system = format!("Linux {kernel}");
+        let mut machine = PublishedMachine::without_figures(&publication, machine, words, &system);
+        let mut known = BTreeSet::new();
+        for rows in rows.chunk_by(ModernRow::is_same_case) {
+            let case = modern_case(rows);
+            if known.insert(case.labels.clone()) {
+                machine.cases.push(case);
+            }
+        }
+        machines.push(machine);
+    }
+    Ok(machines)
 }
 
-fn quantity(what: modern::ModernFigure) -> Quantity {
-    match what {
-        modern::ModernFigure::Hop => Quantity::NsPerHop,
-        modern::ModernFigure::Switch => Quantity::NsPerSwitchAboveSolo,
-        modern::ModernFigure::Call | modern::ModernFigure::Loop => Quantity::TrialNs,
+/// Builds a case from its rows; a ring has one for its hop and one for its switch.
+fn modern_case(rows: &[ModernRow]) -> PublishedCase {
+    let row = &rows[0];
+    let mut case = match row.processes {
+        Some(members) => {
+            let ring = ring(members.get(), &row.name, 1);
+            ring_case(RingCase { work: row.work(), policy: row.policy, ..ring }, [])
+        }
+        None if row.what == ModernFigure::Loop => call_case("loop", &row.name, row.policy),
+        None => call_case("call", &row.name, row.policy),
+    };
+    for row in rows {
+        let quantity = modern_quantity(row.what);
+        case.figures.insert(quantity, row.us * 1e3);
+        case.intervals.insert(quantity, (row.low_us * 1e3, row.high_us * 1e3));
+    }
+    case
+}
+
+fn modern_quantity(figure: ModernFigure) -> Quantity {
+    match figure {
+        ModernFigure::Hop => Quantity::NsPerHop,
+        ModernFigure::Switch => Quantity::NsPerSwitchAboveSolo,
+        ModernFigure::Call | ModernFigure::Loop => Quantity::TrialNs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_machine_has_a_name_of_its_own_and_figures() {
+        let machines = published_machines().unwrap();
+        let names: Vec<&str> = machines.iter().map(|machine| &*machine.name).collect();
+        assert_eq!(
+            names,
+            [
+                "80186",
+                "8088",
+                "lsi-11/23",
+                "aviion-av400",
+                "hp-9000/720",
+                "370/4381",
+                "rs6000/530-aix-3.1",
+                "rs6000/530-aix-3.2",
+                "702/e",
+                "sun-4/280",
+                "sun-4/470",
+                "sun-4/630",
+                "pentium-pro/166",
+                "xeon-2.0",
+                "amd-epyc-25/17",
+                "amd-epyc-26/2",
+            ]
+        );
+        assert!(machines.is_sorted_by_key(|machine| machine.year));
+        assert!(machines.iter().all(|machine| !machine.cases.is_empty()));
+        // The scheduler chose among its CPUs.
+        let solbourne = machines.iter().find(|machine| machine.name == "702/e").unwrap();
+        assert_eq!(solbourne.to_results().cases[0].label("placement"), Some("free"));
+    }
+
+    /// The memorandum's switch is half a loop less a signal, to the digit that it prints.
+    #[test]
+    fn the_switch_of_1984_is_the_difference_of_its_rings() {
+        for machine in published_machines().unwrap() {
+            if machine.year != 1984 {
+                continue;
+            }
+            let (solo, two) = (&machine.cases[0].figures, &machine.cases[1].figures);
+            let difference = two[&Quantity::NsPerHop] - solo[&Quantity::NsPerHop];
+            let printed = two[&Quantity::NsPerSwitchAboveSolo];
+            let name = &machine.name;
+            assert!((difference - printed).abs() < 0.051e6, "{name}: {difference} {printed}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! The cases of a run, of rings and of trials.
+//! The cases of a run: its rings, and its trials whose figure is a time.
 
 use std::collections::BTreeMap;
 
@@ -19,104 +19,128 @@ use crate::speed::leader_cpus;
 use crate::summary::{CaseSummary, failure_of, summaries_at_clocks};
 use crate::table::Table;
 
-/// What a trial was given that says nothing of what was tried: how long, how often, with which
-/// seed.
+/// Settings of a trial that are not labels, as they do not change what is tried.
 const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
 
-/// Titles and labels of a plan's cases, by number: what tells each from the others.
+/// Returns the title and the labels of each case of a plan, by its number.
 pub fn plan_cases(plan: &Plan) -> Vec<(String, Labels)> {
-    let of = |(number, case): (usize, &case::Case)| match case {
-        case::Case::Ring(case) => (plan.title(number), labels(case)),
-        case::Case::Trial(case) => (case.trial.to_string(), trial_labels(case)),
-    };
-    plan.cases.iter().enumerate().map(of).collect()
+    let mut cases = Vec::new();
+    for (number, case) in plan.cases.iter().enumerate() {
+        cases.push(match case {
+            case::Case::Ring(case) => (plan.title(number), ring_labels(case)),
+            case::Case::Trial(case) => (case.trial.to_string(), trial_labels(case)),
+        });
+    }
+    cases
 }
 
-/// All rings of a plan with their figures.
+/// Returns the rings of a run with their figures.
 pub(super) fn rings(run: &Run, table: &Table) -> Vec<CaseResults> {
-    let case_results = |((number, case), summary): ((usize, &RingCase), CaseSummary)| CaseResults {
-        number,
-        experiment: table.plan.experiment.name(),
-        title: table.plan.title(number),
-        labels: labels(case),
-        details: details(case),
-        figures: figures(table, number, &summary, run.unfinished().is_none()),
-        failure: summary.failure.clone(),
-        iterations: table.hops_by_round(number),
-        summary: Some(Box::new(summary)),
-    };
+    let (plan, is_complete) = (table.plan, run.unfinished().is_none());
     let summaries = summaries_at_clocks(table, &run.failures, &run.header.build.target);
-    table.plan.rings().zip(summaries).map(case_results).collect()
-}
-
-/// All trials whose figure is a time.
-pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
-    let (plan, is_whole) = (table.plan, run.unfinished().is_none());
-    let case_results = |(number, case): (usize, &trial::TrialCase)| {
-        let figures = &headline_ns(table, number);
-        CaseResults {
+    let mut rings = Vec::new();
+    for ((number, case), summary) in plan.rings().zip(summaries) {
+        rings.push(CaseResults {
             number,
             experiment: plan.experiment.name(),
-            title: case.trial.to_string(),
-            labels: trial_labels(case),
-            details: named([("CPU", case.cpu.to_string())]),
-            figures: measured(
-                Quantity::TrialNs,
-                figures.figures().collect(),
-                figures.estimate(plan),
-                is_whole,
-                clock_of(plan, number, figures),
-            )
-            .into_iter()
-            .collect(),
-            summary: None,
-            failure: failure_of(&run.failures, number),
-            iterations: figures.of_all().map(|(round, _)| (round, 1)).collect(),
-        }
-    };
-    // What a sleeper's share of the ticks is, is no cost.
-    let is_time = |(_, case): &(usize, &trial::TrialCase)| {
-        case.trial.headline().unit != trial::MeasureUnit::Share
-    };
-    plan.trials().filter(is_time).map(case_results).collect()
+            title: plan.title(number),
+            labels: ring_labels(case),
+            details: ring_details(case),
+            figures: ring_figures(table, number, &summary, is_complete),
+            failure: summary.failure.clone(),
+            iterations: table.hops_by_round(number),
+            summary: Some(Box::new(summary)),
+        });
+    }
+    rings
 }
 
-/// A figure of one run; absent where no round has it.
-pub(super) fn measured(
-    of: Quantity,
+/// Returns the trials of a run whose figure is a time. A sleeper's share of the ticks is no cost.
+pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
+    let mut trials = Vec::new();
+    for (number, case) in table.plan.trials() {
+        if case.trial.headline().unit != trial::MeasureUnit::Share {
+            trials.push(trial_results(run, table, number, case));
+        }
+    }
+    trials
+}
+
+fn trial_results(run: &Run, table: &Table, number: usize, case: &trial::TrialCase) -> CaseResults {
+    let plan = table.plan;
+    let by_round = headline_ns(table, number);
+    let figure = launch_figure(
+        by_round.figures().collect(),
+        by_round.estimate(plan),
+        run.unfinished().is_none(),
+        clock_of(plan, number, &by_round),
+    );
+    let mut figures = BTreeMap::new();
+    if let Some(figure) = figure {
+        figures.insert(Quantity::TrialNs, figure);
+    }
+    let mut iterations = Vec::new();
+    for (round, _) in by_round.of_all() {
+        iterations.push((round, 1));
+    }
+    CaseResults {
+        number,
+        experiment: plan.experiment.name(),
+        title: case.trial.to_string(),
+        labels: trial_labels(case),
+        details: vec![label("CPU", case.cpu)],
+        figures,
+        summary: None,
+        failure: failure_of(&run.failures, number),
+        iterations,
+    }
+}
+
+/// Builds the figure of one launch, with its clock if it was measured at full speed; absent without
+/// an estimate.
+pub(super) fn launch_figure(
     by_round: BTreeMap<u32, f64>,
     estimate: Option<Estimate>,
-    is_whole: bool,
+    is_complete: bool,
     clock: Option<AtClock>,
-) -> Option<(Quantity, CaseFigure)> {
-    let at_full_speed = estimate.filter(|estimate| estimate.speed.is_full());
-    let clock = clock.filter(|_| at_full_speed.is_some());
-    estimate.map(|_| {
-        (
-            of,
-            CaseFigure::Measured(vec![LaunchFigure {
-                by_round,
-                estimate,
-                is_complete: is_whole,
-                clock,
-            }]),
-        )
-    })
+) -> Option<CaseFigure> {
+    let is_full = estimate?.speed.is_full();
+    let clock = if is_full { clock } else { None };
+    Some(CaseFigure::Measured(vec![LaunchFigure { by_round, estimate, is_complete, clock }]))
 }
 
-/// Returns the clock of a ring's figures, with the power of the clock's period that they go with:
-/// the ring's own, and that by earlier launches. Absent of what no clock bounds.
-fn clock_of_ring(
+/// Returns the figures of a ring: of one that switches those of a switch and of a hop, else those
+/// of a hop.
+fn ring_figures(
     table: &Table,
     number: usize,
-    clocked: ElasticityKind,
+    summary: &CaseSummary,
+    is_complete: bool,
+) -> BTreeMap<Quantity, CaseFigure> {
+    let mut figures = BTreeMap::new();
+    for RingQuantity { quantity, elasticity, by_round, estimate } in RING_QUANTITIES {
+        let estimate = estimate(table, number, summary);
+        let clock = ring_clock(table, number, elasticity, summary);
+        if let Some(figure) = launch_figure(by_round(table, number), estimate, is_complete, clock) {
+            figures.insert(quantity, figure);
+        }
+    }
+    figures
+}
+
+/// Returns the clock of a ring's figures with their elasticities: by the ring's own slices, and by
+/// earlier launches. Absent for figures that no clock bounds.
+fn ring_clock(
+    table: &Table,
+    number: usize,
+    kind: ElasticityKind,
     summary: &CaseSummary,
 ) -> Option<AtClock> {
     let known = table.plan.reference.known_of(number);
-    let (elasticity, known) = match clocked {
-        ElasticityKind::No => return None,
+    let (elasticity, known) = match kind {
+        ElasticityKind::Unclocked => return None,
         ElasticityKind::Switch => (table.elasticity(number), known.elasticity),
-        // What launches know of the figure that stands for the case is the hop's here.
+        // A hop stands for this case, so that the plan's first elasticity is the hop's.
         ElasticityKind::Hop if summary.is_told_by_hop() => {
             (table.hop_elasticity(number), known.elasticity)
         }
@@ -126,78 +150,66 @@ fn clock_of_ring(
     Some(AtClock { quantum_ns: level.clock_ns, elasticity, known })
 }
 
-/// Returns the quantities of a ring: of one that switches those of a switch and of a hop, else
-/// those of a hop.
-fn figures(
-    table: &Table,
-    number: usize,
-    summary: &CaseSummary,
-    is_whole: bool,
-) -> BTreeMap<Quantity, CaseFigure> {
-    let mut figures = BTreeMap::new();
-    for RingQuantity { quantity, clocked, by_round, estimate } in RING_QUANTITIES {
-        let estimate = estimate(table, number, summary);
-        let clock = clock_of_ring(table, number, clocked, summary);
-        figures.extend(measured(quantity, by_round(table, number), estimate, is_whole, clock));
+/// Returns the labels of a ring. The placement of a pair that a sweep chose is the relation of its
+/// CPUs, which other CPUs have on another machine.
+pub(super) fn ring_labels(case: &RingCase) -> Labels {
+    let mut labels =
+        vec![label("members", case.members), label("kind", case.kind), label("link", &case.link)];
+    if let Some(work) = &case.work {
+        labels.extend([
+            label("work", work.bytes),
+            label("stride", work.stride_bytes),
+            label("op", work.op),
+            label("walk", work.walk),
+            label("huge-pages", work.huge_pages),
+        ]);
     }
-    figures
-}
-
-/// By these rings are paired. Of a pair that a sweep chose the relation: on another machine other
-/// CPUs have it.
-pub(super) fn labels(case: &RingCase) -> Labels {
-    let mut labels = named([
-        ("members", case.members.to_string()),
-        ("kind", case.kind.to_string()),
-        ("link", case.link.clone()),
-    ]);
-    labels.extend(case.work.iter().flat_map(|work| {
-        named([
-            ("work", work.bytes.to_string()),
-            ("stride", work.stride_bytes.to_string()),
-            ("op", work.op.to_string()),
-            ("walk", work.walk.to_string()),
-            ("huge-pages", work.huge_pages.to_string()),
-        ])
-    }));
-    let relation = case.placement.relation().map(|relation| relation.to_string());
-    let placement = match relation {
-        Some(relation) => relation,
+    let placement = match case.placement.relation() {
+        Some(relation) => relation.to_string(),
         // One CPU that was asked for by its number is one like any other.
         None if case.placement.is_one_cpu() => "same".to_string(),
         None => case.placement.to_string(),
     };
-    labels.extend(named([("placement", placement), ("policy", case.policy.to_string())]));
-    labels.extend(case.state.map(|state| ("state".to_string(), state.to_string())));
-    labels.extend(case.burden.map(|burden| ("burden".to_string(), burden.to_string())));
+    labels.extend([label("placement", placement), label("policy", case.policy)]);
+    if let Some(state) = case.state {
+        labels.push(label("state", state));
+    }
+    if let Some(burden) = case.burden {
+        labels.push(label("burden", burden));
+    }
     labels
 }
 
-fn details(case: &RingCase) -> Labels {
+fn ring_details(case: &RingCase) -> Labels {
     let cpus = words::list(&case.placement.cpus());
-    named([("CPU", cpus), ("real-time priority", case.priority().to_string())])
+    vec![label("CPU", cpus), label("real-time priority", case.priority())]
 }
 
-fn named<const N: usize>(labels: [(&str, String); N]) -> Labels {
-    labels.map(|(name, value)| (name.to_string(), value)).into()
+/// Builds a label from its name and its value.
+pub(super) fn label(name: &str, value: impl ToString) -> (String, String) {
+    (name.to_string(), value.to_string())
 }
 
 fn trial_labels(case: &trial::TrialCase) -> Labels {
     let mut labels = Labels::new();
     // Cannot fail: every key is a string.
-    flatten("", &serde_json::to_value(&case.trial).unwrap_or_default(), &mut labels);
-    labels.extend(named([("policy", case.policy.to_string())]));
+    add_settings("", &serde_json::to_value(&case.trial).unwrap_or_default(), &mut labels);
+    labels.push(label("policy", case.policy));
     labels
 }
 
-fn flatten(name: &str, value: &Value, labels: &mut Labels) {
+/// Adds the settings of a trial as labels, those in objects by the names of their fields.
+fn add_settings(name: &str, value: &Value, labels: &mut Labels) {
     match value {
         Value::Object(fields) => {
-            let told = fields.iter().filter(|(name, _)| !NOT_LABELS.contains(&&***name));
-            told.for_each(|(field, value)| flatten(&field.replace('_', "-"), value, labels));
+            for (field, value) in fields {
+                if !NOT_LABELS.contains(&field.as_str()) {
+                    add_settings(&field.replace('_', "-"), value, labels);
+                }
+            }
         }
         Value::Null => {}
-        Value::String(text) => labels.push((name.to_string(), text.clone())),
-        other => labels.push((name.to_string(), other.to_string())),
+        Value::String(text) => labels.push(label(name, text)),
+        number => labels.push(label(name, number)),
     }
 }

@@ -7,7 +7,7 @@ use stats::ratio::CostRatio;
 use super::series::{Figure, Series};
 use super::steps::{FEWEST_OF_ALL, Level, Steps};
 use super::{Change, ClockChange, steps_of, words};
-use crate::comparison::bears;
+use crate::comparison::bearing_kind;
 use crate::marked::MarkedText;
 
 /// Clocks that differ by more than this share are told.
@@ -66,8 +66,8 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> C
     let old = &figures[after.first.saturating_sub(2).max(before.first)];
     let new = &figures[(after.first + 1).min(after.end - 1)];
     let mut machine = old.results.machine.differences(&new.results.machine);
-    machine.retain(|difference| bears(difference).is_some());
-    machine.sort_by_key(|difference| bears(difference).map(|(rank, _)| rank));
+    machine.retain(|difference| bearing_kind(difference).is_some());
+    machine.sort_by_key(|difference| bearing_kind(difference).map(|(rank, _)| rank));
     let program: Vec<FieldDifference> = field_differences("build", old.build, new.build);
     let clocks = clocks(&figures[before.first..before.end])
         .zip(clocks(&figures[after.first..after.end]))

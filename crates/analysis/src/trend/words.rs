@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::series::short;
 use super::steps::FEWEST_OF_ALL;
 use super::{Change, Trend};
-use crate::comparison::{GateVerdict, bears, percent as limit_words};
+use crate::comparison::{GateVerdict, bearing_kind, percent as limit_words};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::results::Quantity;
@@ -114,7 +114,7 @@ fn machine(all: &[FieldDifference]) -> Vec<String> {
         has_release && ["kernel.version", "kernel.banner"].contains(&&*of.field)
     };
     let told = all.iter().filter(|of| !is_repeated(of));
-    told.filter_map(|of| Some(difference(bears(of)?.1, of))).collect()
+    told.filter_map(|of| Some(difference(bearing_kind(of)?.1, of))).collect()
 }
 
 fn difference(kind: &str, of: &FieldDifference) -> String {

@@ -100,7 +100,7 @@ fn row(case: &CaseResults, launch_scatter: f64) -> [MarkedText; 6] {
         return [case.title.clone(), dash(), dash(), dash(), dash(), dash()].map(MarkedText::from);
     };
     let mut values = Vec::new();
-    for estimate in figure.counted_estimates().0 {
+    for estimate in figure.counted_estimates().estimates {
         if estimate.quote_cost().is_ok() && estimate.speed == Speed::Full {
             values.push(estimate.value);
         }

@@ -448,8 +448,10 @@ fn exit_code(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
     if args.fail_above.is_none() {
         return Ok(ExitCode::SUCCESS);
     }
-    let lost =
-        found.lost().iter().map(|(title, why)| format!("{title}: {why}")).collect::<Vec<_>>();
+    let mut lost = Vec::new();
+    for case in found.lost_cases() {
+        lost.push(format!("{}: {}", case.title, case.why));
+    }
     match found.gate.verdict {
         GateVerdict::Fail => Ok(ExitCode::FAILURE),
         _ if !lost.is_empty() => {

@@ -1,0 +1,116 @@
+//! Several launches of one plan as one, and runs of several experiments as one.
+
+use std::collections::BTreeMap;
+
+use stats::mean;
+
+use super::{CaseFigure, CaseResults, Quantity, Results};
+
+/// Starts of machine fields in which the launches of one plan must agree, and their names.
+const LAUNCH_FIELDS: [(&str, &str); 4] = [
+    ("cpu.models", "CPU"),
+    ("kernel.release", "kernel"),
+    ("kernel.command_line", "kernel command line"),
+    ("mitigations", "setting of mitigations"),
+];
+
+impl Results {
+    /// Merges several launches of one plan: each case of the first gets the figures of all launches
+    /// that have it, each at its own clock. Absent without a launch.
+    pub fn from_launches(launches: Vec<Self>) -> Option<Self> {
+        let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
+        let mut launches = launches.into_iter();
+        let mut merged = launches.next()?;
+        for launch in launches {
+            merged.add_launch(&launch);
+        }
+        merged.clock_ghz = mean(&clocks);
+        Some(merged)
+    }
+
+    fn add_launch(&mut self, launch: &Self) {
+        self.side.launches += 1;
+        self.warn_of_other_machine(launch);
+        self.launch_scatter = self.launch_scatter.max(launch.launch_scatter);
+        for (scatter, added) in self.case_scatters.iter_mut().zip(&launch.case_scatters) {
+            *scatter = match (*scatter, *added) {
+                (Some(scatter), Some(added)) => Some(scatter.max(added)),
+                _ => None,
+            };
+        }
+        for warning in &launch.warnings {
+            self.warnings.push(format!("{}: {warning}", launch.side.name));
+        }
+        for case in &mut self.cases {
+            if let Some(added) = launch.cases.iter().find(|added| added.is_same_case(case)) {
+                add_figures(&mut case.figures, &added.figures);
+            }
+        }
+    }
+
+    /// Merges runs of one experiment or several: launches of each experiment as
+    /// [`Self::from_launches`] does, then the cases of all experiments. Absent without a run.
+    pub fn from_runs(runs: Vec<Self>) -> Option<Self> {
+        let mut by_experiment: Vec<(String, Vec<Self>)> = Vec::new();
+        for run in runs {
+            let experiment = run.side.experiment.clone();
+            match by_experiment.iter_mut().find(|(known, _)| *known == experiment) {
+                Some((_, launches)) => launches.push(run),
+                None => by_experiment.push((experiment, vec![run])),
+            }
+        }
+        let mut merged: Option<Self> = None;
+        for (_, launches) in by_experiment {
+            let Some(experiment) = Self::from_launches(launches) else { continue };
+            match &mut merged {
+                Some(merged) => merged.add_experiment(experiment),
+                None => merged = Some(experiment),
+            }
+        }
+        merged
+    }
+
+    /// Appends the cases of another experiment, numbered behind those that are there.
+    fn add_experiment(&mut self, added: Self) {
+        let mut first = self.case_scatters.len();
+        for case in &self.cases {
+            first = first.max(case.number + 1);
+        }
+        self.side.experiment += &format!(", {}", added.side.experiment);
+        self.side.launches = self.side.launches.max(added.side.launches);
+        self.warn_of_other_machine(&added);
+        self.warnings.extend(added.warnings);
+        self.case_scatters.resize(first, None);
+        self.case_scatters.extend(added.case_scatters);
+        for case in added.cases {
+            self.cases.push(CaseResults { number: first + case.number, ..case });
+        }
+    }
+
+    /// Warns if a run that is added was measured on another machine or kernel, or in another
+    /// setting that affects a switch.
+    fn warn_of_other_machine(&mut self, added: &Self) {
+        for difference in self.machine.differences(&added.machine) {
+            let is_start = |(start, _): &&(&str, &str)| difference.field.starts_with(start);
+            if let Some((_, kind)) = LAUNCH_FIELDS.iter().find(is_start) {
+                let name = &added.side.name;
+                self.warnings.push(format!("{name} has another {kind}: the mean is of both"));
+                return;
+            }
+        }
+    }
+}
+
+/// Adds the launches of a case to those of the same case.
+fn add_figures(
+    figures: &mut BTreeMap<Quantity, CaseFigure>,
+    added: &BTreeMap<Quantity, CaseFigure>,
+) {
+    for (quantity, figure) in figures {
+        if let (CaseFigure::Measured(launches), Some(CaseFigure::Measured(added))) =
+            (figure, added.get(quantity))
+        {
+            launches.extend_from_slice(added);
+        }
+    }
+}

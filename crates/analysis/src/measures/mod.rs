@@ -1,9 +1,9 @@
-//! The measures of a ring, each declared once: what it is called, what it is, what it means, and
-//! how it is read from a [`CaseSummary`].
+//! The measures of a ring, each declared once: its id, title, unit and meaning, and how it is read
+//! from a [`CaseSummary`].
 //!
 //! The terminal's table of `ring`, `summary-csv`, Markdown, OpenMetrics, comparisons, and the list
-//! of columns for Python and docs/columns.md go over [`MEASURES`]. What comparisons, trends and
-//! exports take of every experiment are [`Quantity`]s, declared beside.
+//! of columns for Python and docs/columns.md go over [`MEASURES`]. Comparisons, trends and exports
+//! of every experiment take its [`Quantity`]s, which are declared beside.
 
 mod quantity;
 
@@ -29,7 +29,7 @@ pub enum MeasureUnit {
     Cycles,
     /// 10^9 cycles per second.
     Gigahertz,
-    /// How often per hop.
+    /// A count per hop.
     PerHop,
     /// Share of a whole, 0 to 1; tables show it as a percentage.
     Share,
@@ -79,14 +79,14 @@ pub enum ValueKind {
     Time,
 }
 
-/// Which tables of a terminal have the column of a measure.
+/// The tables of a terminal that have the column of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnVisibility {
-    /// All of them.
+    /// Every table.
     Always,
-    /// Those of `--wide`.
+    /// Tables of `--wide`.
     Wide,
-    /// Those in which the flag is set in some row.
+    /// Tables in which the flag is set in some row.
     WhereSet,
 }
 
@@ -95,26 +95,26 @@ pub enum ColumnVisibility {
 pub struct RingMeasure {
     /// Name in CSV, OpenMetrics and JSON; where [`CaseSummary`] has such a field, the field's.
     pub id: &'static str,
-    /// Head of its column, with the unit.
+    /// Head of the column, with the unit.
     pub title: &'static str,
-    /// Its unit.
+    /// Unit of the values.
     pub unit: MeasureUnit,
-    /// What it is, in a few words.
+    /// The measure in a few words, as lists of columns explain it.
     pub meaning: &'static str,
-    /// Which columns stay where a table is too narrow: those of the highest priority.
+    /// Priority of the column where a table is too narrow; the lowest ones leave first.
     pub priority: u8,
-    /// Which tables have it.
+    /// The tables that have the column.
     pub shown: ColumnVisibility,
-    /// Whether its interval has a column beside it.
+    /// True if the interval has a column beside it.
     pub has_interval: bool,
-    /// Whether it has a column of its own in `summary-csv` and Markdown, a gauge in OpenMetrics,
-    /// and a column in comparisons.
+    /// True if it has a column of its own in `summary-csv` and Markdown, a gauge in OpenMetrics, and
+    /// a column in comparisons.
     pub is_exported: bool,
-    /// Reads it.
+    /// Reads the value from a case.
     pub read: fn(&CaseSummary) -> MeasureValue,
 }
 
-/// What a case has of a measure.
+/// The value of a measure in a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MeasureValue {
     /// A cost, which is shown only as far as it may be quoted.
@@ -140,15 +140,24 @@ impl MeasureValue {
     }
 
     fn from_cost(estimate: Option<Estimate>) -> Self {
-        estimate.map_or(Self::Unknown, Self::Cost)
+        match estimate {
+            Some(estimate) => Self::Cost(estimate),
+            None => Self::Unknown,
+        }
     }
 
     fn from_count(estimate: Option<Estimate>) -> Self {
-        Self::from_number(estimate.map(|estimate| estimate.value))
+        match estimate {
+            Some(estimate) => Self::Number(estimate.value),
+            None => Self::Unknown,
+        }
     }
 
     fn from_number(number: Option<f64>) -> Self {
-        number.map_or(Self::Unknown, Self::Number)
+        match number {
+            Some(number) => Self::Number(number),
+            None => Self::Unknown,
+        }
     }
 }
 
@@ -168,14 +177,20 @@ const PLAIN: RingMeasure = RingMeasure {
 /// Laps that Sloan's columns are scaled to: his own, so that his table can be laid beside ours.
 const SLOAN_LAPS: f64 = 1e6;
 
-/// Returns seconds for a million laps, of a time that is summed over all laps.
-fn sloan_seconds(case: &CaseSummary, ns: fn(&Totals) -> Option<u64>) -> MeasureValue {
-    let ns_per_lap = |totals: &Totals| Some(ns(totals)? as f64 / totals.laps as f64);
-    let ns_per_lap = case.totals.as_ref().and_then(ns_per_lap);
-    MeasureValue::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+/// Returns the time of a million laps in seconds. `total_ns` reads the time of all laps.
+fn sloan_seconds(case: &CaseSummary, total_ns: fn(&Totals) -> Option<u64>) -> MeasureValue {
+    let Some(totals) = &case.totals else { return MeasureValue::Unknown };
+    match total_ns(totals) {
+        Some(ns) => million_laps(ns as f64 / totals.laps as f64),
+        None => MeasureValue::Unknown,
+    }
 }
 
-/// A column of `--wide` in seconds for a million laps.
+fn million_laps(ns_per_lap: f64) -> MeasureValue {
+    MeasureValue::Number(ns_per_lap * SLOAN_LAPS / 1e9)
+}
+
+/// Declares a column of `--wide` in seconds for a million laps.
 const fn sloan(
     id: &'static str,
     title: &'static str,
@@ -213,7 +228,10 @@ pub const NS_PER_SWITCH: RingMeasure = RingMeasure {
     meaning: "cost of a counted switch above the solo ring",
     priority: 6,
     has_interval: true,
-    read: |case| case.cost_of_switch().map_or_else(MeasureValue::NoCost, MeasureValue::Cost),
+    read: |case| match case.cost_of_switch() {
+        Ok(cost) => MeasureValue::Cost(cost),
+        Err(why) => MeasureValue::NoCost(why),
+    },
     ..PLAIN
 };
 
@@ -228,7 +246,7 @@ pub const ROUNDS: RingMeasure = RingMeasure {
     ..PLAIN
 };
 
-/// All measures of a ring, in the order of their columns.
+/// The measures of a ring, in the order of their columns.
 pub const MEASURES: &[RingMeasure] = &[
     sloan("real_s", "real s", "real time of a million laps", |case| {
         sloan_seconds(case, |totals| Some(totals.real_ns))
@@ -243,8 +261,7 @@ pub const MEASURES: &[RingMeasure] = &[
         sloan_seconds(case, |totals| totals.system_ns)
     }),
     sloan("projected_s", "projected s", "CPU time of the ring of two x members / 2", |case| {
-        let ns_per_lap = case.projected_cpu_ns_per_lap;
-        MeasureValue::from_number(ns_per_lap.map(|ns| ns * SLOAN_LAPS / 1e9))
+        case.projected_cpu_ns_per_lap.map_or(MeasureValue::Unknown, million_laps)
     }),
     NS_PER_SWITCH,
     RingMeasure {
@@ -300,17 +317,16 @@ pub const MEASURES: &[RingMeasure] = &[
     ROUNDS,
 ];
 
-/// What the two sides of a comparison have of a measure.
+/// A measure on both sides of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MeasurePair {
-    /// Of the base; absent where it is not known.
+    /// Value of the base; absent where it is not known.
     pub base: Option<f64>,
-    /// Of the new one.
+    /// Value of the new side; absent where it is not known.
     pub new: Option<f64>,
 }
 
-/// Returns what two cases have of each of these measures, by its id; measures of neither are left
-/// out.
+/// Returns these measures of two cases, by their ids; those that neither case has are left out.
 pub(crate) fn pairs(
     base: Option<&CaseSummary>,
     new: Option<&CaseSummary>,
@@ -318,13 +334,19 @@ pub(crate) fn pairs(
 ) -> BTreeMap<String, MeasurePair> {
     let mut pairs = BTreeMap::new();
     for measure in measures {
-        let number = |case: Option<&CaseSummary>| (measure.read)(case?).number();
-        let pair = MeasurePair { base: number(base), new: number(new) };
+        let pair = MeasurePair { base: measure.number(base), new: measure.number(new) };
         if pair.base.or(pair.new).is_some() {
             pairs.insert(measure.id.to_string(), pair);
         }
     }
     pairs
+}
+
+impl RingMeasure {
+    /// Returns the number to quote of a case; absent without a case, and where nothing may be quoted.
+    fn number(&self, case: Option<&CaseSummary>) -> Option<f64> {
+        (self.read)(case?).number()
+    }
 }
 
 /// Returns the measures that have columns of their own in exports and comparisons.

@@ -1,4 +1,5 @@
-//! What comparisons, trends and exports take of a case, by round and as an estimate.
+//! The quantities of a case that comparisons, trends and exports take: their names, their units, and
+//! how those of a ring are read from a run, by round and as an estimate.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,7 +8,7 @@ use crate::estimate::Estimate;
 use crate::summary::CaseSummary;
 use crate::table::{Figures, Table};
 
-/// What a figure is of.
+/// The quantity that a figure measures.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -17,11 +18,11 @@ pub enum Quantity {
     NsPerSwitchAboveSolo,
     /// Time of a hop, in nanoseconds.
     NsPerHop,
-    /// As the first, by CPU time.
+    /// CPU time of a counted switch above the solo ring, in nanoseconds.
     CpuNsPerSwitchAboveSolo,
     /// CPU time of a hop, in nanoseconds.
     CpuNsPerHop,
-    /// What the trial is judged by, in nanoseconds.
+    /// The headline figure of a trial, in nanoseconds.
     TrialNs,
     /// A part of a switch, in nanoseconds.
     PartNs,
@@ -34,26 +35,26 @@ pub enum Quantity {
 /// Units of a quantity in Go's benchmark format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GoUnits {
-    /// Of its nanoseconds.
+    /// Unit of the nanoseconds.
     pub ns: &'static str,
-    /// Of its cycles; absent where no clock of the core bounds it.
+    /// Unit of the cycles; absent where no clock of the core bounds the quantity.
     pub cycles: Option<&'static str>,
 }
 
-/// How a quantity is called.
+/// The names and units of a quantity.
 struct QuantityDeclaration {
-    /// What it is the cost of, in tables.
+    /// Name in tables.
     name: &'static str,
     /// Name in OpenMetrics, without the unit.
     metric: &'static str,
-    /// What it is, in a sentence without its full stop.
+    /// The quantity in a sentence without its full stop.
     meaning: &'static str,
-    /// Absent where Go's format does not have it.
+    /// Units in Go's benchmark format; absent where that does not have the quantity.
     go: Option<GoUnits>,
 }
 
 impl Quantity {
-    /// All quantities; of a case that has several, the first stands for it.
+    /// Every quantity; the first one that a case has stands for it.
     pub const ALL: [Self; 8] = [
         Self::NsPerSwitchAboveSolo,
         Self::NsPerHop,
@@ -119,13 +120,13 @@ impl Quantity {
         }
     }
 
-    /// Returns whether an answer on it takes the CPU's full speed. A program's times are what its
-    /// user waits for, whoever shared the core.
+    /// Returns whether an answer on it needs the CPU's full speed. The times of a program do not, as
+    /// its user waits for them whoever shared the core.
     pub fn needs_full_speed(self) -> bool {
         !matches!(self, Self::RealNs | Self::CpuNs)
     }
 
-    /// Returns what it is the cost of, as tables say it.
+    /// Returns its name in tables.
     pub fn in_words(self) -> &'static str {
         self.declaration().name
     }
@@ -135,7 +136,7 @@ impl Quantity {
         self.declaration().metric
     }
 
-    /// Returns what it is, in a sentence without its full stop.
+    /// Returns its meaning in a sentence without its full stop.
     pub fn meaning(self) -> &'static str {
         self.declaration().meaning
     }
@@ -146,25 +147,25 @@ impl Quantity {
     }
 }
 
-/// How a quantity of a ring is taken.
+/// A quantity of a ring, and how it is read from a run.
 pub(crate) struct RingQuantity {
     pub(crate) quantity: Quantity,
-    /// The clock that bounds it.
+    /// The elasticity that it follows the clock by.
     pub(crate) elasticity: ElasticityKind,
-    /// Its figures by round, which the estimate is made of.
+    /// Returns its figures by round, from which the estimate is computed.
     pub(crate) by_round: fn(&Table, usize) -> Figures,
-    /// Its estimate, from the case's summary where that has it.
+    /// Returns its estimate, from the case's summary where that has it.
     pub(crate) estimate: fn(&Table, usize, &CaseSummary) -> Option<Estimate>,
 }
 
-/// Which power of the clock's period a quantity of a ring goes with.
+/// The elasticity of a quantity of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElasticityKind {
-    /// That of the cost of a switch.
+    /// The elasticity of the cost of a switch.
     Switch,
-    /// That of a hop.
+    /// The elasticity of a hop.
     Hop,
-    /// None: CPU time is not compared at one clock.
+    /// No elasticity: CPU time is not compared at one clock.
     Unclocked,
 }
 

@@ -1,5 +1,5 @@
-//! What this program has measured on machines of today: `data/modern.csv` as typed values. Its rows
-//! are as `switchcost runs export --format history` writes them.
+//! Costs that this program has measured on machines of today: `data/modern.csv` as typed values. Its
+//! rows are as `switchcost runs export --format history` writes them.
 
 use std::num::NonZeroU32;
 
@@ -7,9 +7,11 @@ use rundata::experiment::named;
 use rundata::ring::{AccessKind, Policy, Walk, Work};
 use serde::Deserialize;
 
-use super::{PublishedError, positive, rows};
+use super::{PublishedError, parse_rows, positive};
 
-/// What a row is the cost of.
+const CSV: &str = include_str!("../../../../data/modern.csv");
+
+/// The kind of cost in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ModernFigure {
@@ -25,34 +27,34 @@ pub enum ModernFigure {
 
 named!(ModernFigure, "figure of a row", Hop => "hop", Switch => "switch", Call => "call", Loop => "loop");
 
-/// A figure of one machine: a line of the file.
+/// A cost on one machine: a line of the file.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct ModernRow {
-    /// The machine's name, behind `history:`.
+    /// Name of the machine, behind `history:`.
     pub machine: String,
-    /// Its CPU, and whether a hypervisor is below it.
+    /// Model of its CPU, and whether a hypervisor is below it.
     pub cpu: String,
     /// Release of its kernel.
     pub kernel: String,
     /// Number of its CPUs.
     pub cpus: NonZeroU32,
-    /// When it was measured.
+    /// Year of the measurement.
     pub year: u32,
-    /// What was measured.
+    /// The kind of cost.
     pub what: ModernFigure,
     /// The link of the ring, or the call.
     pub name: String,
-    /// Members of the ring; absent of a call.
+    /// Members of the ring; absent for a call.
     pub processes: Option<NonZeroU32>,
-    /// Array that each of them touches in a hop; absent without one.
+    /// Array that each member touches in a hop; absent without one.
     pub array_bytes: Option<u64>,
     /// Distance between accesses.
     pub stride_bytes: Option<u64>,
-    /// What is done to each element.
+    /// Operation on each element.
     pub op: Option<AccessKind>,
-    /// Which elements are touched.
+    /// Order of the elements.
     pub walk: Option<Walk>,
-    /// Whether the array asks for huge pages.
+    /// True if the array asks for huge pages.
     pub huge_pages: Option<bool>,
     /// The scheduling policy.
     pub policy: Policy,
@@ -62,13 +64,13 @@ pub struct ModernRow {
     /// Lower end of its interval, 95 %.
     #[serde(deserialize_with = "positive")]
     pub low_us: f64,
-    /// Upper end.
+    /// Upper end of its interval, 95 %.
     #[serde(deserialize_with = "positive")]
     pub high_us: f64,
 }
 
 impl ModernRow {
-    /// The working set of a ring that has one.
+    /// Returns the working set of a ring that has one.
     pub fn work(&self) -> Option<Work> {
         Some(Work {
             bytes: self.array_bytes?,
@@ -79,16 +81,53 @@ impl ModernRow {
         })
     }
 
-    /// Whether another row is of the same case: a ring has a hop and a switch.
+    /// Returns whether two rows are of the same ring, which has a hop and a switch. A call has one
+    /// row.
     pub fn is_same_case(&self, other: &Self) -> bool {
-        let of = |row: &Self| (row.processes, row.work(), row.policy);
-        self.processes.is_some() && self.name == other.name && of(self) == of(other)
+        self.processes.is_some()
+            && self.processes == other.processes
+            && self.name == other.name
+            && self.work() == other.work()
+            && self.policy == other.policy
     }
 }
 
-/// The figures that come with the program: the rows of a machine one after the other.
+/// Returns the rows of the built-in file: those of a machine one after the other.
 pub fn published() -> Result<Vec<ModernRow>, PublishedError> {
-    rows("modern.csv", CSV)
+    parse_rows("modern.csv", CSV)
 }
 
-pub(super) const CSV: &str = include_str!("../../../../data/modern.csv");
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_of_today_as_measured() {
+        let rows = published().unwrap();
+        let epyc: Vec<&ModernRow> =
+            rows.iter().filter(|row| row.machine == "amd-epyc-25/17").collect();
+        let switch = epyc.iter().find(|row| row.what == ModernFigure::Switch).unwrap();
+        assert_eq!((&*switch.name, switch.processes.map(NonZeroU32::get)), ("pipe", Some(2)));
+        assert_eq!((switch.us, switch.low_us, switch.high_us), (1.511, 1.480, 1.542));
+        assert_eq!(switch.work(), None);
+        let arrays = epyc.iter().filter_map(|row| row.work());
+        assert_eq!(arrays.map(|work| work.bytes).max(), Some(4 << 20));
+        assert!(rows.iter().all(|row| row.low_us <= row.us && row.us <= row.high_us));
+    }
+
+    #[test]
+    fn a_bad_line_of_a_machine_of_today_is_named() {
+        let lines = CSV.lines().count() + 1;
+        for (line, word) in [
+            ("x,cpu,6.18,2,2026,switch,pipe", "7 fields"),
+            ("x,cpu,6.18,0,2026,hop,pipe,2,,,,,,other,1,1,1", "nonzero"),
+            ("x,cpu,6.18,2,2026,turn,pipe,2,,,,,,other,1,1,1", "unknown variant `turn`"),
+            ("x,cpu,6.18,2,2026,hop,pipe,2,,,,,,other,1,-1,1", "-1 is not above 0"),
+        ] {
+            let text = format!("{CSV}{line}\n");
+            let error = parse_rows::<ModernRow>("modern.csv", &text).unwrap_err().to_string();
+            let place = format!("line: {lines}");
+            assert!(error.contains(word) && error.contains(&place), "{error}");
+        }
+    }
+}

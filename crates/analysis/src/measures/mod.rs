@@ -20,7 +20,7 @@ use crate::summary::{CaseSummary, NoCost, Totals};
 
 /// Unit of a measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MeasureUnit {
+pub enum ColumnUnit {
     /// Nanoseconds.
     Nanoseconds,
     /// Seconds.
@@ -39,7 +39,7 @@ pub enum MeasureUnit {
     Flag,
 }
 
-impl MeasureUnit {
+impl ColumnUnit {
     /// Returns the unit's name in lists of columns; empty for counts, shares and flags.
     pub fn name(self) -> &'static str {
         match self {
@@ -98,7 +98,7 @@ pub struct RingMeasure {
     /// Head of the column, with the unit.
     pub title: &'static str,
     /// Unit of the values.
-    pub unit: MeasureUnit,
+    pub unit: ColumnUnit,
     /// The measure in a few words, as lists of columns explain it.
     pub meaning: &'static str,
     /// Priority of the column where a table is too narrow; the lowest ones leave first.
@@ -165,7 +165,7 @@ impl MeasureValue {
 const PLAIN: RingMeasure = RingMeasure {
     id: "",
     title: "",
-    unit: MeasureUnit::Whole,
+    unit: ColumnUnit::Whole,
     meaning: "",
     priority: 0,
     shown: ColumnVisibility::Always,
@@ -200,7 +200,7 @@ const fn sloan(
     RingMeasure {
         id,
         title,
-        unit: MeasureUnit::Seconds,
+        unit: ColumnUnit::Seconds,
         meaning,
         priority: 7,
         shown: ColumnVisibility::Wide,
@@ -213,7 +213,7 @@ const fn sloan(
 pub const NS_PER_HOP: RingMeasure = RingMeasure {
     id: "ns_per_hop",
     title: "ns/hop",
-    unit: MeasureUnit::Nanoseconds,
+    unit: ColumnUnit::Nanoseconds,
     meaning: "time of a hop",
     priority: 3,
     read: |case| MeasureValue::from_cost(case.ns_per_hop),
@@ -224,7 +224,7 @@ pub const NS_PER_HOP: RingMeasure = RingMeasure {
 pub const NS_PER_SWITCH: RingMeasure = RingMeasure {
     id: "ns_per_switch_above_solo",
     title: "ns/switch",
-    unit: MeasureUnit::Nanoseconds,
+    unit: ColumnUnit::Nanoseconds,
     meaning: "cost of a counted switch above the solo ring",
     priority: 6,
     has_interval: true,
@@ -239,7 +239,7 @@ pub const NS_PER_SWITCH: RingMeasure = RingMeasure {
 pub const ROUNDS: RingMeasure = RingMeasure {
     id: "rounds",
     title: "rounds",
-    unit: MeasureUnit::Whole,
+    unit: ColumnUnit::Whole,
     meaning: "rounds in which it was measured",
     priority: 0,
     read: |case| MeasureValue::Number(case.rounds.into()),
@@ -267,7 +267,7 @@ pub const MEASURES: &[RingMeasure] = &[
     RingMeasure {
         id: "cycles_per_switch",
         title: "cycles/switch",
-        unit: MeasureUnit::Cycles,
+        unit: ColumnUnit::Cycles,
         meaning: "cost of a switch in cycles of the core's clock",
         priority: 5,
         shown: ColumnVisibility::Wide,
@@ -277,7 +277,7 @@ pub const MEASURES: &[RingMeasure] = &[
     RingMeasure {
         id: "clock_ghz",
         title: "GHz",
-        unit: MeasureUnit::Gigahertz,
+        unit: ColumnUnit::Gigahertz,
         meaning: "clock of the core",
         priority: 4,
         shown: ColumnVisibility::Wide,
@@ -288,7 +288,7 @@ pub const MEASURES: &[RingMeasure] = &[
     RingMeasure {
         id: "switches_per_hop",
         title: "switches/hop",
-        unit: MeasureUnit::PerHop,
+        unit: ColumnUnit::PerHop,
         meaning: "switches that the kernel counted per hop",
         priority: 2,
         read: |case| MeasureValue::from_count(case.switches_per_hop),
@@ -297,7 +297,7 @@ pub const MEASURES: &[RingMeasure] = &[
     RingMeasure {
         id: "counts_disagree",
         title: "",
-        unit: MeasureUnit::Flag,
+        unit: ColumnUnit::Flag,
         meaning: "whether over 5 % more or fewer switches than hops were counted",
         priority: 2,
         shown: ColumnVisibility::WhereSet,
@@ -307,7 +307,7 @@ pub const MEASURES: &[RingMeasure] = &[
     RingMeasure {
         id: "clean_share",
         title: "clean %",
-        unit: MeasureUnit::Share,
+        unit: ColumnUnit::Share,
         meaning: "share of clean slices",
         priority: 1,
         shown: ColumnVisibility::Wide,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use analysis::marked::MarkedText;
 use analysis::measures::{
-    ColumnVisibility, MEASURES, MeasureUnit, MeasureValue, NS_PER_HOP, NS_PER_SWITCH, ROUNDS,
+    ColumnUnit, ColumnVisibility, MEASURES, MeasureValue, NS_PER_HOP, NS_PER_SWITCH, ROUNDS,
     RingMeasure,
 };
 use analysis::noise::{NoiseLevel, NoiseVerdict};
@@ -141,7 +141,7 @@ fn measure_cells(measure: &RingMeasure, case: &CaseSummary) -> Vec<MarkedText> {
 }
 
 /// Returns a value in the digits of its unit; a dash for what is not known.
-fn cell(unit: MeasureUnit, value: MeasureValue) -> MarkedText {
+fn cell(unit: ColumnUnit, value: MeasureValue) -> MarkedText {
     let number = match value {
         MeasureValue::Number(number) => number,
         MeasureValue::Cost(estimate) => return terminal::value(Some(estimate)),
@@ -149,14 +149,13 @@ fn cell(unit: MeasureUnit, value: MeasureValue) -> MarkedText {
         MeasureValue::NoCost(_) | MeasureValue::Unknown => return figure(None).into(),
     };
     let text = match unit {
-        MeasureUnit::PerHop => format!("{number:.3}"),
-        MeasureUnit::Gigahertz => format!("{number:.2}"),
-        MeasureUnit::Share => format!("{:.0}", number * 100.0),
-        MeasureUnit::Whole => format!("{number:.0}"),
-        MeasureUnit::Nanoseconds
-        | MeasureUnit::Seconds
-        | MeasureUnit::Cycles
-        | MeasureUnit::Flag => figure(number),
+        ColumnUnit::PerHop => format!("{number:.3}"),
+        ColumnUnit::Gigahertz => format!("{number:.2}"),
+        ColumnUnit::Share => format!("{:.0}", number * 100.0),
+        ColumnUnit::Whole => format!("{number:.0}"),
+        ColumnUnit::Nanoseconds | ColumnUnit::Seconds | ColumnUnit::Cycles | ColumnUnit::Flag => {
+            figure(number)
+        }
     };
     text.into()
 }

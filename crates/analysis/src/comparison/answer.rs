@@ -105,15 +105,15 @@ pub enum ChangeAnswer {
     /// The interval excludes 1 and is not within the limit, and both sides were measured at full
     /// speed.
     Changed {
-        /// Whether the new cost is the higher one.
+        /// True if the new cost is the higher one.
         worse: bool,
-        /// Whether the whole interval is beyond the limit.
+        /// True if the whole interval is beyond the limit.
         beyond_limit: bool,
     },
-    /// One side was not seen at full speed, and the upper bound of its cost there is below the other
-    /// cost: which one is faster is known, by how much only at least.
+    /// The upper bound of a side that was not seen at full speed is below the other cost: which one
+    /// is faster is known, by how much only at least.
     Bounded {
-        /// Whether the new cost is the higher one.
+        /// True if the new cost is the higher one.
         worse: bool,
         /// New / base is at most this where the new one is faster, at least this where it is slower.
         ratio: f64,
@@ -130,7 +130,7 @@ pub enum ChangeAnswer {
     },
 }
 
-/// How much more measuring would decide a comparison.
+/// The measuring that would decide a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "More")]
@@ -180,8 +180,8 @@ pub struct CaseChange {
     /// The reason why the new cost may not be quoted, as for the base.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_not_quotable: Option<String>,
-    /// Launches that the base's cost is the mean of: those at full speed, or all where none was.
-    /// Absent for a published figure and in a session.
+    /// Launches that the base's cost is the mean of: those at full speed, or all where none was;
+    /// absent for a published figure and in a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_launches: Option<u32>,
     /// Launches that the new cost is the mean of, as for the base.
@@ -200,7 +200,7 @@ pub struct CaseChange {
     /// Each exported measure on both sides, by its id.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, MeasurePair>,
-    /// Whether both are at one clock of the core, that of the base.
+    /// True if both are at one clock of the core, that of the base.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_one_clock: bool,
     /// New / base; of a session by the middle of their relative differences within rounds.

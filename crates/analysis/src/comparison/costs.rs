@@ -71,7 +71,7 @@ pub(super) struct PairCosts {
     pub(super) base_not_quotable: Option<NotQuotable>,
     /// The reason why the new cost may not be quoted by itself.
     pub(super) new_not_quotable: Option<NotQuotable>,
-    /// Whether both costs are at one clock of the core.
+    /// True if both costs are at one clock of the core.
     pub(super) at_one_clock: bool,
     /// The upper bound of a side that was not seen at full speed, beside the other side's cost.
     pub(super) bound: Option<BoundedCosts>,
@@ -244,8 +244,8 @@ struct SideCost {
 }
 
 impl SideCost {
-    /// Builds the cost of a side: the mean of the launches that count, or the published figure.
-    /// Absent where that is not a finite number.
+    /// Builds the cost of a side: the mean of the launches that count, or the published figure; `None`
+    /// where that is not a finite number.
     fn from_figure(figure: &CaseFigure, launch_scatter: f64) -> Option<Self> {
         let launches = match figure {
             CaseFigure::Published(cost) if cost.is_finite() => {

@@ -1,4 +1,4 @@
-//! Whether a change may pass: PASS, FAIL or UNDECIDED, with the reasons.
+//! The gate that a change may pass: PASS, FAIL or UNDECIDED, with the reasons.
 
 use rundata::experiment::named;
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ pub struct ComparisonGate {
 
 /// The cases of a gate by what is known of them, the worst first.
 struct GateCases<'a> {
-    /// All cases that both sides have.
+    /// Cases that both sides have.
     changes: &'a [CaseChange],
     /// Cases that are slower beyond the limit.
     slower: Vec<&'a CaseChange>,

@@ -8,7 +8,7 @@
 //! "4.1 % slower", but with a limit of 3 % only "perhaps beyond" it. Ten launches of each side
 //! narrow it to 1.032 to 1.051, all of it beyond the limit.
 //!
-//! All intervals of a comparison hold together with the confidence of its terms, however many cases
+//! The intervals of a comparison hold together with the confidence of its terms, however many cases
 //! there are: each is taken at 1 - (1 - confidence) / pairs (Dunn 1961). `docs/method.md` has the
 //! formulas, `docs/validation.md` their measured error rates.
 
@@ -61,7 +61,7 @@ pub struct Comparison {
     pub new: ComparisonSide,
     /// Limit, confidence, and cost that is compared.
     pub terms: ComparisonTerms,
-    /// Whether both were measured in one session and are compared round by round.
+    /// True if both were measured in one session and are compared round by round.
     pub paired: bool,
     /// Differences in machine and program, and whether the comparison is fair.
     pub conditions: Conditions,

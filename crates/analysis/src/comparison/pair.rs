@@ -1,4 +1,4 @@
-//! Which cases are the same case on both sides, and their costs.
+//! Finds the cases that are the same on both sides, and their costs.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const NOT_A_NUMBER: &str = "one of its figures is not a number";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Unpaired")]
 pub struct UnpairedCase {
-    /// Whether it is a case of the base.
+    /// True for a case of the base.
     pub in_base: bool,
     /// Number of the case in its plan.
     pub case: usize,
@@ -31,7 +31,7 @@ pub struct UnpairedCase {
     pub labels: BTreeMap<String, String>,
     /// The reason why it has no partner.
     pub why: String,
-    /// Whether the base measured it, and the new side, which has it in its plan, did not.
+    /// True if the base measured it, and the new side, which has it in its plan, did not.
     pub lost: bool,
 }
 
@@ -166,7 +166,7 @@ struct Pairing<'a> {
     new: &'a Results,
     names: [&'a str; 2],
     terms: ComparisonTerms,
-    /// Whether base and new are the halves of a session.
+    /// True if base and new are the halves of a session.
     are_halves: bool,
     pairs: Vec<CasePair<'a>>,
     unpaired: Vec<UnpairedCase>,

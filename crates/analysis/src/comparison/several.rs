@@ -1,4 +1,4 @@
-//! Which of several runs is the odd one: each is compared with each other, and the odd one differs
+//! Finds the odd one of several runs: each is compared with each other, and the odd one differs
 //! from all others in a case in which these do not differ among themselves.
 
 use std::collections::BTreeMap;
@@ -38,7 +38,7 @@ pub struct PairwiseComparison {
     pub in_words: MarkedText,
 }
 
-/// One of several runs.
+/// A run among several.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Member")]
 pub struct ComparedRun {
@@ -59,12 +59,12 @@ pub struct ComparedRun {
 pub struct FarthestCase {
     /// The case in words.
     pub title: String,
-    /// Its cost by the median of the others' costs.
+    /// Cost of the run by the median of the others' costs.
     pub ratio: f64,
     /// From the lowest to the highest end of its ratios' intervals to each of the others; absent
     /// where one of them has no interval.
     pub interval: Option<(f64, f64)>,
-    /// Whether it differs from all others here, and these do not differ among themselves.
+    /// True if it differs from all others here, and these do not differ among themselves.
     pub is_odd: bool,
 }
 
@@ -72,10 +72,10 @@ pub struct FarthestCase {
 struct CaseRatio {
     ratio: f64,
     interval: Option<(f64, f64)>,
-    /// Whether the interval or a bound shows a difference.
+    /// True if the interval or a bound shows a difference.
     differs: bool,
     is_inconclusive: bool,
-    /// Whether an interval was tested.
+    /// True if an interval was tested.
     is_tested: bool,
 }
 

@@ -14,7 +14,7 @@ pub struct LaunchFigure {
     pub by_round: BTreeMap<u32, f64>,
     /// The estimate over the rounds; absent without a round.
     pub estimate: Option<Estimate>,
-    /// Whether the launch completed. Nothing is concluded from one that did not.
+    /// True if the launch completed. Nothing is concluded from one that did not.
     pub is_complete: bool,
     /// The clock of the estimate. Absent where it is not known, and where the core's clock does not
     /// bound the figure.
@@ -66,9 +66,9 @@ pub enum CaseFigure {
 /// The estimates of a case from which something is concluded.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CountedEstimates {
-    /// One estimate per launch that counts.
+    /// The estimates of the launches that count.
     pub estimates: Vec<Estimate>,
-    /// Whether these launches completed.
+    /// True if these launches completed.
     pub are_complete: bool,
 }
 

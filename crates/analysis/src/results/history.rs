@@ -59,7 +59,7 @@ pub struct PublishedMachine {
     pub name: String,
     /// The machine.
     pub machine: String,
-    /// Its operating system.
+    /// Operating system of the machine.
     pub system: String,
     /// Year of the publication.
     pub year: u32,

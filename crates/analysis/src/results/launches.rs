@@ -1,5 +1,5 @@
-//! How a case scatters between launches and rounds, and how it follows the clock, by earlier
-//! launches of its plan.
+//! The scatter of a case between launches and rounds, and its elasticity, by earlier launches of its
+//! plan.
 
 use rundata::plan::CaseHistory;
 use stats::{

@@ -25,7 +25,7 @@ pub enum Origin {
     },
 }
 
-/// One side of a comparison, in its record.
+/// A side of a comparison, in its record.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Side")]
 pub struct ComparisonSide {

@@ -61,7 +61,7 @@ fn act() -> ExitCode {
     if let Some(code) = ::classic::by_link(std::env::args_os()) {
         return code;
     }
-    let hidden = engine::launch::worker_if_asked();
+    let hidden = engine::workers::worker_if_asked();
     #[cfg(feature = "programs")]
     let hidden = hidden.or_else(programs::launcher_if_asked);
     let done = hidden.unwrap_or_else(|| program::cli::run(program::cli::Cli::of_arguments()));

@@ -23,7 +23,7 @@ use rundata::words;
 
 use crate::base::failure::usage;
 use crate::base::values::{List, counts, whole};
-use crate::engine::setting::{Here, Planned};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::clock::{Common, MOST_TRIALS, line, ns, ns_of, planned};
 use crate::report::figures::{CLOCK_MALLOC, lines, nanoseconds};
 use crate::report::printout::{Printout, printout};
@@ -48,7 +48,7 @@ pub(crate) struct MallocArgs {
     pub(crate) common: Common,
 }
 
-pub(crate) fn plan(args: &MallocArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &MallocArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     args.preload.iter().try_for_each(|library| check_preload(library))?;
     let largest = args.sizes.iter().max().copied().unwrap_or(0);
     // What an allocator adds to a block, and what is noted of it.

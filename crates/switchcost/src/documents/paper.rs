@@ -4,7 +4,7 @@ use anyhow::Result;
 use clap::{Command, Subcommand};
 
 use super::{malloc, primes, sampling};
-use crate::engine::setting::{Here, Planned};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::clock::Common;
 
 /// The experiments that only the paper asks for: typed as `classic experiment NAME`.
@@ -59,7 +59,7 @@ impl PaperCommand {
     }
 
     /// Makes the plan, with notes on what is not available here.
-    pub(crate) fn plan(&self, here: &Here) -> Result<Planned> {
+    pub(crate) fn plan(&self, here: &LocalHost) -> Result<PlanWithNotices> {
         match self {
             Self::Primes(args) => primes::plan(args, here),
             Self::Malloc(args) => malloc::plan(args, here),

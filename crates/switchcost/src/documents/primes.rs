@@ -22,7 +22,7 @@ use rundata::trial::primes::{
 
 use crate::base::failure::usage;
 use crate::base::values::{List, counts, whole};
-use crate::engine::setting::{Here, Planned};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::clock::{Common, MOST_TRIALS, clock_of, line, planned};
 use crate::report::figures::{lines, nanoseconds};
 use crate::report::printout::printout;
@@ -45,7 +45,7 @@ pub(crate) struct PrimesArgs {
     pub(crate) common: Common,
 }
 
-pub(crate) fn plan(args: &PrimesArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &PrimesArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     // Beyond it even a few trials would run into the worker's deadline.
     const MOST: u32 = 100_000;
     if let Some(many) = args.primes.iter().find(|count| **count > MOST) {

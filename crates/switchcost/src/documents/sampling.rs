@@ -19,7 +19,7 @@ use rundata::trial::sampling::{ACCOUNTS, PROCESSES, SleepPhase};
 
 use crate::base::failure::usage;
 use crate::base::values::{duration, nanoseconds};
-use crate::engine::setting::{self, Here, Planned};
+use crate::engine::setting::{self, LocalHost, PlanWithNotices};
 use crate::experiments::clock::{Common, planned};
 use crate::report::figures::{counts, lines};
 use crate::report::printout::printout;
@@ -38,7 +38,7 @@ pub(crate) struct SamplingArgs {
     pub(crate) common: Common,
 }
 
-pub(crate) fn plan(args: &SamplingArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &SamplingArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     let duration_ns = nanoseconds(args.duration);
     if !(100_000_000..=300_000_000_000).contains(&duration_ns) {
         return Err(usage(format!(

@@ -29,25 +29,29 @@ use crate::base::values::{
     TimeBudget, above_zero, budget, in_range, nanoseconds, seconds_in_words, share,
 };
 use crate::engine::interrupt::Interrupt;
-use crate::engine::launch::{LaunchError, Workers};
-use crate::engine::progress::{Progress, RowsOf};
-use crate::engine::schedule::{self, Course, Event, Outcome};
-use crate::engine::setting::{Here, Planned};
-use crate::engine::store::{Folder, RunFile, speed};
+use crate::engine::progress::{Progress, RowBuilder};
+use crate::engine::schedule::{self, RoundRules, RunEvent, ScheduleOutcome};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
+use crate::engine::store::{RunFile, RunStore, speed};
+use crate::engine::workers::{WorkerError, Workers};
 use crate::report::output::{Files, Output};
 
 /// Measures a plan and stores it.
-pub(crate) fn new_run(planned: Planned, here: Here, output: &Output) -> Result<Taken> {
+pub(crate) fn new_run(
+    planned: PlanWithNotices,
+    here: LocalHost,
+    output: &Output,
+) -> Result<RecordedRun> {
     check_cases(&planned)?;
     let progress = Progress::new(&planned.0, output.files.quiet);
-    Ok(take(planned, here, &Interrupt::watch()?, progress, None, About::of(output)))
+    Ok(take(planned, here, &Interrupt::watch()?, progress, None, HeaderOptions::of(output)))
 }
 
 /// Reasons for an empty plan that are told.
 const MOST_REASONS: usize = 3;
 
 /// Refuses a plan without a case, as where each link was left out, with the reasons.
-fn check_cases((plan, notices): &Planned) -> Result<()> {
+fn check_cases((plan, notices): &PlanWithNotices) -> Result<()> {
     if !plan.cases.is_empty() {
         return Ok(());
     }
@@ -63,7 +67,7 @@ fn check_cases((plan, notices): &Planned) -> Result<()> {
 
 /// What a run's header says of it because somebody asked for it.
 #[derive(Clone, Debug)]
-pub(crate) struct About {
+pub(crate) struct HeaderOptions {
     /// The run's name.
     pub(crate) name: Option<String>,
     /// Whether to leave out what identifies the machine.
@@ -76,7 +80,7 @@ pub(crate) struct About {
     pub(crate) is_quick: bool,
 }
 
-impl About {
+impl HeaderOptions {
     pub(crate) fn of(output: &Output) -> Self {
         let Files { anonymous, store_command, .. } = output.files;
         Self { name: output.name.clone(), anonymous, store_command, since: None, is_quick: false }
@@ -128,13 +132,13 @@ pub(crate) fn anonymous(mut machine: Machine) -> Machine {
 
 /// Measures a plan and stores it, maybe as one of several launches.
 pub(crate) fn take(
-    (plan, notices): Planned,
-    here: Here,
+    (plan, notices): PlanWithNotices,
+    here: LocalHost,
     interrupt: &Interrupt,
     progress: Progress,
     launch: Option<run::LaunchPosition>,
-    about: About,
-) -> Taken {
+    about: HeaderOptions,
+) -> RecordedRun {
     let started = SystemTime::now();
     let mut plan = speed::with_reference(plan, &here.machine);
     if let Some(since) = about.since {
@@ -147,7 +151,7 @@ pub(crate) fn take(
     };
     let notices = [notices, move_controller(&plan, &here)].concat();
     let header = about.header(name, started, plan, &here.machine, notices);
-    finish(Taken::begin(Header { launch, ..header }, interrupt), &here, progress)
+    finish(RecordedRun::begin(Header { launch, ..header }, interrupt), &here, progress)
 }
 
 /// The command line: of a command that is measured its program and a hash, unless all of it is to
@@ -189,7 +193,7 @@ fn take_words(header: &mut Header) -> Option<Vec<String>> {
 }
 
 /// A run that is measured, and its file.
-pub(crate) struct Taken {
+pub(crate) struct RecordedRun {
     pub(crate) run: Run,
     /// None where it is not stored, or not as a whole.
     file: Option<RunFile>,
@@ -198,11 +202,11 @@ pub(crate) struct Taken {
     words: Option<Vec<String>>,
 }
 
-impl Taken {
+impl RecordedRun {
     /// Makes the file; without one measuring continues.
     pub(crate) fn begin(mut header: Header, interrupt: &Interrupt) -> Self {
         let words = take_words(&mut header);
-        let file = Folder::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
+        let file = RunStore::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
         let file = file.inspect_err(|error| {
             say(&format!("error: the run is not stored: {error:#}; measuring continues"));
         });
@@ -241,17 +245,22 @@ pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
     let workers = Workers::new(interrupt.clone());
     let patience = assignment.patience(Duration::ZERO);
     match workers.launch(assignment, patience, &mut |sample| samples.push(sample)) {
-        Err(LaunchError::Interrupted) => {
+        Err(WorkerError::Interrupted) => {
             Err(Interrupted(interrupt.exit_code().unwrap_or(128)).into())
         }
-        Err(LaunchError::Case(error)) => Err(error.into()),
-        Err(overdue @ LaunchError::Overdue(_)) => Err(overdue.into()),
+        Err(WorkerError::Case(error)) => Err(error.into()),
+        Err(overdue @ WorkerError::Overdue(_)) => Err(overdue.into()),
         Ok(()) => Ok(samples),
     }
 }
 
 /// Goes on with a stored run.
-pub(crate) fn resume(path: &Path, more: &More, quiet: bool, rows_of: RowsOf) -> Result<Taken> {
+pub(crate) fn resume(
+    path: &Path,
+    more: &ResumeArgs,
+    quiet: bool,
+    rows_of: RowBuilder,
+) -> Result<RecordedRun> {
     let (mut file, mut run) = RunFile::reopen(path)?;
     if run.header.session.is_some() {
         return Err(usage(format!(
@@ -267,7 +276,7 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool, rows_of: RowsOf) -> 
         )));
     }
     more.check_preload(&run.header.plan)?;
-    let here = Here::detect()?;
+    let here = LocalHost::detect()?;
     run.header.plan.cpus().into_iter().try_for_each(|cpu| here.check_cpu("the run", cpu))?;
     let spent_ns = run.spent_ns();
     let stopping = more.stopping(&run, spent_ns)?;
@@ -288,13 +297,13 @@ pub(crate) fn resume(path: &Path, more: &More, quiet: bool, rows_of: RowsOf) -> 
     run.push(resumed);
     let mut progress = Progress::new(&run.header.plan, quiet);
     progress.rows_of = (!run.header.plan.parts.is_empty()).then_some(rows_of);
-    let taken = Taken { run, file: Some(file), interrupt: Interrupt::watch()?, words: None };
+    let taken = RecordedRun { run, file: Some(file), interrupt: Interrupt::watch()?, words: None };
     Ok(finish(taken, &here, progress))
 }
 
 /// What a resumed run may have beyond its own plan.
 #[derive(Debug, Args)]
-pub(crate) struct More {
+pub(crate) struct ResumeArgs {
     /// More time than the run's own budget has left; a number is seconds, and with a + behind it
     /// that may be extended
     #[arg(long, aliases = ["seconds", "duration"], value_name = "TIME", value_parser = budget)]
@@ -313,7 +322,7 @@ pub(crate) struct More {
     preload: Vec<String>,
 }
 
-impl More {
+impl ResumeArgs {
     fn check_preload(&self, plan: &Plan) -> Result<()> {
         let library = |case: &trial::TrialCase| match &case.trial {
             Trial::Malloc { preload, .. } => preload.clone(),
@@ -364,7 +373,7 @@ pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
 
 /// Moves this process with all its threads off the CPUs that are measured. Gives what was not
 /// possible.
-pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<Notice> {
+pub(crate) fn move_controller(plan: &Plan, here: &LocalHost) -> Vec<Notice> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
     if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
@@ -385,13 +394,13 @@ pub(crate) fn move_controller(plan: &Plan, here: &Here) -> Vec<Notice> {
 }
 
 /// Measures one run from where it is.
-fn finish(taken: Taken, here: &Here, progress: Progress) -> Taken {
+fn finish(taken: RecordedRun, here: &LocalHost, progress: Progress) -> RecordedRun {
     let mut plan = taken.run.header.plan.clone();
     if let Some(words) = &taken.words {
         commands(&mut plan).for_each(|of| of.clone_from(words));
     }
     let workers = [Workers::new(taken.interrupt.clone())];
-    let mut course = Course::of(&plan);
+    let mut course = RoundRules::of(&plan);
     if let Some(rows_of) = progress.rows_of.filter(|_| progress.is_seen()) {
         let empty = Run::new(taken.run.header.clone());
         course.rows = Some(Box::new(move |samples| {
@@ -406,13 +415,13 @@ fn finish(taken: Taken, here: &Here, progress: Progress) -> Taken {
 /// Measures `runs` by one schedule, each by its own workers. The cases of `plan` are those of all
 /// runs, one after the other, each of as many.
 pub(crate) fn measure<const N: usize>(
-    runs: [Taken; N],
+    runs: [RecordedRun; N],
     workers: [Workers; N],
     plan: &Plan,
-    course: Course<'_>,
-    here: &Here,
+    course: RoundRules<'_>,
+    here: &LocalHost,
     progress: Progress,
-) -> [Taken; N] {
+) -> [RecordedRun; N] {
     let cases = plan.cases.len() / N;
     let mut recorder = Recorder {
         runs,
@@ -464,7 +473,7 @@ pub(crate) fn fill(
 
 /// Keeps every sample in the file of its run as it arrives, and shows how far they are.
 struct Recorder<'a, const N: usize> {
-    runs: [Taken; N],
+    runs: [RecordedRun; N],
     plan: &'a Plan,
     progress: Progress,
     /// Who else runs on the CPUs that are measured.
@@ -472,20 +481,20 @@ struct Recorder<'a, const N: usize> {
 }
 
 impl<const N: usize> Recorder<'_, N> {
-    fn note(&mut self, event: Event<'_>) {
+    fn note(&mut self, event: RunEvent<'_>) {
         let cases = self.plan.cases.len() / N;
         match event {
-            Event::Case(state) => self.progress.show(&state),
-            Event::Sample(sample) => {
+            RunEvent::Case(state) => self.progress.show(&state),
+            RunEvent::Sample(sample) => {
                 let (run, case) = (sample.case() / cases, sample.case() % cases);
                 self.keep(run, &RunFileLine::Sample(sample.clone().with_case(case)));
             }
-            Event::Pause => {
+            RunEvent::Pause => {
                 (0..N).for_each(|run| self.with_file(run, RunFile::sync));
                 self.tasks.look_if_due();
             }
-            Event::Rows(rows) => self.progress.show_rows(rows),
-            Event::Failure(failure) => {
+            RunEvent::Rows(rows) => self.progress.show_rows(rows),
+            RunEvent::Failure(failure) => {
                 let (run, case) = (failure.case / cases, failure.case % cases);
                 let title = self.plan.title(failure.case);
                 let session = self.runs[run].run.header.session.as_ref();
@@ -511,8 +520,8 @@ impl<const N: usize> Recorder<'_, N> {
         }
     }
 
-    fn end(mut self, outcome: Outcome) -> [Taken; N] {
-        let Outcome { samples, failures, reason, spent } = outcome;
+    fn end(mut self, outcome: ScheduleOutcome) -> [RecordedRun; N] {
+        let ScheduleOutcome { samples, failures, reason, spent } = outcome;
         self.progress.end();
         fill(&mut self.runs.each_mut().map(|taken| &mut taken.run), samples, failures);
         let finished = seconds_in_words(SystemTime::now());
@@ -566,7 +575,7 @@ mod tests {
         for own in [false, true] {
             run.header.plan.stopping.fixed_budget = own;
             for (text, is_fixed) in [("5s", true), ("5s+", false)] {
-                let more = More { budget: budget(text).ok(), ..none() };
+                let more = ResumeArgs { budget: budget(text).ok(), ..none() };
                 let stopping = more.stopping(&run, 0).unwrap();
                 assert_eq!((stopping.fixed_budget, stopping.budget_ns), (is_fixed, 5_000_000_000));
             }
@@ -574,7 +583,7 @@ mod tests {
         }
     }
 
-    fn none() -> More {
-        More { budget: None, precision: None, rounds: Some(1), preload: Vec::new() }
+    fn none() -> ResumeArgs {
+        ResumeArgs { budget: None, precision: None, rounds: Some(1), preload: Vec::new() }
     }
 }

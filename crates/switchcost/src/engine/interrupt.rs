@@ -17,7 +17,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
-struct State {
+struct InterruptState {
     worker: Mutex<Option<Child>>,
     /// The last one; 0 before.
     signal: Arc<AtomicUsize>,
@@ -29,7 +29,7 @@ struct State {
 
 /// Which signal asked to stop, if one did, and the running worker.
 #[derive(Clone)]
-pub(crate) struct Interrupt(Arc<State>);
+pub(crate) struct Interrupt(Arc<InterruptState>);
 
 impl Interrupt {
     /// Of signals that nobody watches for yet.
@@ -37,7 +37,7 @@ impl Interrupt {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
         let (worker, signal) = (Mutex::default(), Arc::default());
-        Ok(Self(Arc::new(State { worker, signal, wake, waker })))
+        Ok(Self(Arc::new(InterruptState { worker, signal, wake, waker })))
     }
 
     /// Watches SIGINT and SIGTERM, unless they are ignored (nohup(1), `&` in a script). A second
@@ -46,7 +46,7 @@ impl Interrupt {
         let interrupt = Self::new().context("cannot watch for Ctrl-C (socketpair)")?;
         let asked = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)) {
-            let State { signal: last, waker, .. } = &*interrupt.0;
+            let InterruptState { signal: last, waker, .. } = &*interrupt.0;
             let watched = flag::register_conditional_shutdown(signal, 128 + signal, asked.clone())
                 .and_then(|_| flag::register(signal, asked.clone()))
                 .and_then(|_| flag::register_usize(signal, last.clone(), signal as usize))

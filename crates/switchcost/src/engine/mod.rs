@@ -4,10 +4,10 @@
 pub(crate) mod effort;
 pub(crate) mod execute;
 pub(crate) mod interrupt;
-pub(crate) mod launch;
 pub(crate) mod policies;
 pub(crate) mod progress;
 pub(crate) mod schedule;
 pub(crate) mod setting;
 pub(crate) mod store;
 pub(crate) mod worker_output;
+pub(crate) mod workers;

@@ -5,7 +5,7 @@ use probe::policy;
 use rundata::notice::Notice;
 use rundata::ring::Policy;
 
-use super::setting::{CurrentLoad, Here};
+use super::setting::{CurrentLoad, LocalHost};
 use crate::base::failure::usage;
 
 /// Share of a CPU from which on it is busy: two of the ten ticks of a look may have met anybody.
@@ -39,7 +39,7 @@ pub(crate) enum Contention {
 impl Contention {
     /// Judges the CPU on which everything is to be measured. Where this program has no other CPU to
     /// watch from, SCHED_FIFO is never taken.
-    pub(crate) fn on_cpu(cpu: u32, load: &CurrentLoad, here: &Here) -> Self {
+    pub(crate) fn on_cpu(cpu: u32, load: &CurrentLoad, here: &LocalHost) -> Self {
         let Some(share) = load.shares.of_cpu(cpu).filter(|share| *share >= BUSY_SHARE) else {
             return Self::Free;
         };
@@ -66,7 +66,7 @@ impl Contention {
 pub(crate) fn take_policy(
     asked: Option<Policy>,
     (cpu, what): (u32, &str),
-    (load, here): (&CurrentLoad, &Here),
+    (load, here): (&CurrentLoad, &LocalHost),
     notices: &mut Vec<Notice>,
 ) -> Result<Policy> {
     if let Some(asked) = asked {
@@ -94,7 +94,7 @@ pub(crate) fn take_policy(
 }
 
 /// Checks that a policy is granted, and that a real-time one leaves this program a CPU.
-fn check_policy(asked: Policy, cpu: u32, here: &Here) -> Result<()> {
+fn check_policy(asked: Policy, cpu: u32, here: &LocalHost) -> Result<()> {
     if asked.is_realtime() && here.allowed.iter().all(|other| *other == cpu) {
         return Err(usage(format!(
             "--policy {asked}: this program may use one CPU only, and what runs there under a \
@@ -113,13 +113,13 @@ pub(crate) mod tests {
     use super::*;
 
     /// Two CPUs, of which the second is used so much.
-    pub(crate) fn here(share: f64, fifo: Result<(), Errno>) -> Here {
+    pub(crate) fn here(share: f64, fifo: Result<(), Errno>) -> LocalHost {
         let shares = CpuShares::known(&[(0, share), (1, share)]);
         let load = Some(CurrentLoad { shares, fifo: Some(fifo) });
-        Here { allowed: vec![0, 1], machine: Machine::default(), load }
+        LocalHost { allowed: vec![0, 1], machine: Machine::default(), load }
     }
 
-    fn on_second(here: &Here) -> Contention {
+    fn on_second(here: &LocalHost) -> Contention {
         Contention::on_cpu(1, &here.current_load(), here)
     }
 
@@ -129,11 +129,11 @@ pub(crate) mod tests {
         assert_eq!(on_second(&here(0.38, Ok(()))), Contention::FifoGranted(busy));
         assert_eq!(busy.in_words(), "CPU 1 was busy when measuring began (38 %)");
         assert_eq!(on_second(&here(0.2, Ok(()))), Contention::Free);
-        let alone = Here { allowed: vec![1], ..here(0.38, Ok(())) };
+        let alone = LocalHost { allowed: vec![1], ..here(0.38, Ok(())) };
         assert_eq!(on_second(&alone), Contention::Free);
         let shares = CpuShares::default();
         let unknown = CurrentLoad { shares, fifo: Some(Ok(())) };
-        let unknown = Here { load: Some(unknown), ..here(0.38, Ok(())) };
+        let unknown = LocalHost { load: Some(unknown), ..here(0.38, Ok(())) };
         assert_eq!(on_second(&unknown), Contention::Free);
         let mut elsewhere = here(0.38, Ok(()));
         elsewhere.load.as_mut().expect("known").fifo = None;
@@ -151,7 +151,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_policy_that_was_asked_for_is_taken_however_busy_the_cpu_is() {
-        let taken = |asked, here: &Here| {
+        let taken = |asked, here: &LocalHost| {
             let mut notices = Vec::new();
             let policy =
                 take_policy(asked, (1, "rings"), (&here.current_load(), here), &mut notices);
@@ -167,7 +167,7 @@ pub(crate) mod tests {
         );
         let (policy, notices) = taken(None, &here(0.5, Err(Errno::PERM)));
         assert_eq!((policy, notices.len()), (Ok(Policy::Other), 1));
-        let alone = Here { allowed: vec![1], ..busy };
+        let alone = LocalHost { allowed: vec![1], ..busy };
         let (refused, _) = taken(Some(Policy::Fifo), &alone);
         assert!(refused.is_err_and(|why| why.contains("one CPU only")));
     }

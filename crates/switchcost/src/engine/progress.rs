@@ -14,7 +14,7 @@ use rundata::words::{time, two_digits};
 
 use crate::base::failure;
 use crate::base::lines::{Layout, fitted};
-use crate::engine::schedule::State;
+use crate::engine::schedule::RunState;
 
 /// Shows how far a run is.
 pub(crate) struct Progress {
@@ -29,11 +29,11 @@ pub(crate) struct Progress {
     precision: f64,
     titles: Vec<String>,
     /// What gives the rows of a run so far; absent where none are drawn.
-    pub(crate) rows_of: Option<RowsOf>,
+    pub(crate) rows_of: Option<RowBuilder>,
 }
 
 /// Gives the rows of a run's table: what each is of, and its figure in words.
-pub(crate) type RowsOf = fn(&Run) -> Vec<(String, String)>;
+pub(crate) type RowBuilder = fn(&Run) -> Vec<(String, String)>;
 
 /// The lines above a bar.
 #[derive(Default)]
@@ -72,13 +72,13 @@ impl Progress {
     }
 
     /// Draws the state before a case.
-    pub(crate) fn show(&self, state: &State) {
+    pub(crate) fn show(&self, state: &RunState) {
         self.bar.set_message(printable(&self.message(state)));
         self.bar.set_position(millis(state.spent));
     }
 
     /// What is told of the state before a case.
-    fn message(&self, state: &State) -> String {
+    fn message(&self, state: &RunState) -> String {
         let title = self.titles.get(state.case).map_or("", String::as_str);
         let (round, left) = (state.round + 1, self.time_left(state.spent));
         if self.has_parts {
@@ -258,7 +258,7 @@ mod tests {
     use rundata::run::Run;
 
     use super::*;
-    use crate::engine::schedule::Course;
+    use crate::engine::schedule::RoundRules;
 
     /// A run of ring that was captured on a quiet machine.
     fn captured() -> Run {
@@ -279,9 +279,9 @@ mod tests {
         let line = |rounds: u32| {
             let of_rounds = run.samples.iter().filter(|sample| sample.round() < rounds);
             let samples: Vec<Sample> = of_rounds.cloned().collect();
-            let figure = (Course::of(&whole).figure)(&samples);
+            let figure = (RoundRules::of(&whole).figure)(&samples);
             let spent = Duration::from_secs(5);
-            progress.message(&State { case: 0, round: rounds, spent, precision: None, figure })
+            progress.message(&RunState { case: 0, round: rounds, spent, precision: None, figure })
         };
         assert_eq!(line(0), "55 s left (175 at most), round 1, ring of 1");
         assert_eq!(line(1), "a switch costs 2.00 us; 55 s left (175 at most), round 2, ring of 1");

@@ -12,12 +12,12 @@ use rundata::plan::{MAX_BUDGET_FACTOR, MIN_CLEAN_ROUNDS, Plan};
 use rundata::run::{Failure, StopReason};
 
 use crate::base::values::nanoseconds;
-use crate::engine::launch::{Launch, LaunchError};
+use crate::engine::workers::{MeasureCase, WorkerError};
 
 /// What happens while the rounds go on.
-pub(crate) enum Event<'a> {
+pub(crate) enum RunEvent<'a> {
     /// A case is about to be measured.
-    Case(State),
+    Case(RunState),
     Sample(&'a Sample),
     /// A worker has ended: nothing is being measured.
     Pause,
@@ -29,7 +29,7 @@ pub(crate) enum Event<'a> {
 
 /// How far a run is before a case.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct State {
+pub(crate) struct RunState {
     /// Number of the coming case.
     pub(crate) case: usize,
     /// From 0.
@@ -60,7 +60,7 @@ type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
 type Rows<'a> = dyn Fn(&[Sample]) -> Vec<(String, String)> + 'a;
 
 /// Which cases a round has, and by what the run may stop for being precise.
-pub(crate) struct Course<'a> {
+pub(crate) struct RoundRules<'a> {
     pub(crate) order: Box<Order<'a>>,
     /// The widest relative half-width; absent as long as something has no interval.
     pub(crate) precision: Box<Precision<'a>>,
@@ -73,7 +73,7 @@ pub(crate) struct Course<'a> {
     pub(crate) rows: Option<Box<Rows<'a>>>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> RoundRules<'a> {
     /// The plan's own.
     pub(crate) fn of(plan: &'a Plan) -> Self {
         if !plan.parts.is_empty() {
@@ -126,16 +126,16 @@ fn by_turns(plan: &Plan) -> Box<Order<'_>> {
 /// Runs the rounds of a plan.
 struct Schedule<'a> {
     plan: &'a Plan,
-    course: Course<'a>,
-    launch: &'a mut Launch<'a>,
-    watch: &'a mut dyn FnMut(Event<'_>),
+    course: RoundRules<'a>,
+    launch: &'a mut MeasureCase<'a>,
+    watch: &'a mut dyn FnMut(RunEvent<'_>),
     samples: Vec<Sample>,
     failures: Vec<Failure>,
     spent_before: Duration,
     started: Instant,
     precision: Option<f64>,
     figure: Option<Estimate>,
-    cases: Vec<Tried>,
+    cases: Vec<CaseState>,
     /// The time that each case has taken in this session.
     took: Vec<Duration>,
     /// When the rows are asked for next.
@@ -150,7 +150,7 @@ struct Schedule<'a> {
 
 /// What is known of a case beside its samples.
 #[derive(Clone, Default)]
-struct Tried {
+struct CaseState {
     /// The last time.
     took: Duration,
     failed_in_a_row: u32,
@@ -174,7 +174,7 @@ const MOST_FAILURES: u32 = 3;
 
 /// How a schedule ended.
 #[derive(Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct ScheduleOutcome {
     /// All samples, those of earlier sessions first.
     pub(crate) samples: Vec<Sample>,
     /// Cases that could not be measured.
@@ -188,11 +188,11 @@ pub(crate) struct Outcome {
 /// `spent_before`.
 pub(crate) fn run<'a>(
     plan: &'a Plan,
-    course: Course<'a>,
+    course: RoundRules<'a>,
     (samples, spent_before): (Vec<Sample>, Duration),
-    launch: &'a mut Launch<'a>,
-    watch: &'a mut dyn FnMut(Event<'_>),
-) -> Outcome {
+    launch: &'a mut MeasureCase<'a>,
+    watch: &'a mut dyn FnMut(RunEvent<'_>),
+) -> ScheduleOutcome {
     let schedule = Schedule {
         plan,
         course,
@@ -204,7 +204,7 @@ pub(crate) fn run<'a>(
         started: Instant::now(),
         precision: None,
         figure: None,
-        cases: vec![Tried::default(); plan.cases.len()],
+        cases: vec![CaseState::default(); plan.cases.len()],
         took: vec![Duration::ZERO; plan.cases.len()],
         next_rows: Duration::ZERO,
         limit: Duration::from_nanos(plan.stopping.budget_ns),
@@ -215,7 +215,7 @@ pub(crate) fn run<'a>(
 }
 
 impl Schedule<'_> {
-    fn run(mut self) -> Outcome {
+    fn run(mut self) -> ScheduleOutcome {
         let last = self.samples.iter().map(Sample::round).max();
         let mut round = last.map_or(0, |last| last.saturating_add(1));
         let reason = loop {
@@ -237,7 +237,7 @@ impl Schedule<'_> {
             }
         };
         let spent = self.spent();
-        Outcome { samples: self.samples, failures: self.failures, reason, spent }
+        ScheduleOutcome { samples: self.samples, failures: self.failures, reason, spent }
     }
 
     /// One round, or a reason to stop.
@@ -306,21 +306,21 @@ impl Schedule<'_> {
             return Ok(false);
         }
         let Self { precision, figure, .. } = *self;
-        (self.watch)(Event::Case(State { case, round, spent, precision, figure }));
+        (self.watch)(RunEvent::Case(RunState { case, round, spent, precision, figure }));
         let result = self.measure(case, round);
         let took = self.spent().saturating_sub(spent);
         self.cases[case].took = took;
         self.took[case] += took;
-        (self.watch)(Event::Pause);
+        (self.watch)(RunEvent::Pause);
         self.show_rows();
         match result {
             Ok(()) => self.cases[case].failed_in_a_row = 0,
-            Err(LaunchError::Interrupted) => return Err(StopReason::Interrupted),
-            Err(LaunchError::Case(CaseFailure { message, exhausted })) => {
+            Err(WorkerError::Interrupted) => return Err(StopReason::Interrupted),
+            Err(WorkerError::Case(CaseFailure { message, exhausted })) => {
                 self.note_failure(case, round, message);
                 self.count_failure(case, exhausted);
             }
-            Err(overdue @ LaunchError::Overdue(_)) => {
+            Err(overdue @ WorkerError::Overdue(_)) => {
                 self.note_failure(case, round, overdue.to_string());
                 // One that was measured before may have been stopped with its machine.
                 if self.samples.iter().all(|sample| sample.case() != case) {
@@ -338,7 +338,7 @@ impl Schedule<'_> {
 
     fn note_failure(&mut self, case: usize, round: u32, message: String) {
         let failure = Failure { case, round, message };
-        (self.watch)(Event::Failure(&failure));
+        (self.watch)(RunEvent::Failure(&failure));
         self.failures.push(failure);
     }
 
@@ -350,7 +350,7 @@ impl Schedule<'_> {
             return;
         };
         let rows = rows(&self.samples);
-        (self.watch)(Event::Rows(&rows));
+        (self.watch)(RunEvent::Rows(&rows));
         let after = self.started.elapsed();
         self.next_rows = after + ROWS_EVERY.max((after - before) * ROWS_SHARE);
     }
@@ -384,7 +384,7 @@ impl Schedule<'_> {
         tried.is_given_up |= tried.failed_in_a_row >= MOST_FAILURES;
     }
 
-    fn measure(&mut self, case: usize, round: u32) -> Result<(), LaunchError> {
+    fn measure(&mut self, case: usize, round: u32) -> Result<(), WorkerError> {
         let assignment = Assignment {
             case_number: case,
             case: self.plan.cases[case].clone(),
@@ -395,7 +395,7 @@ impl Schedule<'_> {
         let patience = assignment.patience(self.limit.saturating_sub(self.spent()));
         let (samples, watch) = (&mut self.samples, &mut *self.watch);
         (self.launch)(&assignment, patience, &mut |sample| {
-            watch(Event::Sample(&sample));
+            watch(RunEvent::Sample(&sample));
             samples.push(sample);
         })
     }
@@ -450,23 +450,23 @@ mod tests {
             &mut self,
             assignment: &Assignment,
             sink: &mut dyn FnMut(Sample),
-        ) -> Result<(), LaunchError> {
+        ) -> Result<(), WorkerError> {
             let members = assignment.case.ring().map_or(0, |case| case.members);
             if self.asked.len() >= self.interrupt_after {
-                return Err(LaunchError::Interrupted);
+                return Err(WorkerError::Interrupted);
             }
             self.asked.push((assignment.round, assignment.case_number));
             let is_overdue = |(round, size)| assignment.round >= round && members == size;
             if self.overdue.is_some_and(is_overdue) {
-                return Err(LaunchError::Overdue(Duration::from_secs(7)));
+                return Err(WorkerError::Overdue(Duration::from_secs(7)));
             }
             if members > self.most_members {
                 let message = "out of members".to_string();
-                return Err(LaunchError::Case(CaseFailure { message, exhausted: true }));
+                return Err(WorkerError::Case(CaseFailure { message, exhausted: true }));
             }
             if self.fail.contains(&(assignment.round, members)) {
                 let message = "once".to_string();
-                return Err(LaunchError::Case(CaseFailure { message, exhausted: false }));
+                return Err(WorkerError::Case(CaseFailure { message, exhausted: false }));
             }
             let turn = self.asked.len() as u64 % 7;
             let ns_per_hop = if members == 1 { 1000 } else { 3000 } + self.wobble * turn;
@@ -490,16 +490,16 @@ mod tests {
         .with_solos()
     }
 
-    fn run(plan: &Plan, fake: &mut Fake) -> Outcome {
-        run_from(plan, Course::of(plan), (Vec::new(), Duration::ZERO), fake)
+    fn run(plan: &Plan, fake: &mut Fake) -> ScheduleOutcome {
+        run_from(plan, RoundRules::of(plan), (Vec::new(), Duration::ZERO), fake)
     }
 
     fn run_from<'a>(
         plan: &'a Plan,
-        course: Course<'a>,
+        course: RoundRules<'a>,
         earlier: (Vec<Sample>, Duration),
         fake: &mut Fake,
-    ) -> Outcome {
+    ) -> ScheduleOutcome {
         let mut launch = |assignment: &Assignment, _, sink: &mut dyn FnMut(Sample)| {
             fake.launch(assignment, sink)
         };
@@ -573,7 +573,7 @@ mod tests {
         spent: Duration,
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
-    ) -> Outcome {
+    ) -> ScheduleOutcome {
         lack_after(plan, (Vec::new(), spent), fake, lacking)
     }
 
@@ -583,8 +583,8 @@ mod tests {
         earlier: (Vec<Sample>, Duration),
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
-    ) -> Outcome {
-        let course = Course {
+    ) -> ScheduleOutcome {
+        let course = RoundRules {
             order: Box::new(|start| plan.order(start.round)),
             precision: Box::new(|_, _| None),
             figure: Box::new(|_| None),
@@ -630,10 +630,10 @@ mod tests {
     fn a_fixed_budget_is_not_extended() {
         let mut fixed = plan(LONG, None);
         fixed.stopping.fixed_budget = true;
-        assert_eq!((Course::of(&fixed).lacking)(&[]), Vec::<usize>::new());
+        assert_eq!((RoundRules::of(&fixed).lacking)(&[]), Vec::<usize>::new());
         let mut fake = Fake::default();
         let spent = (Vec::new(), Duration::from_nanos(LONG));
-        let outcome = run_from(&fixed, Course::of(&fixed), spent, &mut fake);
+        let outcome = run_from(&fixed, RoundRules::of(&fixed), spent, &mut fake);
         assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
     }
 
@@ -647,7 +647,7 @@ mod tests {
             plan.stopping.fixed_budget = is_kept;
             let mut fake = Fake::default();
             let spent = (Vec::new(), Duration::from_nanos(LONG));
-            run_from(&plan, Course::of(&plan), spent, &mut fake);
+            run_from(&plan, RoundRules::of(&plan), spent, &mut fake);
             let members = |case: &usize| plan.ring(*case).map_or(0, |of| of.members);
             let all: Vec<u32> = fake.asked.iter().map(|(_, case)| members(case)).collect();
             let [small, large] = [true, false]
@@ -667,11 +667,11 @@ mod tests {
         };
         super::run(
             &plan,
-            Course::of(&plan),
+            RoundRules::of(&plan),
             (Vec::new(), Duration::ZERO),
             &mut launch,
             &mut |of| {
-                if let Event::Case(State { round, figure, .. }) = of {
+                if let RunEvent::Case(RunState { round, figure, .. }) = of {
                     figures.push((round, figure));
                 }
             },
@@ -692,7 +692,7 @@ mod tests {
             1 => vec![2, 4],
             round => plan.order(round),
         };
-        let course = Course { order: Box::new(order), ..Course::of(&plan) };
+        let course = RoundRules { order: Box::new(order), ..RoundRules::of(&plan) };
         run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
         let mut second: Vec<usize> =
             fake.asked.iter().filter(|(round, _)| *round == 1).map(|(_, case)| *case).collect();
@@ -709,7 +709,7 @@ mod tests {
             round @ 0..MOST_FAILURES => plan.order(round),
             _ => vec![2],
         };
-        let course = Course { order: Box::new(order), ..Course::of(&plan) };
+        let course = RoundRules { order: Box::new(order), ..RoundRules::of(&plan) };
         let outcome = run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
         assert_eq!(outcome.reason, StopReason::RoundsDone);
     }
@@ -736,7 +736,7 @@ mod tests {
             fake.launch(assignment, sink)
         };
         let start = (Vec::new(), Duration::ZERO);
-        let outcome = super::run(&plan, Course::of(&plan), start, &mut launch, &mut |_| {});
+        let outcome = super::run(&plan, RoundRules::of(&plan), start, &mut launch, &mut |_| {});
         assert_eq!(outcome.reason, StopReason::RoundsDone);
         assert!(fake.asked[..8].iter().all(|(round, _)| *round == 0), "{:?}", fake.asked);
         assert_eq!(triples, [None, None, None, None, None, None, Some(4), Some(4)]);
@@ -773,16 +773,16 @@ mod tests {
             fake.launch(assignment, sink)
         };
         let count = |samples: &[Sample]| vec![("samples".to_string(), samples.len().to_string())];
-        let course = Course { rows: Some(Box::new(count)), ..Course::of(&plan) };
+        let course = RoundRules { rows: Some(Box::new(count)), ..RoundRules::of(&plan) };
         super::run(&plan, course, (Vec::new(), Duration::ZERO), &mut launch, &mut |event| {
-            if let Event::Rows(rows) = event {
+            if let RunEvent::Rows(rows) = event {
                 shown.extend(rows.to_vec());
             }
         });
         // At once behind the first case, and later not with each.
         assert_eq!(shown[0], ("samples".to_string(), "1".to_string()));
         assert!(shown.len() < 16, "{shown:?}");
-        assert!(Course::of(&plan).rows.is_none());
+        assert!(RoundRules::of(&plan).rows.is_none());
     }
 
     #[test]
@@ -832,7 +832,7 @@ mod tests {
         let mut fake = Fake { wobble: 300, interrupt_after: 9, ..Fake::default() };
         let earlier = run(&plan, &mut fake).samples;
         let mut fake = Fake { wobble: 300, ..Fake::default() };
-        let outcome = run_from(&plan, Course::of(&plan), (earlier, Duration::ZERO), &mut fake);
+        let outcome = run_from(&plan, RoundRules::of(&plan), (earlier, Duration::ZERO), &mut fake);
         assert_eq!(fake.asked.first().map(|(round, _)| *round), Some(2));
         assert_eq!(outcome.samples.len(), 9 + 5 * 6);
     }

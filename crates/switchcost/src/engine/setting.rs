@@ -44,7 +44,7 @@ impl FromStr for PlacementArg {
 }
 
 /// A plan, and what was not available for it.
-pub(crate) type Planned = (Plan, Vec<Notice>);
+pub(crate) type PlanWithNotices = (Plan, Vec<Notice>);
 
 /// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from
 /// it.
@@ -54,7 +54,7 @@ pub(crate) fn pair(placement: Placement) -> RingCase {
 
 /// Where a plan is to run.
 #[derive(Clone)]
-pub(crate) struct Here {
+pub(crate) struct LocalHost {
     /// CPUs that this process was started on.
     pub(crate) allowed: Vec<u32>,
     pub(crate) machine: Machine,
@@ -76,12 +76,12 @@ pub(crate) struct CurrentLoad {
 
 impl CurrentLoad {
     /// Chooses the CPU that suits a ring best, of those that others use least.
-    pub(crate) fn choose_one(&self, here: &Here) -> Option<u32> {
+    pub(crate) fn choose_one(&self, here: &LocalHost) -> Option<u32> {
         placement::choose_one(&self.shares.least_used(&here.allowed), &here.machine)
     }
 }
 
-impl Here {
+impl LocalHost {
     /// This machine and process.
     pub(crate) fn detect() -> Result<Self> {
         let allowed = placement::allowed_cpus().context("cannot read the affinity mask")?;

@@ -12,7 +12,7 @@ use probe::program::{WatchError, WatchedProcess};
 
 use crate::base::failure::usage;
 use crate::base::values::{List, each_once, pid};
-use crate::observe::live::account::Scope;
+use crate::observe::live::account::TraceScope;
 
 /// A process, as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,9 +114,9 @@ impl ProcessSet {
     }
 
     /// What a tracer looks at.
-    pub(crate) fn scope(&self) -> Scope {
+    pub(crate) fn scope(&self) -> TraceScope {
         let ids = self.pids.iter().map(|pid| pid.unsigned_abs()).collect();
-        if self.has_children { Scope::Families(ids) } else { Scope::Processes(ids) }
+        if self.has_children { TraceScope::Families(ids) } else { TraceScope::Processes(ids) }
     }
 
     /// All processes of the program that live now: those that were asked for come first.

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::{Args, Command, FromArgMatches};
 
 use crate::engine::execute;
-use crate::engine::setting::Here;
+use crate::engine::setting::LocalHost;
 use crate::experiments::ring::{RingArgs, plan};
 use crate::registry::Record;
 use crate::report::machine_line::machine_line;
@@ -35,7 +35,7 @@ Next:
 pub(crate) fn run() -> Result<ExitCode> {
     let matches = RingArgs::augment_args(Command::new("ring")).get_matches_from(PLAN);
     let args = RingArgs::from_arg_matches(&matches).context("the plan of the first answer")?;
-    let here = Here::detect()?;
+    let here = LocalHost::detect()?;
     let planned = plan::plan(&args, &here)?;
     let mut taken = execute::new_run(planned, here, &args.output)?;
     let record = Record::of(&taken.run);

@@ -8,10 +8,10 @@ use clap::Args;
 
 use crate::base::failure::{Interrupted, say};
 use crate::base::values::{Destination, TimeBudget, budget, run_name, whole};
-use crate::engine::execute::{self, About, Taken};
+use crate::engine::execute::{self, HeaderOptions, RecordedRun};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
-use crate::engine::setting::Here;
+use crate::engine::setting::LocalHost;
 use crate::program::report;
 use crate::program::report::drawn::Drawn;
 use crate::registry::measure::plan::plan;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if let Some(report) = &args.report {
         page::check("--report", report)?;
     }
-    let (mut here, interrupt) = (Here::detect()?, Interrupt::watch()?);
+    let (mut here, interrupt) = (LocalHost::detect()?, Interrupt::watch()?);
     // One look for all experiments: they are to be on one CPU.
     here.load = Some(here.current_load());
     let measure = plan(args.budget, args.seed, &here);
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let planned = measure.planned.context("nothing of it can be measured here: see above")?;
     let mut progress = Progress::new(&planned.0, args.quiet);
     progress.rows_of = Some(rows_so_far);
-    let about = About {
+    let about = HeaderOptions {
         name: args.name.clone(),
         anonymous: args.anonymous,
         store_command: false,
@@ -97,7 +97,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
 }
 
 /// Writes the report and prints the summary; returns whether both could be done.
-fn tell(taken: &Taken, record: &Record, args: &MeasureArgs) -> bool {
+fn tell(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bool {
     let path = taken.path();
     let view = View { verbose: args.verbose, ..View::default() };
     let mut text = record.text(&taken.run, path.as_deref(), view);
@@ -120,7 +120,7 @@ fn tell(taken: &Taken, record: &Record, args: &MeasureArgs) -> bool {
     errors.is_empty()
 }
 
-fn write_report(taken: &Taken, record: &MeasureRecord, to: &Destination) -> Result<()> {
+fn write_report(taken: &RecordedRun, record: &MeasureRecord, to: &Destination) -> Result<()> {
     let path = taken.path();
     let drawn = Drawn::of_parts(&taken.run, &record.parts, path.as_deref(), 0);
     report::write(drawn, &format!("{}.", sentence(record)), to)

@@ -11,8 +11,8 @@ use crate::documents::{
     interference::{self, OldInterferenceArgs},
     paper::PaperCommand,
 };
-use crate::engine::execute::{self, Taken};
-use crate::engine::setting::{Here, Planned};
+use crate::engine::execute::{self, RecordedRun};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::CostArgs;
 use crate::experiments::explain::ExplainArgs;
@@ -100,15 +100,18 @@ pub(crate) fn renamed_experiment(command: PaperCommand) -> Result<ExitCode> {
 }
 
 /// Measures a plan, stores it, prints it; looks first whether the outputs can be written.
-fn measured(output: &Output, plan: impl FnOnce(&Here) -> Result<Planned>) -> Result<ExitCode> {
+fn measured(
+    output: &Output,
+    plan: impl FnOnce(&LocalHost) -> Result<PlanWithNotices>,
+) -> Result<ExitCode> {
     output.files.check()?;
-    let here = Here::detect()?;
+    let here = LocalHost::detect()?;
     let planned = plan(&here)?;
     tell(execute::new_run(planned, here, output)?, output)
 }
 
 /// Writes the outputs and the report of a run that has just been measured.
-pub(crate) fn tell(mut taken: Taken, output: &Output) -> Result<ExitCode> {
+pub(crate) fn tell(mut taken: RecordedRun, output: &Output) -> Result<ExitCode> {
     taken.run.header.plan.reference.strict = output.view.strict;
     let record = Record::of(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));

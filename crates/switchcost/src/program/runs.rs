@@ -15,8 +15,10 @@ use super::measured;
 use crate::base::failure::usage;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
-use crate::engine::execute::{self, More};
-use crate::engine::store::{Brief, Entry, Folder, find, find_all, header, read, read_each};
+use crate::engine::execute::{self, ResumeArgs};
+use crate::engine::store::{
+    RunBrief, RunStore, StoredRun, find, find_all, header, read, read_each,
+};
 use crate::program::history::{self, HistoryArgs};
 use crate::registry::measure::table::rows_so_far;
 use crate::registry::{self, Record};
@@ -86,7 +88,7 @@ pub(crate) enum RunsCommand {
         /// Name, start of a name, `last`, `last~1`, or a file
         run: String,
         #[command(flatten)]
-        more: More,
+        more: ResumeArgs,
         /// Print nothing but errors
         #[arg(long, short)]
         quiet: bool,
@@ -111,7 +113,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::List { history: true, svg, json, tables } => {
             history::run(&HistoryArgs { machine: None, json, svg, tables })
         }
-        RunsCommand::List { tables, .. } => list(&Folder::of_user()?, tables),
+        RunsCommand::List { tables, .. } => list(&RunStore::of_user()?, tables),
         RunsCommand::Show { run, view, .. } if run.starts_with(PUBLISHED_PREFIX) => {
             let machine = run.strip_prefix(PUBLISHED_PREFIX).map(str::to_string);
             let tables = Tables { wide: view.wide };
@@ -148,7 +150,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
 const MOST_NAMES: usize = 5;
 
 /// The only run that is meant: a file of this format has one.
-fn only(name: &str) -> Result<Entry> {
+fn only(name: &str) -> Result<StoredRun> {
     let mut all = find_all(name)?;
     if all.len() > 1 {
         let newest = all.iter().rev().take(MOST_NAMES);
@@ -199,10 +201,10 @@ const LEAST_LETTERS: [usize; 2] = [18, 24];
 /// Columns of a terminal that is not wide.
 const NARROW: usize = 80;
 
-fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
+fn list(folder: &RunStore, tables: Tables) -> Result<ExitCode> {
     let entries = folder.entries()?;
     let (names, now) = (short_names(&entries), SystemTime::now());
-    let briefs: Vec<Result<Brief>> = entries.iter().map(Entry::brief).collect();
+    let briefs: Vec<Result<RunBrief>> = entries.iter().map(StoredRun::brief).collect();
     let given: Vec<Option<&str>> = briefs
         .iter()
         .map(|brief| brief.as_ref().ok().and_then(|brief| brief.header.name.as_deref()))
@@ -217,7 +219,7 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
             .map(|least| (least + Layout::terminal().table.saturating_sub(NARROW) / 2).max(least))
     };
     let shown = |text: String| cut(&text, most);
-    let row = |((entry, brief), short): ((&Entry, &Result<Brief>), String)| match brief {
+    let row = |((entry, brief), short): ((&StoredRun, &Result<RunBrief>), String)| match brief {
         Ok(brief) => [
             age(&brief.header.started, now),
             match brief.header.name.clone() {
@@ -254,7 +256,7 @@ fn list(folder: &Folder, tables: Tables) -> Result<ExitCode> {
 
 /// Names as short as they may be typed: the second in which a run began, or its moment where others
 /// began in that second, where no other run began then.
-fn short_names(entries: &[Entry]) -> Vec<String> {
+fn short_names(entries: &[StoredRun]) -> Vec<String> {
     let mut names = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let moment = entry.name.find('Z').map_or(entry.name.len(), |end| end + 1);
@@ -262,7 +264,7 @@ fn short_names(entries: &[Entry]) -> Vec<String> {
         let beginnings = [second, moment].map(|length| &entry.name[..length]);
         // Sorted by name: others of that moment stand beside it.
         let beside = index.checked_sub(1).into_iter().chain([index + 1]);
-        let neighbours: Vec<&Entry> = beside.filter_map(|number| entries.get(number)).collect();
+        let neighbours: Vec<&StoredRun> = beside.filter_map(|number| entries.get(number)).collect();
         let is_alone = |beginning: &&&str| {
             !neighbours.iter().any(|neighbour| neighbour.name.starts_with(**beginning))
         };
@@ -287,7 +289,7 @@ fn age(started: &str, now: SystemTime) -> String {
 }
 
 /// As it was typed, without the program's own name; what was measured where that was left out.
-fn command(brief: &Brief) -> String {
+fn command(brief: &RunBrief) -> String {
     let typed = brief.header.invocation.get(1..).unwrap_or_default();
     match typed {
         [] => brief.header.plan.experiment.clone(),
@@ -303,7 +305,7 @@ fn cut(text: &str, most: usize) -> String {
     }
 }
 
-fn state(entry: &Entry, brief: &Brief) -> String {
+fn state(entry: &StoredRun, brief: &RunBrief) -> String {
     let state = match brief.end {
         _ if entry.is_running() => "running",
         None => "killed (resume)",
@@ -318,7 +320,7 @@ fn state(entry: &Entry, brief: &Brief) -> String {
 
 fn remove(runs: &[String]) -> Result<ExitCode> {
     // All are found and looked at before any is removed: a slip must not leave half of it done.
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<StoredRun> = Vec::new();
     for name in runs {
         for entry in find_all(name)? {
             // Two names may stand for one run.

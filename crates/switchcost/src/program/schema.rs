@@ -38,9 +38,9 @@ const ALL: &[Named] = &[
     #[cfg(feature = "programs")]
     ("profile", "profile --json", || schema_for!(profile::Profile)),
     #[cfg(feature = "switches")]
-    ("top-update", "a line of top --batch=json", || schema_for!(top::Update)),
+    ("top-update", "a line of top --batch=json", || schema_for!(top::TopUpdate)),
     #[cfg(feature = "switches")]
-    ("trace", "trace --json", || schema_for!(trace::Trace)),
+    ("trace", "trace --json", || schema_for!(trace::TraceReport)),
     #[cfg(feature = "programs")]
     ("command-use", "run --json", || schema_for!(run::record::Record)),
 ];

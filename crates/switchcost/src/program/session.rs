@@ -17,13 +17,13 @@ use rundata::run::{Arm, Header, Run, SessionHalf};
 
 use crate::base::failure::{Interrupted, usage};
 use crate::base::secrets::{kept_prefix, masked, shown};
-use crate::engine::execute::{self, About, Taken, fill, move_controller, run_name};
+use crate::engine::execute::{self, HeaderOptions, RecordedRun, fill, move_controller, run_name};
 use crate::engine::interrupt::Interrupt;
-use crate::engine::launch::{LaunchError, Workers};
 use crate::engine::progress::Progress;
-use crate::engine::schedule::Course;
-use crate::engine::setting::{CurrentLoad, Here};
+use crate::engine::schedule::RoundRules;
+use crate::engine::setting::{CurrentLoad, LocalHost};
 use crate::engine::store::speed::{known_speed, results_of};
+use crate::engine::workers::{WorkerError, Workers};
 use crate::experiments::ring::{self, RingArgs};
 
 const ARMS: [Arm; 2] = [Arm::A, Arm::B];
@@ -34,8 +34,8 @@ pub(crate) fn measure(
     prefixes: &[String],
     args: &RingArgs,
     terms: ComparisonTerms,
-) -> Result<(Comparison, [Taken; 2])> {
-    let here = Here::detect()?;
+) -> Result<(Comparison, [RecordedRun; 2])> {
+    let here = LocalHost::detect()?;
     let interrupt = Interrupt::watch()?;
     let planned = plan(prefixes, &interrupt, args, &here);
     if let Some(code) = interrupt.exit_code() {
@@ -47,11 +47,11 @@ pub(crate) fn measure(
     let started = SystemTime::now();
     let name = run_name(Experiment::Ring, started);
     let notices = move_controller(&both, &here);
-    let about = About::of(&args.output);
+    let about = HeaderOptions::of(&args.output);
     let headers =
         halves.each_ref().map(|half| half.header(&name, started, &here, &notices, &about));
     let empty = headers.clone().map(Run::new);
-    let course = Course {
+    let course = RoundRules {
         order: Box::new(|start| halves[0].plan.order_of_twins(start.round)),
         precision: Box::new(|samples, failures| {
             let mut runs = empty.clone();
@@ -61,13 +61,13 @@ pub(crate) fn measure(
         }),
         // What is asked for is a ratio.
         figure: Box::new(|_| None),
-        ..Course::of(&both)
+        ..RoundRules::of(&both)
     };
     let workers = halves
         .each_ref()
         .map(|half| Workers::behind(interrupt.clone(), half.words.clone(), here.allowed.clone()));
     let progress = Progress::new(&both, args.output.files.quiet);
-    let runs = headers.map(|header| Taken::begin(header, &interrupt));
+    let runs = headers.map(|header| RecordedRun::begin(header, &interrupt));
     let runs = execute::measure(runs, workers, &both, course, &here, progress);
     Ok((compare(runs.each_ref().map(|taken| &taken.run), terms), runs))
 }
@@ -90,7 +90,7 @@ fn plan(
     prefixes: &[String],
     interrupt: &Interrupt,
     args: &RingArgs,
-    here: &Here,
+    here: &LocalHost,
 ) -> Result<[Half; 2]> {
     let [a, b] = prefixes else { return Err(usage("--ab: two prefixes are compared")) };
     let workers = |words| Workers::behind(interrupt.clone(), words, here.allowed.clone());
@@ -129,7 +129,7 @@ fn plan(
 
 /// Whether a prefix sets the policy that its worker would have had anyway (`chrt -o 0`): then it
 /// has it too when it is started under another.
-fn sets_own(workers: &Workers, seen: &SchedulingState) -> Result<bool, LaunchError> {
+fn sets_own(workers: &Workers, seen: &SchedulingState) -> Result<bool, WorkerError> {
     let other = match seen.policy() {
         Some(Policy::Batch) => Policy::Other,
         _ => Policy::Batch,
@@ -144,7 +144,7 @@ fn sets_own(workers: &Workers, seen: &SchedulingState) -> Result<bool, LaunchErr
         };
         let builder = std::thread::Builder::new().stack_size(THREAD_BYTES);
         let thread = room_for_thread(THREAD_BYTES).and_then(|()| builder.spawn_scoped(scope, look));
-        let none = |error| LaunchError::once(format!("no thread can be started: {error}"));
+        let none = |error| WorkerError::once(format!("no thread can be started: {error}"));
         thread.map_err(none)?.join().unwrap_or(Ok(false))
     })
 }
@@ -162,12 +162,13 @@ impl Half {
         words: Vec<String>,
         (standing, sets_policy): (&SchedulingState, bool),
         args: &RingArgs,
-        Here { machine, .. }: &Here,
+        LocalHost { machine, .. }: &LocalHost,
     ) -> Result<Self> {
-        let here = Here { allowed: standing.cpus.clone(), machine: machine.clone(), load: None };
+        let here =
+            LocalHost { allowed: standing.cpus.clone(), machine: machine.clone(), load: None };
         // Both halves have the policy that their prefix leaves them, however busy the CPU is.
         let load = CurrentLoad { fifo: None, ..here.current_load() };
-        let here = Here { load: Some(load), ..here };
+        let here = LocalHost { load: Some(load), ..here };
         let (mut plan, notices) = ring::plan::plan(args, &here)?;
         plan.reference = known_speed(machine, &plan.cpus());
         if sets_policy {
@@ -197,9 +198,9 @@ impl Half {
         &self,
         name: &str,
         started: SystemTime,
-        here: &Here,
+        here: &LocalHost,
         notices: &[Notice],
-        about: &About,
+        about: &HeaderOptions,
     ) -> Header {
         let named = |arm: Arm| named_as(name, arm);
         let other = if self.arm == Arm::A { Arm::B } else { Arm::A };
@@ -214,7 +215,7 @@ impl Half {
         };
         let notices = [&self.notices[..], notices].concat();
         let given = about.name.as_ref().map(|given| named_as(given, self.arm));
-        let about = About { name: given, ..about.clone() };
+        let about = HeaderOptions { name: given, ..about.clone() };
         let (run, plan) = (named(self.arm), self.plan.clone());
         let header = about.header(run, started, plan, &here.machine, notices);
         Header { session: Some(session), ..header }

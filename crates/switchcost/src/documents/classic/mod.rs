@@ -16,7 +16,7 @@ use crate::base::failure::usage;
 use crate::base::values::{Destination, List, above_zero, counts};
 use crate::documents::interference::{self, InterferenceCommand};
 use crate::documents::paper::PaperCommand;
-use crate::engine::setting::{Here, Planned};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::report::output::{Output, file, print_text};
 
 /// Does what was asked; `experiment` measures where that is an experiment.
@@ -121,7 +121,7 @@ impl ExperimentCommand {
     }
 
     /// Makes the plan, with notes on what is not available here.
-    pub(crate) fn plan(&self, here: &Here) -> Result<Planned> {
+    pub(crate) fn plan(&self, here: &LocalHost) -> Result<PlanWithNotices> {
         match self {
             Self::Interference(args) => {
                 interference::plan::plan(&args.chosen, args.laps, &args.effort(), here)

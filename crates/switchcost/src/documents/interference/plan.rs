@@ -18,7 +18,7 @@ use rundata::trial::{Trial, TrialBatching, TrialCase};
 use super::{CostEffort, InterferenceArgs};
 use crate::base::failure::usage;
 use crate::engine::execute;
-use crate::engine::setting::{self, Here, Planned, pair};
+use crate::engine::setting::{self, LocalHost, PlanWithNotices, pair};
 
 /// The paper's sizes, where this machine's caches are not known.
 const PAPER_BYTES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
@@ -33,8 +33,8 @@ pub(crate) fn plan(
     args: &InterferenceArgs,
     laps: Option<u64>,
     effort: &CostEffort,
-    here: &Here,
-) -> Result<Planned> {
+    here: &LocalHost,
+) -> Result<PlanWithNotices> {
     let cpu = placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
@@ -187,7 +187,7 @@ fn policy_here(has_other_cpu: bool, notices: &mut Vec<Notice>) -> (Policy, Optio
 }
 
 /// Half, three quarters and the whole of the last private cache.
-fn default_sizes(here: &Here, cpu: u32, notices: &mut Vec<Notice>) -> Vec<u64> {
+fn default_sizes(here: &LocalHost, cpu: u32, notices: &mut Vec<Notice>) -> Vec<u64> {
     let cache = here.machine.last_private_cache(cpu).and_then(|cache| cache.size_bytes.ok());
     if let Some(bytes) = cache.as_ref().ok().filter(|bytes| ***bytes >= 4 * ELEMENT_BYTES) {
         let part = |quarters: u64| **bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES;

@@ -25,20 +25,20 @@ use crate::report::output::file::{make_private, refuse_others_store};
 pub(crate) use file::RunFile;
 
 /// The folder of stored runs.
-pub(crate) struct Folder {
+pub(crate) struct RunStore {
     /// Where it is.
     pub(crate) path: PathBuf,
 }
 
 /// A stored run.
-pub(crate) struct Entry {
+pub(crate) struct StoredRun {
     /// Its name.
     pub(crate) name: String,
     /// Its file.
     pub(crate) path: PathBuf,
 }
 
-impl Folder {
+impl RunStore {
     /// `$XDG_DATA_HOME/switchcost/runs`, by default `~/.local/share/switchcost/runs`. The folder
     /// need not exist.
     pub(crate) fn of_user() -> Result<Self> {
@@ -57,7 +57,7 @@ impl Folder {
     }
 
     /// All runs, oldest first: a name starts with the time.
-    pub(crate) fn entries(&self) -> Result<Vec<Entry>> {
+    pub(crate) fn entries(&self) -> Result<Vec<StoredRun>> {
         // Whoever can plant a run there chooses what `last` is.
         refuse_others_store(&self.path)
             .with_context(|| format!("no run is read from {}", self.path.display()))?;
@@ -73,12 +73,12 @@ impl Folder {
         for other in others {
             say(&format!("warning: {} is not a file and is ignored", other.display()));
         }
-        let mut entries: Vec<Entry> = runs.into_iter().map(Entry::of).collect();
+        let mut entries: Vec<StoredRun> = runs.into_iter().map(StoredRun::of).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
-    fn named(&self, wanted: &str) -> Result<Entry> {
+    fn named(&self, wanted: &str) -> Result<StoredRun> {
         let mut entries = self.entries()?;
         if let Some(back) = steps_back(wanted) {
             return self.newest(entries, back);
@@ -86,7 +86,7 @@ impl Folder {
         if let Some(index) = entries.iter().position(|entry| entry.name == wanted) {
             return Ok(entries.swap_remove(index));
         }
-        let given: Vec<Option<String>> = entries.iter().map(Entry::given_name).collect();
+        let given: Vec<Option<String>> = entries.iter().map(StoredRun::given_name).collect();
         let is_given = |name: &Option<String>| name.as_deref() == Some(wanted);
         if let Some(index) = given.iter().rposition(is_given) {
             return Ok(entries.swap_remove(index));
@@ -94,7 +94,7 @@ impl Folder {
         self.begun(wanted, entries, &given)
     }
 
-    fn newest(&self, mut entries: Vec<Entry>, back: usize) -> Result<Entry> {
+    fn newest(&self, mut entries: Vec<StoredRun>, back: usize) -> Result<StoredRun> {
         let (folder, count) = (self.path.display(), entries.len());
         match count.checked_sub(back + 1) {
             Some(index) => Ok(entries.swap_remove(index)),
@@ -107,7 +107,7 @@ impl Folder {
     }
 
     /// All runs whose name begins so, its own or the one that it was given, oldest first.
-    pub(crate) fn beginning(&self, wanted: &str) -> Result<Vec<Entry>> {
+    pub(crate) fn beginning(&self, wanted: &str) -> Result<Vec<StoredRun>> {
         let mut all = self.entries()?;
         let is_meant = |name: &str| begins(name, wanted);
         all.retain(|entry| {
@@ -118,8 +118,13 @@ impl Folder {
 
     /// The run whose name begins so, its own or the one that it was given. Of several runs that
     /// were given one name the newest is meant.
-    fn begun(&self, wanted: &str, entries: Vec<Entry>, given: &[Option<String>]) -> Result<Entry> {
-        let mut found: Vec<(String, Entry)> = Vec::new();
+    fn begun(
+        &self,
+        wanted: &str,
+        entries: Vec<StoredRun>,
+        given: &[Option<String>],
+    ) -> Result<StoredRun> {
+        let mut found: Vec<(String, StoredRun)> = Vec::new();
         for (entry, given) in entries.into_iter().zip(given) {
             let names = [given.as_ref(), Some(&entry.name)].into_iter().flatten();
             let meant = names.into_iter().find(|name| begins(name, wanted)).cloned();
@@ -149,7 +154,7 @@ impl Folder {
 /// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other
 /// shares, or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a
 /// folder happens to hold must not stand for a stored run. Without a home only files can be meant.
-pub(crate) fn find(wanted: &str) -> Result<Entry> {
+pub(crate) fn find(wanted: &str) -> Result<StoredRun> {
     if wanted.starts_with(PUBLISHED_PREFIX) {
         let why = "published figures are no run (see `switchcost runs list --history`)";
         return Err(usage(format!("{wanted}: {why}")));
@@ -157,18 +162,18 @@ pub(crate) fn find(wanted: &str) -> Result<Entry> {
     let path = Path::new(wanted);
     if wanted.contains('/') || path.extension().is_some_and(|end| end == "jsonl") {
         return match path.is_file() {
-            true => Ok(Entry::of(path.to_path_buf())),
+            true => Ok(StoredRun::of(path.to_path_buf())),
             false => Err(usage(format!("no run file is called '{wanted}'"))),
         };
     }
-    Folder::of_user()?.named(wanted)
+    RunStore::of_user()?.named(wanted)
 }
 
 /// All runs that are meant, oldest first: the whole of a name that was given stands for all that was
 /// stored under it, everything else for one run, as in [`find`].
-pub(crate) fn find_all(wanted: &str) -> Result<Vec<Entry>> {
+pub(crate) fn find_all(wanted: &str) -> Result<Vec<StoredRun>> {
     let newest = find(wanted)?;
-    let Ok(folder) = Folder::of_user() else { return Ok(vec![newest]) };
+    let Ok(folder) = RunStore::of_user() else { return Ok(vec![newest]) };
     let given = newest.given_name().filter(|given| {
         let is_stored = newest.path.parent() == Some(folder.path.as_path());
         is_stored && given == wanted && newest.name != wanted
@@ -194,7 +199,7 @@ fn steps_back(wanted: &str) -> Option<usize> {
     }
 }
 
-impl Entry {
+impl StoredRun {
     fn of(path: PathBuf) -> Self {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Self { name, path }
@@ -207,7 +212,7 @@ impl Entry {
     }
 
     /// What a list of runs has of it: from the first and the last lines alone.
-    pub(crate) fn brief(&self) -> Result<Brief> {
+    pub(crate) fn brief(&self) -> Result<RunBrief> {
         let first = first_line(&self.path)?;
         let Ok(HeaderLine { header: mut begun }) = serde_json::from_str(&first) else {
             // It says what is wrong with it.
@@ -215,7 +220,7 @@ impl Entry {
             bail!("{}: its first line is no header", self.path.display());
         };
         begun.invocation = masked(&begun.invocation);
-        let mut brief = Brief { header: begun, end: None, result: None };
+        let mut brief = RunBrief { header: begun, end: None, result: None };
         for line in last_lines(&self.path)?.lines() {
             match serde_json::from_str(line) {
                 Ok(LastLine::End { reason }) => brief.end = Some(reason),
@@ -257,8 +262,8 @@ fn open(path: &Path) -> Result<File> {
 }
 
 /// What a list of runs has of one.
-pub(crate) struct Brief {
-    pub(crate) header: Begun,
+pub(crate) struct RunBrief {
+    pub(crate) header: BriefHeader,
     /// Why it ended; none of one that was killed or is still going on.
     pub(crate) end: Option<StopReason>,
     /// What it says in a few words.
@@ -267,22 +272,22 @@ pub(crate) struct Brief {
 
 /// What a list needs of a header.
 #[derive(Deserialize)]
-pub(crate) struct Begun {
+pub(crate) struct BriefHeader {
     pub(crate) started: String,
     pub(crate) invocation: Vec<String>,
     pub(crate) name: Option<String>,
     pub(crate) host: Option<String>,
-    pub(crate) plan: Planned,
+    pub(crate) plan: BriefPlan,
 }
 
 #[derive(Deserialize)]
-pub(crate) struct Planned {
+pub(crate) struct BriefPlan {
     pub(crate) experiment: String,
 }
 
 #[derive(Deserialize)]
 struct HeaderLine {
-    header: Begun,
+    header: BriefHeader,
 }
 
 /// A line after the samples.

@@ -13,7 +13,7 @@ use rundata::plan::{Batching, CaseHistory, Plan, Reference};
 use rundata::run::Run;
 use stats::median;
 
-use super::{Entry, Folder, header};
+use super::{RunStore, StoredRun, header};
 use crate::base::failure::say;
 use crate::report::output::file::{make_private, refuse_others, refuse_others_store, replace};
 
@@ -34,12 +34,12 @@ pub(crate) fn known_now(run: &Run) -> Reference {
 }
 
 /// What a run leaves to others of the same CPU, if one can be named.
-pub(crate) struct Left {
+pub(crate) struct FoundSpeed {
     key: Option<String>,
     reference: Reference,
 }
 
-impl Left {
+impl FoundSpeed {
     pub(crate) fn by(run: &Run) -> Self {
         let plan = &run.header.plan;
         let reference = analysis::speed::reference_after(plan, &run.samples);
@@ -56,8 +56,8 @@ impl Left {
 
 /// Runs that are held against each other, each as its figures.
 pub(crate) fn results_of(runs: &[&Run]) -> Vec<Results> {
-    let left: Vec<Left> = runs.iter().map(|run| Left::by(run)).collect();
-    let results = |(run, own): (&&Run, &Left)| match own.beside(&left) {
+    let left: Vec<FoundSpeed> = runs.iter().map(|run| FoundSpeed::by(run)).collect();
+    let results = |(run, own): (&&Run, &FoundSpeed)| match own.beside(&left) {
         None => Results::from_run(run),
         Some(reference) => Results::from_run(&read_by((*run).clone(), reference)),
     };
@@ -67,10 +67,10 @@ pub(crate) fn results_of(runs: &[&Run]) -> Vec<Results> {
 /// The same of files. One that another level decides is read again: all at once may not fit into
 /// the memory.
 pub(crate) fn results_of_files(paths: &[&Path]) -> Vec<Result<Results>> {
-    let mut left: Vec<Left> = Vec::new();
+    let mut left: Vec<FoundSpeed> = Vec::new();
     let first = |path: &&Path| {
         let run = super::read(path)?;
-        left.push(Left::by(&run));
+        left.push(FoundSpeed::by(&run));
         Ok((Results::from_run(&run), left.len() - 1))
     };
     let read: Vec<Result<(Results, usize)>> = paths.iter().map(first).collect();
@@ -142,13 +142,13 @@ const MOST_BYTES_IN_ALL: u64 = 40 << 20;
 /// What stored launches of the same plan on the same machine say of each of its cases; empty where
 /// there are none.
 fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<CaseHistory> {
-    let entries = Folder::of_user().and_then(|folder| folder.entries());
+    let entries = RunStore::of_user().and_then(|folder| folder.entries());
     let Ok(entries) = entries else { return Vec::new() };
     let recent =
         entries.into_iter().rev().filter(|entry| entry.name.contains(plan.experiment.name()));
     let cases = plan_cases(plan);
     let mut bytes_left = MOST_BYTES_IN_ALL;
-    let results = |entry: Entry| {
+    let results = |entry: StoredRun| {
         let bytes = entry.path.metadata().ok()?.len();
         let is_small = bytes <= MOST_BYTES.min(bytes_left);
         let header = is_small.then(|| header(&entry.path).ok()).flatten()?;

@@ -17,7 +17,7 @@ use rundata::ring::Policy;
 use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use crate::engine::effort::Effort;
-use crate::engine::setting::{Here, Planned};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::report::figures::points;
 use crate::report::output::Output;
 use crate::report::terminal::{View, at_clock, figure as digits};
@@ -48,8 +48,8 @@ pub(crate) fn planned(
     trials: Vec<Trial>,
     (policy, repeats): (Policy, u32),
     notices: Vec<Notice>,
-    (common, here): (&Common, &Here),
-) -> Result<Planned> {
+    (common, here): (&Common, &LocalHost),
+) -> Result<PlanWithNotices> {
     let cpu = here.cpu(common.cpu, &here.current_load())?;
     let cases = trials.into_iter().map(|trial| TrialCase { trial, cpu, policy });
     let batching = Batching::of_trials(TrialBatching { trials: repeats });

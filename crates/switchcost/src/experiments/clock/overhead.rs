@@ -18,7 +18,7 @@ use rundata::trial::Trial;
 use super::{Common, MOST_TRIALS, available, ns_of, planned};
 use crate::base::failure::usage;
 use crate::base::values::whole;
-use crate::engine::setting::{Here, Planned};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::measures::{self, About};
 use crate::report::figures::CLOCK_CALLS;
 use crate::report::printout::printout;
@@ -47,7 +47,7 @@ pub(crate) struct OverheadArgs {
 }
 
 /// A note on each call that this machine does not have is with the plan.
-pub(crate) fn plan(args: &OverheadArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &OverheadArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     let is_asked = |name: &str| args.calls.is_empty() || args.calls.iter().any(|one| one == name);
     let (calls, notices) = available(CALLS, is_asked)?;
     if calls.is_empty() {

@@ -17,7 +17,7 @@ use rundata::ring::{
 use super::CostArgs;
 use crate::base::failure::usage;
 use crate::base::values::each_once;
-use crate::engine::setting::{self, Here, PlacementArg, Planned, pair};
+use crate::engine::setting::{self, LocalHost, PlacementArg, PlanWithNotices, pair};
 use crate::experiments::events;
 
 /// The stride where none is asked for: the paper's.
@@ -37,7 +37,7 @@ const TRIPLES: u32 = 4;
 const PLACES: u32 = 32;
 
 /// The plan of `switchcost cost`, and what was granted of the augmented setting and what was not.
-pub(crate) fn plan(args: &CostArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &CostArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     let (allowed, machine) = (&here.allowed, &here.machine);
     let free = here.current_load().shares.least_used(allowed);
     let quiet = placement::choose_quiet(&free, machine);

@@ -16,7 +16,7 @@ use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use super::ExplainArgs;
 use crate::engine::policies::{Contention, take_policy};
-use crate::engine::setting::{Here, Planned, pair};
+use crate::engine::setting::{LocalHost, PlanWithNotices, pair};
 
 /// Calls of a round that does nothing but enter and leave the kernel.
 const CALLS: u32 = 10_000;
@@ -37,7 +37,7 @@ const ELSEWHERE: [Burden; 2] = [Burden::Awake, Burden::Busy];
 
 /// Plans the rings and trials, with a notice on each part that is not there or not granted, and how
 /// to get it.
-pub(crate) fn plan(args: &ExplainArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &ExplainArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     ring::sweep_groups();
     let load = here.current_load();
     let cpu = here.cpu(args.common.cpu, &load)?;
@@ -90,7 +90,7 @@ fn chain(whole: &RingCase) -> Vec<Case> {
 
 /// Returns the cases of what would add to a switch, as far as it is there and granted; and a notice
 /// on each part that is not.
-fn added(whole: &RingCase, here: &Here, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<Notice>) {
+fn added(whole: &RingCase, here: &LocalHost, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<Notice>) {
     let (mut all, mut missing) = (vec![many(whole)], Vec::new());
     all.extend(states(whole));
     let mut burdened = |of: RingCase, burdens: &[Burden], all: &mut Vec<RingCase>| {
@@ -151,7 +151,7 @@ fn states(whole: &RingCase) -> Vec<RingCase> {
 
 /// The members on a CPU each, or why they cannot be. Under a real-time policy a further CPU is left
 /// for this program.
-fn other_cpu(whole: &RingCase, here: &Here) -> Result<RingCase, String> {
+fn other_cpu(whole: &RingCase, here: &LocalHost) -> Result<RingCase, String> {
     let cpu = whole.placement.cpus()[0];
     let others: Vec<u32> = here.allowed.iter().copied().filter(|other| *other != cpu).collect();
     let other = placement::choose_one(&others, &here.machine)
@@ -215,10 +215,11 @@ mod tests {
     #[test]
     fn members_under_fifo_never_take_the_last_cpu() {
         let two = here(0.0, Ok(()));
-        let three = Here { allowed: vec![0, 1, 2], ..two.clone() };
-        let alone = Here { allowed: vec![1], ..two.clone() };
-        let cpus =
-            |policy, here: &Here| other_cpu(&under(policy), here).map(|ring| ring.placement.cpus());
+        let three = LocalHost { allowed: vec![0, 1, 2], ..two.clone() };
+        let alone = LocalHost { allowed: vec![1], ..two.clone() };
+        let cpus = |policy, here: &LocalHost| {
+            other_cpu(&under(policy), here).map(|ring| ring.placement.cpus())
+        };
         assert_eq!(cpus(Policy::Other, &two), Ok(vec![0, 1]));
         assert_eq!(cpus(Policy::Fifo, &three), Ok(vec![1, 2]));
         let why = cpus(Policy::Fifo, &two).expect_err("no CPU is left");

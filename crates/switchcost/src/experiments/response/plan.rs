@@ -20,7 +20,7 @@ use super::{Part, ResponseArgs};
 use crate::base::failure::usage;
 use crate::base::values::each_once;
 use crate::engine::policies;
-use crate::engine::setting::{self, CurrentLoad, Here, Planned, pair};
+use crate::engine::setting::{self, CurrentLoad, LocalHost, PlanWithNotices, pair};
 use crate::experiments::clock::available;
 use crate::experiments::links;
 
@@ -37,7 +37,7 @@ const WAKE_PERIOD_NS: u64 = 500_000;
 type Planning = (Vec<Case>, Vec<Notice>);
 
 /// The plan, and a note on everything that was left out.
-pub(crate) fn plan(args: &ResponseArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &ResponseArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     let load = here.current_load();
     let cpu = here.cpu(args.common.cpu, &load)?;
     if args.busy_policy != Policy::Other && !args.parts().contains(&Part::Interrupts) {
@@ -96,7 +96,7 @@ fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
 fn take_policy(
     args: &ResponseArgs,
     cpu: u32,
-    (load, here): (&CurrentLoad, &Here),
+    (load, here): (&CurrentLoad, &LocalHost),
     notices: &mut Vec<Notice>,
 ) -> Result<Policy> {
     let parts = args.parts().into_iter().filter(|part| part.takes_policy());
@@ -146,7 +146,7 @@ fn links_of(cpu: u32, policy: Policy) -> Result<Planning> {
 }
 
 /// A busy thread and what interrupts it.
-fn busy(cpu: u32, policy: Policy, here: &Here) -> Result<Case> {
+fn busy(cpu: u32, policy: Policy, here: &LocalHost) -> Result<Case> {
     if policy.is_realtime() && here.allowed.len() < 2 {
         return Err(usage(format!(
             "--busy-policy {policy}: this program may use one CPU only, and a real-time thread \
@@ -163,7 +163,7 @@ fn busy(cpu: u32, policy: Policy, here: &Here) -> Result<Case> {
 /// A sleeper on an idle and on a busy CPU, under each policy that is granted; under the normal one
 /// also with the timer slack that applications have, and without idle states where those can be
 /// forbidden.
-fn wakeup(cpu: u32, seed: u64, here: &Here) -> Planning {
+fn wakeup(cpu: u32, seed: u64, here: &LocalHost) -> Planning {
     let why = match here.allowed.len() < 2 {
         true => Some(
             "a real-time sleeper needs a second CPU to be watched from (taskset, cpuset)"

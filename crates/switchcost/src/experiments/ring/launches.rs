@@ -15,10 +15,10 @@ use stats::SampleSummary;
 use super::RingArgs;
 use crate::base::failure::usage;
 use crate::base::lines::Layout;
-use crate::engine::execute::{self, About};
+use crate::engine::execute::{self, HeaderOptions};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
-use crate::engine::setting::Here;
+use crate::engine::setting::LocalHost;
 use crate::engine::store::speed::results_of;
 use crate::report::output::print_fitted;
 use crate::report::printout::{Printout, printout};
@@ -35,7 +35,7 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
                 write (no --json, --csv or --plot here)",
         ));
     }
-    let here = Here::detect()?;
+    let here = LocalHost::detect()?;
     let (plan, notices) = super::plan::plan(args, &here)?;
     let interrupt = Interrupt::watch()?;
     let set = execute::run_name(plan.experiment, SystemTime::now());
@@ -45,8 +45,14 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
         let progress = Progress::new(&plan, output.files.quiet);
         let launch = Some(LaunchPosition { set: set.clone(), number, count });
         let planned = (plan, notices.clone());
-        let taken =
-            execute::take(planned, here.clone(), &interrupt, progress, launch, About::of(output));
+        let taken = execute::take(
+            planned,
+            here.clone(),
+            &interrupt,
+            progress,
+            launch,
+            HeaderOptions::of(output),
+        );
         whole &= taken.is_whole();
         let path = taken.path();
         runs.push((taken.run, path));

@@ -14,14 +14,14 @@ use super::RingArgs;
 use crate::base::failure::usage;
 use crate::base::values::each_once;
 use crate::engine::policies::Contention;
-use crate::engine::setting::{CurrentLoad, Here, PlacementArg, Planned, pair};
+use crate::engine::setting::{CurrentLoad, LocalHost, PlacementArg, PlanWithNotices, pair};
 use crate::experiments::{events, links};
 
 /// What a member adds to the time of a ring: its start, its laps and its end.
 const MEMBER: Duration = Duration::from_millis(1);
 
 /// The plan of `switchcost ring`, and a note on each link that was left out.
-pub(crate) fn plan(args: &RingArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     let policy = args.policy.unwrap_or(Policy::Other);
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
     let load = here.current_load();
@@ -106,7 +106,11 @@ fn cases(
 
 /// Whether rings are measured under SCHED_FIFO beside those of the normal policy, as other tasks use
 /// their CPU. Adds a note of it, or of why not.
-fn is_also_fifo(cpu: u32, (load, here): (&CurrentLoad, &Here), notices: &mut Vec<Notice>) -> bool {
+fn is_also_fifo(
+    cpu: u32,
+    (load, here): (&CurrentLoad, &LocalHost),
+    notices: &mut Vec<Notice>,
+) -> bool {
     match Contention::on_cpu(cpu, load, here) {
         Contention::Free => false,
         Contention::FifoGranted(busy) => {

@@ -12,7 +12,7 @@ const MOST_PAIRS: usize = 16_384;
 
 /// Which processes are looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum TraceScope {
     #[default]
     All,
     /// These, without their children.
@@ -23,7 +23,7 @@ pub(crate) enum Scope {
     Tree(u32),
 }
 
-impl Scope {
+impl TraceScope {
     /// The processes that were asked for.
     fn roots(&self) -> &[u32] {
         match self {
@@ -36,7 +36,7 @@ impl Scope {
 
 /// What one thread did in some time, or several together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Use {
+pub(crate) struct ThreadUsage {
     pub(crate) voluntary: u64,
     pub(crate) involuntary: u64,
     pub(crate) yields: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Use {
     pub(crate) off: [DurationHistogram; SwitchCause::ALL.len()],
 }
 
-impl Use {
+impl ThreadUsage {
     /// What a thread did since `before`; without it, in all its life.
     fn since(now: &ThreadSnapshot, before: Option<&ThreadSnapshot>) -> Self {
         let count = |of: fn(&ThreadSnapshot) -> u64| {
@@ -96,7 +96,7 @@ impl Use {
 
 /// A thread, or several that have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Who {
+pub(crate) enum TracedTask {
     /// Nobody: the CPU was idle.
     Idle,
     Thread(ThreadKey),
@@ -110,7 +110,7 @@ pub(crate) enum Who {
 
 /// What is known of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Life {
+pub(crate) struct TaskRecord {
     /// Its process; 0 if it is of several.
     pub(crate) tgid: u32,
     pub(crate) name: String,
@@ -118,15 +118,15 @@ pub(crate) struct Life {
     pub(crate) inside: bool,
     /// Whether it is the observer's, or that of a launcher which it started.
     pub(crate) observes: bool,
-    pub(crate) used: Use,
+    pub(crate) used: ThreadUsage,
 }
 
 /// Counts of a pair, voluntary and involuntary.
 type Counts = [u64; 2];
 
 #[derive(Debug, Default)]
-pub(crate) struct Account {
-    scope: Scope,
+pub(crate) struct SwitchAccount {
+    scope: TraceScope,
     /// The process that looks; 0 if none is known.
     observer: u32,
     /// The processes that are looked at.
@@ -137,14 +137,14 @@ pub(crate) struct Account {
     last_pairs: HashMap<(ThreadKey, ThreadKey), Counts>,
     /// `CLOCK_MONOTONIC` at the last look; none before the first.
     looked_ns: Option<u64>,
-    pub(crate) lives: HashMap<Who, Life>,
-    pub(crate) pairs: HashMap<(Who, Who), Counts>,
+    pub(crate) lives: HashMap<TracedTask, TaskRecord>,
+    pub(crate) pairs: HashMap<(TracedTask, TracedTask), Counts>,
     /// The most threads that ended between two looks, of those that were seen.
     pub(crate) most_ended: usize,
 }
 
-impl Account {
-    pub(crate) fn new(scope: Scope) -> Self {
+impl SwitchAccount {
+    pub(crate) fn new(scope: TraceScope) -> Self {
         let mut account = Self::default();
         account.set_scope(scope);
         account
@@ -156,7 +156,7 @@ impl Account {
     }
 
     /// Looks from now on at what this process is the root of.
-    pub(crate) fn set_scope(&mut self, scope: Scope) {
+    pub(crate) fn set_scope(&mut self, scope: TraceScope) {
         self.inside = scope.roots().iter().copied().collect();
         self.scope = scope;
     }
@@ -178,11 +178,16 @@ impl Account {
             // not of now.
             let is_news =
                 before.is_some() || self.looked_ns.is_some_and(|at| is_younger(thread, at, now_ns));
-            let used = is_news.then(|| Use::since(thread, before));
-            if let Some(used) = used.filter(|used| *used != Use::default()) {
+            let used = is_news.then(|| ThreadUsage::since(thread, before));
+            if let Some(used) = used.filter(|used| *used != ThreadUsage::default()) {
                 let (tgid, inside) = (thread.tgid, self.is_inside(thread.tgid));
-                let new = Life { tgid, inside, observes: self.observes(thread), ..Life::default() };
-                let life = self.lives.entry(Who::Thread(thread.key)).or_insert(new);
+                let new = TaskRecord {
+                    tgid,
+                    inside,
+                    observes: self.observes(thread),
+                    ..TaskRecord::default()
+                };
+                let life = self.lives.entry(TracedTask::Thread(thread.key)).or_insert(new);
                 life.name.clone_from(&thread.comm);
                 life.used.add(&used);
             }
@@ -219,9 +224,9 @@ impl Account {
     /// Finds the descendants among processes that are new.
     fn grow(&mut self, threads: &[ThreadSnapshot]) {
         match self.scope {
-            Scope::All | Scope::Processes(_) => return,
-            Scope::Families(_) => {}
-            Scope::Tree(root) => self.note_starter(root, threads),
+            TraceScope::All | TraceScope::Processes(_) => return,
+            TraceScope::Families(_) => {}
+            TraceScope::Tree(root) => self.note_starter(root, threads),
         }
         let mut open: Vec<&ThreadSnapshot> =
             threads.iter().filter(|thread| !self.last.contains_key(&thread.key)).collect();
@@ -253,7 +258,7 @@ impl Account {
     /// Whether a process that is new was asked for: those that run already are all seen in the
     /// first look, and who has the id of one later is somebody else.
     fn is_root(&self, tgid: u32) -> bool {
-        let may_be_new = matches!(self.scope, Scope::Tree(_)) || self.looked_ns.is_none();
+        let may_be_new = matches!(self.scope, TraceScope::Tree(_)) || self.looked_ns.is_none();
         may_be_new && self.scope.roots().contains(&tgid)
     }
 
@@ -270,7 +275,7 @@ impl Account {
     }
 
     fn is_inside(&self, tgid: u32) -> bool {
-        self.scope == Scope::All || self.inside.contains(&tgid)
+        self.scope == TraceScope::All || self.inside.contains(&tgid)
     }
 
     /// Processes that belong to those that were asked for, beside them, those that have ended among
@@ -281,9 +286,9 @@ impl Account {
     }
 
     /// What the processes did that were asked for, without their children.
-    pub(crate) fn total_of_roots(&self) -> Use {
+    pub(crate) fn total_of_roots(&self) -> ThreadUsage {
         let roots = self.scope.roots();
-        let mut sum = Use::default();
+        let mut sum = ThreadUsage::default();
         let lives = self.lives.values().filter(|life| roots.contains(&life.tgid));
         lives.for_each(|life| sum.add(&life.used));
         sum
@@ -304,12 +309,12 @@ impl Account {
 
     /// The children of the processes that were asked for, where they are left out: how many there
     /// are, and what they did.
-    pub(crate) fn left_out(&self) -> Option<(usize, Use)> {
-        let Scope::Processes(roots) = &self.scope else { return None };
-        let mut family = Self::new(Scope::Families(roots.clone())).by_observer(self.observer);
+    pub(crate) fn left_out(&self) -> Option<(usize, ThreadUsage)> {
+        let TraceScope::Processes(roots) = &self.scope else { return None };
+        let mut family = Self::new(TraceScope::Families(roots.clone())).by_observer(self.observer);
         family.grow(&Vec::from_iter(self.last.values().cloned()));
         let is_child = |tgid: &u32| family.inside.contains(tgid) && !roots.contains(tgid);
-        let mut sum = Use::default();
+        let mut sum = ThreadUsage::default();
         let lives = self.lives.values().filter(|life| is_child(&life.tgid));
         lives.for_each(|life| sum.add(&life.used));
         Some((family.children(), sum)).filter(|(count, _)| *count > 0)
@@ -341,11 +346,11 @@ impl Account {
                 return;
             }
             let names = self.lives.iter();
-            let names: HashMap<Who, Who> =
+            let names: HashMap<TracedTask, TracedTask> =
                 names.map(|(who, life)| (who.clone(), self.folded(who, life, level))).collect();
             for (old, mut life) in std::mem::take(&mut self.lives) {
                 let new = names.get(&old).unwrap_or(&old).clone();
-                if let Who::Ended { tgid, name, .. } = &new {
+                if let TracedTask::Ended { tgid, name, .. } = &new {
                     (life.tgid, life.name) = (*tgid, name.clone());
                 }
                 match self.lives.get_mut(&new) {
@@ -360,15 +365,15 @@ impl Account {
         }
     }
 
-    fn folded(&self, who: &Who, life: &Life, level: u32) -> Who {
+    fn folded(&self, who: &TracedTask, life: &TaskRecord, level: u32) -> TracedTask {
         let lives = |name: &ThreadKey| self.last.get(name).is_some_and(|thread| !thread.ended);
         // A process that was asked for keeps its row, whatever else has ended.
         let is_root =
             |name: &ThreadKey| name.tid == life.tgid && self.scope.roots().contains(&life.tgid);
         match who {
-            Who::Thread(of) if lives(of) || life.observes || is_root(of) => who.clone(),
-            Who::Idle => Who::Idle,
-            Who::Thread(_) | Who::Ended { .. } => Who::Ended {
+            TracedTask::Thread(of) if lives(of) || life.observes || is_root(of) => who.clone(),
+            TracedTask::Idle => TracedTask::Idle,
+            TracedTask::Thread(_) | TracedTask::Ended { .. } => TracedTask::Ended {
                 tgid: if level == 0 { life.tgid } else { 0 },
                 name: if level < 2 { life.name.clone() } else { OTHERS.to_string() },
                 inside: life.inside,
@@ -389,15 +394,18 @@ impl Account {
     }
 
     /// All that those did who are looked at.
-    pub(crate) fn total(&self) -> Use {
-        let mut sum = Use::default();
+    pub(crate) fn total(&self) -> ThreadUsage {
+        let mut sum = ThreadUsage::default();
         self.lives.values().filter(|life| life.inside).for_each(|life| sum.add(&life.used));
         sum
     }
 
     /// How often each took the CPU from those who are looked at while they could have run on, of
     /// pairs that `counts` (who had the CPU, who got it) takes.
-    pub(crate) fn preempters(&self, counts: impl Fn(&Life, &Life) -> bool) -> HashMap<&Who, u64> {
+    pub(crate) fn preempters(
+        &self,
+        counts: impl Fn(&TaskRecord, &TaskRecord) -> bool,
+    ) -> HashMap<&TracedTask, u64> {
         let mut sums = HashMap::new();
         for ((prev, next), [_, involuntary]) in &self.pairs {
             let Some((from, to)) = self.life(prev).zip(self.life(next)) else { continue };
@@ -416,12 +424,12 @@ impl Account {
     /// Switches of the whole machine, those away from idle CPUs among them.
     pub(crate) fn switches_of_all(&self) -> u64 {
         let of_threads: u64 = self.lives.values().map(|life| life.used.switches()).sum();
-        let to_idle = self.pairs.iter().filter(|((_, next), _)| *next == Who::Idle);
+        let to_idle = self.pairs.iter().filter(|((_, next), _)| *next == TracedTask::Idle);
         of_threads + to_idle.map(|(_, counts)| counts[0] + counts[1]).sum::<u64>()
     }
 
     /// A thread's name and process, as it is called in tables.
-    pub(crate) fn life(&self, who: &Who) -> Option<&Life> {
+    pub(crate) fn life(&self, who: &TracedTask) -> Option<&TaskRecord> {
         self.lives.get(who)
     }
 }
@@ -433,8 +441,8 @@ fn add(sum: &mut Counts, more: Counts) {
     *sum = [sum[0] + more[0], sum[1] + more[1]];
 }
 
-fn who(name: ThreadKey) -> Who {
-    if name.tid == 0 { Who::Idle } else { Who::Thread(name) }
+fn who(name: ThreadKey) -> TracedTask {
+    if name.tid == 0 { TracedTask::Idle } else { TracedTask::Thread(name) }
 }
 
 /// Age of a thread at a look that had room and was not seen: it was just being forked, or came

@@ -7,42 +7,42 @@ use std::path::{Path, PathBuf};
 
 use probe::one_line;
 
-use super::By;
+use super::GroupBy;
 
 /// What processes are grouped by that the tracer does not know, as of the last look at each.
 #[derive(Debug, Default)]
-pub(crate) struct Labels {
+pub(crate) struct ProcessLabels {
     root: PathBuf,
-    by: Option<By>,
+    by: Option<GroupBy>,
     users: HashMap<u32, String>,
     of_process: HashMap<u32, String>,
 }
 
-impl Labels {
+impl ProcessLabels {
     /// Those of the system whose files are below `root` (`/`).
     pub(crate) fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf(), ..Self::default() }
     }
 
     /// Reads what is not known yet of these processes, and forgets others.
-    pub(crate) fn read(&mut self, by: By, processes: impl Iterator<Item = u32>) {
+    pub(crate) fn read(&mut self, by: GroupBy, processes: impl Iterator<Item = u32>) {
         if self.by.replace(by) != Some(by) {
             self.of_process.clear();
         }
-        if by == By::User && self.users.is_empty() {
+        if by == GroupBy::User && self.users.is_empty() {
             let passwd = fs::read_to_string(self.root.join("etc/passwd")).unwrap_or_default();
             self.users = passwd.lines().filter_map(user).collect();
         }
         let before = std::mem::take(&mut self.of_process);
-        for tgid in processes.filter(|_| matches!(by, By::Cgroup | By::User)) {
+        for tgid in processes.filter(|_| matches!(by, GroupBy::Cgroup | GroupBy::User)) {
             let label = before.get(&tgid).cloned().or_else(|| self.label(by, tgid));
             self.of_process.extend(label.map(|label| (tgid, label)));
         }
     }
 
-    fn label(&self, by: By, tgid: u32) -> Option<String> {
+    fn label(&self, by: GroupBy, tgid: u32) -> Option<String> {
         let folder = self.root.join(format!("proc/{tgid}"));
-        if by == By::Cgroup {
+        if by == GroupBy::Cgroup {
             return Some(one_line(&cgroup(&fs::read_to_string(folder.join("cgroup")).ok()?)));
         }
         let uid = folder.metadata().ok()?.uid();
@@ -108,16 +108,16 @@ mod tests {
         let own = root.path().metadata().unwrap().uid();
         write("proc/7/cgroup", "0::/a.slice/one.service\n");
         write("etc/passwd", &format!("somebody:x:{own}:0::/:/bin/sh\nbroken\n"));
-        let mut labels = Labels::new(root.path());
-        labels.read(By::Cgroup, [7, 8].into_iter());
+        let mut labels = ProcessLabels::new(root.path());
+        labels.read(GroupBy::Cgroup, [7, 8].into_iter());
         assert_eq!([7, 8].map(|tgid| labels.of(tgid)), ["one", "?"]);
         // It has ended meanwhile.
         fs::remove_file(root.path().join("proc/7/cgroup")).unwrap();
-        labels.read(By::Cgroup, [7].into_iter());
+        labels.read(GroupBy::Cgroup, [7].into_iter());
         assert_eq!(labels.of(7), "one");
-        labels.read(By::User, [7].into_iter());
+        labels.read(GroupBy::User, [7].into_iter());
         assert_eq!(labels.of(7), "somebody");
-        labels.read(By::User, [].into_iter());
+        labels.read(GroupBy::User, [].into_iter());
         assert_eq!(labels.of(7), "?");
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod tests;
 
 /// What a row is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum By {
+pub(crate) enum GroupBy {
     Thread,
     Process,
     /// Control group; of a container the start of its id

@@ -10,13 +10,13 @@ use serde::Serialize;
 use switchtrace::DurationHistogram;
 use textwrap::core::display_width;
 
-use super::By;
-use super::account::{Account, Life, Use, Who};
-use super::labels::Labels;
+use super::GroupBy;
+use super::account::{SwitchAccount, TaskRecord, ThreadUsage, TracedTask};
+use super::labels::ProcessLabels;
 
 /// What rows are sorted by, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Sort {
+pub(crate) enum RowOrder {
     Switches,
     /// How often others took the CPU from it
     Preempted,
@@ -26,8 +26,8 @@ pub(crate) enum Sort {
     Cpu,
 }
 
-impl Sort {
-    fn key(self, row: &Row) -> f64 {
+impl RowOrder {
+    fn key(self, row: &SwitchRow) -> f64 {
         match self {
             Self::Switches => row.switches_per_s(),
             Self::Preempted => row.preempted_per_s,
@@ -38,9 +38,9 @@ impl Sort {
     }
 
     /// The rows in its order; of equals the one with more switches, then by name.
-    pub(crate) fn sort(self, rows: &mut [Row]) {
+    pub(crate) fn sort(self, rows: &mut [SwitchRow]) {
         rows.sort_by(|one, other| {
-            let most = |of: fn(Self, &Row) -> f64| of(self, other).total_cmp(&of(self, one));
+            let most = |of: fn(Self, &SwitchRow) -> f64| of(self, other).total_cmp(&of(self, one));
             most(Self::key)
                 .then_with(|| most(|_, row| row.switches_per_s()))
                 .then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
@@ -49,26 +49,27 @@ impl Sort {
 }
 
 /// Share of the CPU time that switches of so many ns each take, from 0 to 1.
-pub(crate) fn share(each_ns: Option<Range>, used: &Use) -> Option<Range> {
+pub(crate) fn share(each_ns: Option<Range>, used: &ThreadUsage) -> Option<Range> {
     let of = |ns: f64| (used.switches() as f64 * ns / used.cpu_ns as f64).clamp(0.0, 1.0);
     each_ns.filter(|_| used.cpu_ns > 0).map(|each| each.map(of))
 }
 
 /// The same of the switches themselves, by their kinds.
-pub(crate) fn direct_share(price: Price, used: &Use) -> Option<Range> {
+pub(crate) fn direct_share(price: Price, used: &ThreadUsage) -> Option<Range> {
     share(price.direct.map(|of| of.at(used.involuntary_share())), used)
 }
 
 /// The bucket that a quantile lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub(crate) struct Between {
+#[schemars(rename = "Between")]
+pub(crate) struct QuantileBucket {
     /// From so many nanoseconds.
     pub(crate) low_ns: u64,
     /// To below so many.
     pub(crate) high_ns: u64,
 }
 
-impl Between {
+impl QuantileBucket {
     /// The bucket itself.
     pub(crate) fn bucket(number: usize) -> Self {
         let [low_ns, high_ns] = [number, number + 1].map(DurationHistogram::lower_ns);
@@ -76,13 +77,14 @@ impl Between {
     }
 }
 
-fn quantile(of: &DurationHistogram, q: f64) -> Option<Between> {
-    of.quantile_ns(q).map(|(low_ns, high_ns)| Between { low_ns, high_ns })
+fn quantile(of: &DurationHistogram, q: f64) -> Option<QuantileBucket> {
+    of.quantile_ns(q).map(|(low_ns, high_ns)| QuantileBucket { low_ns, high_ns })
 }
 
 /// What a thread did, or those of a process together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Row {
+#[schemars(rename = "Row")]
+pub(crate) struct SwitchRow {
     /// Its name.
     pub(crate) name: String,
     /// Its id; absent where it is of several that have ended.
@@ -98,16 +100,16 @@ pub(crate) struct Row {
     /// CPU seconds per second.
     pub(crate) cpu_share: f64,
     /// Wait in the run queue: the median.
-    pub(crate) wait_median: Option<Between>,
+    pub(crate) wait_median: Option<QuantileBucket>,
     /// Its 99th percentile.
-    pub(crate) wait_99: Option<Between>,
+    pub(crate) wait_99: Option<QuantileBucket>,
     /// Time on a CPU between two switches: the median.
-    pub(crate) burst_median: Option<Between>,
+    pub(crate) burst_median: Option<QuantileBucket>,
     /// Share of its CPU time that the switches themselves take; absent where their cost is not
     /// known.
     pub(crate) cost_share: Option<Range>,
     /// Who preempted it most often, others than itself and this program.
-    pub(crate) preempted_by: Option<Preempter>,
+    pub(crate) preempted_by: Option<TopPreempter>,
     /// Whether it is this program itself, which looks.
     pub(crate) own: bool,
 }
@@ -115,7 +117,8 @@ pub(crate) struct Row {
 /// How often the CPU was taken from those that are looked at while they could have run on, of all
 /// their switches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Preemptions {
+#[schemars(rename = "Preemptions")]
+pub(crate) struct PreemptionCount {
     /// How often.
     pub(crate) count: u64,
     /// Of so many switches of all causes.
@@ -124,8 +127,8 @@ pub(crate) struct Preemptions {
     pub(crate) per_s: f64,
 }
 
-impl Preemptions {
-    pub(crate) fn of(count: u64, used: &Use, seconds: f64) -> Self {
+impl PreemptionCount {
+    pub(crate) fn of(count: u64, used: &ThreadUsage, seconds: f64) -> Self {
         Self { count, of_switches: used.switches(), per_s: count as f64 / seconds }
     }
 
@@ -139,16 +142,17 @@ impl Preemptions {
 
 /// Who took the CPU from somebody that could have run on.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Preempter {
+#[schemars(rename = "Preempter")]
+pub(crate) struct TopPreempter {
     /// Its name.
     pub(crate) name: String,
     /// How often a second.
     pub(crate) per_s: f64,
 }
 
-impl Row {
+impl SwitchRow {
     /// Its figures, without a name.
-    pub(crate) fn of(used: &Use, seconds: f64, price: Price) -> Self {
+    pub(crate) fn of(used: &ThreadUsage, seconds: f64, price: Price) -> Self {
         let per_s = |count: u64| count as f64 / seconds;
         Self {
             name: String::new(),
@@ -175,34 +179,38 @@ impl Row {
 /// What a row is of: a process or a thread, or those of a name.
 type Group = (u32, String);
 
-fn group(account: &Account, who: &Who, (by, labels): (By, &Labels)) -> Option<Group> {
+fn group(
+    account: &SwitchAccount,
+    who: &TracedTask,
+    (by, labels): (GroupBy, &ProcessLabels),
+) -> Option<Group> {
     let life = account.life(who)?;
     Some(match (by, who) {
-        (By::Cgroup | By::User, _) => (0, labels.of(life.tgid)),
-        (By::Thread, Who::Thread(of)) => (of.tid, life.name.clone()),
-        (By::Process, _) if life.tgid != 0 => (life.tgid, String::new()),
+        (GroupBy::Cgroup | GroupBy::User, _) => (0, labels.of(life.tgid)),
+        (GroupBy::Thread, TracedTask::Thread(of)) => (of.tid, life.name.clone()),
+        (GroupBy::Process, _) if life.tgid != 0 => (life.tgid, String::new()),
         _ => (0, life.name.clone()),
     })
 }
 
 /// What somebody of a group calls it.
-fn called(by: By, (_, label): &Group, life: &Life) -> String {
-    if matches!(by, By::Cgroup | By::User) { label.clone() } else { life.name.clone() }
+fn called(by: GroupBy, (_, label): &Group, life: &TaskRecord) -> String {
+    if matches!(by, GroupBy::Cgroup | GroupBy::User) { label.clone() } else { life.name.clone() }
 }
 
 /// What those of each group did together: what the group is called, and whether it is the observer.
-type Sums = HashMap<Group, (String, Use, bool)>;
+type Sums = HashMap<Group, (String, ThreadUsage, bool)>;
 
-fn sums(account: &Account, by: (By, &Labels)) -> Sums {
+fn sums(account: &SwitchAccount, by: (GroupBy, &ProcessLabels)) -> Sums {
     let mut sums = Sums::new();
     for (who, life) in account.lives.iter().filter(|(_, life)| life.inside) {
         let Some(group) = group(account, who, by) else { continue };
         let called = called(by.0, &group, life);
         let (name, sum, own) =
-            sums.entry(group).or_insert_with(|| (String::new(), Use::default(), true));
+            sums.entry(group).or_insert_with(|| (String::new(), ThreadUsage::default(), true));
         *own &= life.observes;
         // A process is called by its first thread.
-        if name.is_empty() || matches!(who, Who::Thread(of) if of.tid == life.tgid) {
+        if name.is_empty() || matches!(who, TracedTask::Thread(of) if of.tid == life.tgid) {
             *name = called;
         }
         sum.add(&life.used);
@@ -213,8 +221,8 @@ fn sums(account: &Account, by: (By, &Labels)) -> Sums {
 /// How long each waited in the run queue: name, id, waits; the one with the most switches first.
 /// Those that never waited and the observer are left out.
 pub(crate) fn waits(
-    account: &Account,
-    by: (By, &Labels),
+    account: &SwitchAccount,
+    by: (GroupBy, &ProcessLabels),
 ) -> Vec<(String, Option<u32>, DurationHistogram)> {
     let all = sums(account, by).into_iter();
     let mut all: Vec<_> =
@@ -222,31 +230,39 @@ pub(crate) fn waits(
     all.sort_by(|(one_group, (_, one, _)), (other_group, (_, other, _))| {
         other.switches().cmp(&one.switches()).then_with(|| one_group.cmp(other_group))
     });
-    let named = |((id, _), (name, used, _)): (Group, (String, Use, bool))| {
+    let named = |((id, _), (name, used, _)): (Group, (String, ThreadUsage, bool))| {
         (name, (id != 0).then_some(id), used.waits)
     };
     all.into_iter().map(named).collect()
 }
 
 /// A row for each, the one with the most switches first.
-pub(crate) fn rows(account: &Account, by: (By, &Labels), seconds: f64, price: Price) -> Vec<Row> {
+pub(crate) fn rows(
+    account: &SwitchAccount,
+    by: (GroupBy, &ProcessLabels),
+    seconds: f64,
+    price: Price,
+) -> Vec<SwitchRow> {
     let sums = sums(account, by);
     let mut preempters = preempters(account, by);
-    let row = |(group, (name, used, own)): (Group, (String, Use, bool))| {
+    let row = |(group, (name, used, own)): (Group, (String, ThreadUsage, bool))| {
         let by = preempters.remove(&group);
         let preempted_by =
-            by.map(|(name, count)| Preempter { name, per_s: count as f64 / seconds });
+            by.map(|(name, count)| TopPreempter { name, per_s: count as f64 / seconds });
         let id = (group.0 != 0).then_some(group.0);
-        Row { name, id, preempted_by, own, ..Row::of(&used, seconds, price) }
+        SwitchRow { name, id, preempted_by, own, ..SwitchRow::of(&used, seconds, price) }
     };
-    let mut rows: Vec<Row> = sums.into_iter().map(row).collect();
-    Sort::Switches.sort(&mut rows);
+    let mut rows: Vec<SwitchRow> = sums.into_iter().map(row).collect();
+    RowOrder::Switches.sort(&mut rows);
     rows
 }
 
 /// Who took the CPU most often from a thread of each group that could have run on, others than the
 /// group itself and the observer.
-fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u64)> {
+fn preempters(
+    account: &SwitchAccount,
+    by: (GroupBy, &ProcessLabels),
+) -> HashMap<Group, (String, u64)> {
     let mut sums: HashMap<(Group, Group), (String, u64)> = HashMap::new();
     for ((prev, next), [_, involuntary]) in &account.pairs {
         let Some(taker) = account.life(next).filter(|life| !life.observes) else { continue };
@@ -267,10 +283,10 @@ fn preempters(account: &Account, by: (By, &Labels)) -> HashMap<Group, (String, u
 
 /// A column: its heading, its width, what stands in it, and what that is. One without a meaning
 /// shares that of the next.
-type Column = (&'static str, usize, fn(&Row) -> String, &'static str);
+type RowColumn = (&'static str, usize, fn(&SwitchRow) -> String, &'static str);
 
 /// All columns of `trace` and `top`, in their order; the first ten make 80.
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [RowColumn; 12] = [
     (NAME, 15, |row| row.name.clone(), ""),
     ("id", 7, |row| row.id.map_or("-".to_string(), |id| id.to_string()), ""),
     ("sleeps", 6, |row| rate(row.voluntary_per_s), "switches a second because it slept"),
@@ -321,13 +337,13 @@ pub(crate) fn meanings() -> Vec<String> {
 }
 
 /// Columns that are shown together, in a line.
-pub(crate) struct Shown {
-    columns: Vec<&'static Column>,
+pub(crate) struct ShownColumns {
+    columns: Vec<&'static RowColumn>,
     /// Headings of all others.
     pub(crate) left_out: Vec<&'static str>,
 }
 
-impl Shown {
+impl ShownColumns {
     /// Those that fit into so many characters: set 0 has what matters most, the next ones what is
     /// not in those before, round and round.
     pub(crate) fn of(characters: usize, set: usize) -> Self {
@@ -356,8 +372,8 @@ impl Shown {
         Self { columns, left_out: left_out.filter(|of| !is_shown(of)).collect() }
     }
 
-    fn line(&self, cell: impl Fn(&Column) -> String) -> String {
-        let cell = |column: &&Column| {
+    fn line(&self, cell: impl Fn(&RowColumn) -> String) -> String {
+        let cell = |column: &&RowColumn| {
             let (heading, width, ..) = **column;
             let cell = cut(&cell(column), width);
             let blanks = " ".repeat(width - display_width(&cell));
@@ -372,7 +388,7 @@ impl Shown {
         self.line(|(heading, ..)| heading.to_string())
     }
 
-    pub(crate) fn row(&self, row: &Row) -> String {
+    pub(crate) fn row(&self, row: &SwitchRow) -> String {
         self.line(|(_, _, shown, _)| shown(row))
     }
 }
@@ -400,15 +416,15 @@ pub(crate) fn rate(per_s: f64) -> String {
 }
 
 /// The end of a bucket: `<16us`; a dash for none.
-pub(crate) fn below(bucket: Option<Between>) -> String {
+pub(crate) fn below(bucket: Option<QuantileBucket>) -> String {
     let time = |ns: u64| scaled(ns as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")]);
     match bucket {
         None => "-".to_string(),
         // The last bucket has no end.
-        Some(Between { low_ns, high_ns }) if high_ns == u64::MAX || high_ns <= low_ns => {
+        Some(QuantileBucket { low_ns, high_ns }) if high_ns == u64::MAX || high_ns <= low_ns => {
             format!(">{}", time(low_ns))
         }
-        Some(Between { high_ns, .. }) => format!("<{}", time(high_ns)),
+        Some(QuantileBucket { high_ns, .. }) => format!("<{}", time(high_ns)),
     }
 }
 

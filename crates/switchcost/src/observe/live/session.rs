@@ -16,10 +16,10 @@ use switchtrace::{
     Tracer, TracerCost,
 };
 
-use super::By;
-use super::account::{Account, Scope};
-use super::labels::Labels;
-use super::rows::Preemptions;
+use super::GroupBy;
+use super::account::{SwitchAccount, TraceScope};
+use super::labels::ProcessLabels;
+use super::rows::PreemptionCount;
 use crate::base::values::nanoseconds;
 
 /// Time between two looks: the records of threads that have ended stay readable until as many
@@ -27,11 +27,11 @@ use crate::base::values::nanoseconds;
 pub(crate) const LOOK: Duration = Duration::from_secs(1);
 
 /// The tracer, and what it has seen.
-pub(crate) struct Session {
+pub(crate) struct TracerSession {
     tracer: Tracer,
-    pub(crate) account: Account,
-    pub(crate) labels: Labels,
-    by: Option<By>,
+    pub(crate) account: SwitchAccount,
+    pub(crate) labels: ProcessLabels,
+    by: Option<GroupBy>,
     threads: usize,
     /// The kernel measures the programs until the first look.
     measuring: Result<TracerCost, Error>,
@@ -62,7 +62,8 @@ impl Moment {
 
 /// What tracing itself takes.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Own {
+#[schemars(rename = "Own")]
+pub(crate) struct TracerOverhead {
     /// Nanoseconds a switch in the tracer's program, as the kernel measured it in the first second.
     pub(crate) ns_per_switch: Reading<f64>,
     /// CPU time of this program beside it, in nanoseconds.
@@ -70,10 +71,10 @@ pub(crate) struct Own {
     /// Share of all CPUs that both take, from 0 to 1.
     pub(crate) share: Reading<f64>,
     /// How often this program, its launcher included, took the CPU from what it looked at.
-    pub(crate) preemptions: Preemptions,
+    pub(crate) preemptions: PreemptionCount,
 }
 
-impl Own {
+impl TracerOverhead {
     /// `this tracer: 0.3 % of the machine, 165 ns a switch`.
     pub(crate) fn in_words(&self) -> String {
         match (self.share.known(), self.ns_per_switch.known()) {
@@ -91,18 +92,18 @@ impl Own {
 
     /// `took the CPU: 21 of 144,000 switches (0.015 %), 10.5 a second`; none where it did not.
     pub(crate) fn took_in_words(&self) -> Option<String> {
-        let Preemptions { count, .. } = self.preemptions;
+        let PreemptionCount { count, .. } = self.preemptions;
         (count > 0).then(|| format!("took the CPU: {}", self.preemptions.in_words()))
     }
 }
 
-impl Session {
-    /// The same as [`Session::begin`]; `instead` is a command that needs no privilege, for the
+impl TracerSession {
+    /// The same as [`TracerSession::begin`]; `instead` is a command that needs no privilege, for the
     /// error.
     pub(crate) fn open(
-        scope: Scope,
+        scope: TraceScope,
         recording: Option<RecordingOptions>,
-        by: Option<By>,
+        by: Option<GroupBy>,
         instead: &str,
     ) -> Result<Self> {
         Self::begin(scope, recording, by)
@@ -111,9 +112,9 @@ impl Session {
 
     /// Begins to trace.
     pub(crate) fn begin(
-        scope: Scope,
+        scope: TraceScope,
         recording: Option<RecordingOptions>,
-        by: Option<By>,
+        by: Option<GroupBy>,
     ) -> Result<Self> {
         let options = Options { recording, ..Options::default() };
         // Its words have the errno already.
@@ -129,8 +130,8 @@ impl Session {
         let measuring = tracer.measure_own_cost();
         let mut session = Self {
             tracer,
-            account: Account::new(scope).by_observer(std::process::id()),
-            labels: Labels::new(Path::new("/")),
+            account: SwitchAccount::new(scope).by_observer(std::process::id()),
+            labels: ProcessLabels::new(Path::new("/")),
             by,
             threads: options.threads as usize,
             measuring,
@@ -153,7 +154,7 @@ impl Session {
     }
 
     /// Groups by this from now on.
-    pub(crate) fn group_by(&mut self, by: By) {
+    pub(crate) fn group_by(&mut self, by: GroupBy) {
         self.by = Some(by);
         self.label();
     }
@@ -214,7 +215,7 @@ impl Session {
     }
 
     /// What tracing has taken since it began.
-    pub(crate) fn own(&self) -> Own {
+    pub(crate) fn own(&self) -> TracerOverhead {
         let switches = self.account.switches_of_all();
         let now = Moment::now();
         let cpu_ns = now.cpu_ns.saturating_sub(self.begun.cpu_ns);
@@ -224,8 +225,8 @@ impl Session {
         let share = ns_per_switch.clone().map(|ns| (cpu_ns as f64 + ns * switches as f64) / all_ns);
         let (account, seconds) = (&self.account, self.elapsed().as_secs_f64());
         let preemptions =
-            Preemptions::of(account.preempted_by_observer(), &account.total(), seconds);
-        Own { ns_per_switch, cpu_ns, share, preemptions }
+            PreemptionCount::of(account.preempted_by_observer(), &account.total(), seconds);
+        TracerOverhead { ns_per_switch, cpu_ns, share, preemptions }
     }
 
     /// What is not in the figures: lines, what matters most first.

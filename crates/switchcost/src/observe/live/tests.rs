@@ -4,10 +4,10 @@ use analysis::program::{Direct, Price, Range};
 use proptest::prelude::*;
 use switchtrace::{DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot};
 
-use super::By;
-use super::account::{Account, Scope, Use, Who};
-use super::labels::Labels;
-use super::rows::{Shown, rate, rows};
+use super::GroupBy;
+use super::account::{SwitchAccount, ThreadUsage, TraceScope, TracedTask};
+use super::labels::ProcessLabels;
+use super::rows::{ShownColumns, rate, rows};
 use crate::report::terminal::WIDTH;
 
 const SECOND: u64 = 1_000_000_000;
@@ -57,13 +57,13 @@ pub(crate) fn pair(
     SwitchPair { prev, next, voluntary, involuntary }
 }
 
-fn switches(account: &Account) -> u64 {
+fn switches(account: &SwitchAccount) -> u64 {
     account.total().switches()
 }
 
 #[test]
 fn counts_begin_with_the_first_look_or_with_the_thread() {
-    let mut account = Account::new(Scope::All);
+    let mut account = SwitchAccount::new(TraceScope::All);
     let (old, late, young) = (name(10, 1), name(11, 2), name(12, 101));
     account.see(100 * SECOND, vec![thread(old, 10, "old", 1_000)], &[]);
     assert_eq!(switches(&account), 0);
@@ -88,14 +88,14 @@ fn counts_begin_with_the_first_look_or_with_the_thread() {
 
 #[test]
 fn pairs_of_what_has_ended_are_forgotten_once_they_are_counted() {
-    let mut account = Account::new(Scope::All);
+    let mut account = SwitchAccount::new(TraceScope::All);
     let (one, other) = (name(10, 1), name(11, 1));
     let idle = ThreadKey::default();
     let pairs = |count| [pair(one, other, count, 1), pair(one, idle, 2, 0)];
     let threads = || vec![thread(one, 10, "one", 4), thread(other, 11, "other", 4)];
     assert_eq!(account.see(SECOND, threads(), &pairs(5)), []);
     assert_eq!(account.see(2 * SECOND, threads(), &pairs(9)), []);
-    let key = (Who::Thread(one), Who::Thread(other));
+    let key = (TracedTask::Thread(one), TracedTask::Thread(other));
     assert_eq!(account.pairs[&key], [4, 0]);
     let mut ended = threads();
     ended[1].ended = true;
@@ -108,13 +108,13 @@ fn pairs_of_what_has_ended_are_forgotten_once_they_are_counted() {
 
 #[test]
 fn a_tree_grows_with_its_descendants_only() {
-    let mut account = Account::new(Scope::Tree(u32::MAX));
+    let mut account = SwitchAccount::new(TraceScope::Tree(u32::MAX));
     let at = |tid, parent, switches| ThreadSnapshot {
         parent,
         ..thread(name(tid, 101), tid, "x", switches)
     };
     account.see(100 * SECOND, vec![], &[]);
-    account.set_scope(Scope::Tree(20));
+    account.set_scope(TraceScope::Tree(20));
     // The grandchild comes first; 30 is somebody else. The launcher (7) had another child before,
     // and becomes the parent of 23, whose own has ended.
     let rehearsal = ThreadSnapshot { key: name(19, 100), ..at(19, 7, 40) };
@@ -152,8 +152,8 @@ fn running_processes_have_the_children_that_there_are_and_those_that_come() {
             at(41, 5, 40, 100 + 10 * more),
         ]
     };
-    let account = |scope: Scope| {
-        let mut account = Account::new(scope).by_observer(40);
+    let account = |scope: TraceScope| {
+        let mut account = SwitchAccount::new(scope).by_observer(40);
         account.see(100 * SECOND, look(0), &[]);
         let mut now = look(1);
         // A child of a child that was there, and one of somebody else.
@@ -161,16 +161,16 @@ fn running_processes_have_the_children_that_there_are_and_those_that_come() {
         account.see(102 * SECOND, now, &[]);
         account
     };
-    let family = account(Scope::Families(vec![20]));
+    let family = account(TraceScope::Families(vec![20]));
     assert_eq!((switches(&family), family.children()), (8, 3));
     assert_eq!(family.total_of_roots().switches(), 0);
     assert_eq!((family.cpu_ns_of(23), family.busiest()), (60_000, Some(23)));
     assert_eq!(family.left_out(), None);
-    let alone = account(Scope::Processes(vec![20]));
+    let alone = account(TraceScope::Processes(vec![20]));
     assert_eq!((switches(&alone), alone.children()), (0, 0));
     let (count, used) = alone.left_out().expect("its children");
     assert_eq!((count, used.switches()), (3, 8));
-    let two = account(Scope::Families(vec![20, 30]));
+    let two = account(TraceScope::Families(vec![20, 30]));
     assert_eq!((switches(&two), two.children()), (66, 4));
     // The id of the first is given to somebody else, whose child is not of the family.
     let mut family = family;
@@ -182,7 +182,7 @@ fn running_processes_have_the_children_that_there_are_and_those_that_come() {
 /// is bounded.
 #[test]
 fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
-    let mut account = Account::new(Scope::All);
+    let mut account = SwitchAccount::new(TraceScope::All);
     account.see(0, vec![], &[]);
     let mut tid = 0;
     for second in 1..testing::repeats(22, 60) {
@@ -211,7 +211,7 @@ fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
 #[test]
 fn a_process_that_was_asked_for_is_not_added_up_with_others() {
     let root = thread(name(7, 0), 7, "server", 10);
-    let mut account = Account::new(Scope::Families(vec![7]));
+    let mut account = SwitchAccount::new(TraceScope::Families(vec![7]));
     account.see(0, vec![root.clone()], &[]);
     let mut threads = vec![ThreadSnapshot { ended: true, ..thread(name(7, 0), 7, "server", 16) }];
     for tid in 100..10_100 {
@@ -222,8 +222,8 @@ fn a_process_that_was_asked_for_is_not_added_up_with_others() {
     account.see(2 * SECOND, threads, &[]);
     // What has ended is added up by the look after it.
     account.see(3 * SECOND, Vec::new(), &[]);
-    let labels = Labels::default();
-    let all = rows(&account, (By::Process, &labels), 1.0, Price::default());
+    let labels = ProcessLabels::default();
+    let all = rows(&account, (GroupBy::Process, &labels), 1.0, Price::default());
     let found = all.iter().find(|row| row.id == Some(7)).expect("a row of its own");
     assert_eq!(found.switches_per_s(), 6.0);
     assert!(all.len() < 10, "{} rows", all.len());
@@ -235,7 +235,7 @@ proptest! {
     /// Whatever the tracer says, the sums are those of the growth.
     #[test]
     fn sums_are_the_growth(looks in proptest::collection::vec(proptest::collection::vec(0_u64..1_000, 3), 1..8)) {
-        let mut account = Account::new(Scope::All);
+        let mut account = SwitchAccount::new(TraceScope::All);
         let mut counts = [0; 3];
         for (at, look) in looks.iter().enumerate() {
             look.iter().zip(&mut counts).for_each(|(more, count)| *count += more);
@@ -249,7 +249,7 @@ proptest! {
 
 #[test]
 fn rows_are_of_threads_or_of_processes() {
-    let mut account = Account::new(Scope::All);
+    let mut account = SwitchAccount::new(TraceScope::All);
     let (main, worker, alien) = (name(10, 1), name(11, 1), name(20, 1));
     let look = |of: u64| {
         vec![
@@ -267,12 +267,12 @@ fn rows_are_of_threads_or_of_processes() {
     };
     let price = Price { direct: Some(direct), total: None };
     let text = |by, columns: usize| -> Vec<String> {
-        let rows = rows(&account, (by, &Labels::default()), 2.0, price);
-        let columns = Shown::of(columns, 0);
+        let rows = rows(&account, (by, &ProcessLabels::default()), 2.0, price);
+        let columns = ShownColumns::of(columns, 0);
         std::iter::once(columns.head()).chain(rows.iter().map(|row| columns.row(row))).collect()
     };
     assert_eq!(
-        text(By::Process, WIDTH),
+        text(GroupBy::Process, WIDTH),
         [
             "name                 id sleeps prmpts yields  moves   wait    p99    run  cost %",
             "server               10    250    250      0      0   <1us   <1us  <16us  6.0-16",
@@ -280,7 +280,7 @@ fn rows_are_of_threads_or_of_processes() {
         ]
     );
     assert_eq!(
-        text(By::Thread, 102)[..3],
+        text(GroupBy::Thread, 102)[..3],
         [
             "name                 id sleeps prmpts yields  moves   wait    p99    run  cost % \
              cpu % preempted by",
@@ -290,7 +290,7 @@ fn rows_are_of_threads_or_of_processes() {
              0.1",
         ]
     );
-    assert!(text(By::Process, 110)[1].ends_with("kworker/1:2"));
+    assert!(text(GroupBy::Process, 110)[1].ends_with("kworker/1:2"));
 }
 
 #[test]
@@ -301,15 +301,15 @@ fn rates_have_six_columns_at_most() {
 
 #[test]
 fn names_are_cut_and_obey_no_terminal() {
-    let mut account = Account::new(Scope::All);
+    let mut account = SwitchAccount::new(TraceScope::All);
     account.see(0, vec![], &[]);
     let strange =
         thread(name(1, 1), 1, "\u{1b}[2Jab\ncd\u{4f60}\u{597d}\u{4f60}\u{597d}\u{4f60}xyz", 2);
     account.see(2 * SECOND, vec![strange], &[]);
     let lines: Vec<String> =
-        rows(&account, (By::Thread, &Labels::default()), 1.0, Price::default())
+        rows(&account, (GroupBy::Thread, &ProcessLabels::default()), 1.0, Price::default())
             .iter()
-            .map(|row| Shown::of(WIDTH, 0).row(row))
+            .map(|row| ShownColumns::of(WIDTH, 0).row(row))
             .collect();
     assert!(lines[0].starts_with("[2Jab cd\u{4f60}\u{597d}\u{4f60}        1 "), "{}", lines[0]);
 }
@@ -319,7 +319,7 @@ fn names_are_cut_and_obey_no_terminal() {
 fn all_that_threads_did_is_added_up() {
     let of = |times: u32| {
         let count = u64::from(times);
-        Use {
+        ThreadUsage {
             voluntary: count,
             involuntary: 20 * count,
             yields: 3 * count,
@@ -338,6 +338,6 @@ fn all_that_threads_did_is_added_up() {
 
 #[test]
 fn yields_are_no_preemptions() {
-    let used = Use { involuntary: 5, yields: 7, ..Use::default() };
+    let used = ThreadUsage { involuntary: 5, yields: 7, ..ThreadUsage::default() };
     assert_eq!(used.preempted(), 0);
 }

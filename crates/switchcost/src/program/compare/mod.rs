@@ -18,9 +18,9 @@ use rundata::run::Arm;
 use crate::base::failure::{UNDECIDED, or_trouble, say, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::effort::CONFIDENCE;
-use crate::engine::execute::Taken;
+use crate::engine::execute::RecordedRun;
 use crate::engine::store::speed::{results_of, results_of_files};
-use crate::engine::store::{self, Entry, Folder, header};
+use crate::engine::store::{self, RunStore, StoredRun, header};
 use crate::experiments::ring::RingArgs;
 use crate::program::history::find_published;
 use crate::program::report::drawn::Drawn;
@@ -255,7 +255,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> 
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
     let (found, runs) = session::measure(prefixes, &args.ring, terms)?;
-    let paths: Vec<_> = runs.iter().filter_map(Taken::path).collect();
+    let paths: Vec<_> = runs.iter().filter_map(RecordedRun::path).collect();
     // Who interrupts what is being printed takes no answer back.
     let interrupted = runs[0].interrupt.exit_code();
     table::write(&found, &paths, args)?;
@@ -264,7 +264,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> 
     }
     let runs_of = runs.each_ref().map(|taken| &taken.run);
     let drawn = || {
-        let run = |(index, taken): (usize, &Taken)| {
+        let run = |(index, taken): (usize, &RecordedRun)| {
             Drawn::of_run(&taken.run, &Record::of(&taken.run), taken.path().as_deref(), index)
         };
         Ok(runs.iter().enumerate().map(run).collect())
@@ -272,7 +272,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> 
     report(args, terms, &results_of(&runs_of), drawn)?;
     let code = exit_code(&found, args)?;
     // That something is slower is true whatever else failed.
-    if !runs.iter().all(Taken::is_whole) && code == ExitCode::SUCCESS {
+    if !runs.iter().all(RecordedRun::is_whole) && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }
     Ok(code)
@@ -389,17 +389,17 @@ fn side(names: &str, sides: Vec<Results>) -> Result<Results> {
 }
 
 /// Which half of a session a run is, if it is one.
-fn half_of(entry: &Entry) -> Result<Option<Arm>> {
+fn half_of(entry: &StoredRun) -> Result<Option<Arm>> {
     Ok(header(&entry.path)?.session.map(|session| session.arm))
 }
 
 /// The files of all launches that a run is one of: its own alone where it is a file outside of the
 /// folder.
-fn launches_of(found: Entry) -> Result<Vec<PathBuf>> {
+fn launches_of(found: StoredRun) -> Result<Vec<PathBuf>> {
     let launch = header(&found.path)?.launch;
-    match launch.zip(Folder::of_user().ok()) {
+    match launch.zip(RunStore::of_user().ok()) {
         Some((launch, folder)) if found.path.parent() == Some(folder.path.as_path()) => {
-            let is_one = |of: &Entry| of.name.starts_with(&launch.set) && !of.is_running();
+            let is_one = |of: &StoredRun| of.name.starts_with(&launch.set) && !of.is_running();
             Ok(folder.entries()?.into_iter().filter(is_one).map(|entry| entry.path).collect())
         }
         _ => Ok(vec![found.path]),

@@ -18,7 +18,7 @@ use clap::Args;
 use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::results_of_files;
-use crate::engine::store::{Folder, header};
+use crate::engine::store::{RunStore, header};
 use crate::report::output::{Tables, check_place};
 use crate::report::page::ReportOutput;
 
@@ -148,7 +148,7 @@ fn files(what: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
     }
     // A word for runs has found some: without one all are meant.
     if files.is_empty() {
-        let folder = Folder::of_user()?;
+        let folder = RunStore::of_user()?;
         files.extend(folder.entries()?.into_iter().map(|entry| entry.path));
         if files.is_empty() {
             let place = folder.path.display();
@@ -166,7 +166,7 @@ fn meant(word: &str) -> Result<Vec<PathBuf>> {
     let is_path = word.contains('/') || path.extension().is_some_and(|end| end == "jsonl");
     let entries = match (is_path, path.is_dir(), path.is_file()) {
         (true, true, _) => {
-            let all = Folder { path: path.to_path_buf() }.entries()?;
+            let all = RunStore { path: path.to_path_buf() }.entries()?;
             if all.is_empty() {
                 return Err(usage(format!("{word}: no run file (.jsonl) is in this folder")));
             }
@@ -176,7 +176,7 @@ fn meant(word: &str) -> Result<Vec<PathBuf>> {
         (true, _, false) => {
             return Err(usage(format!("no run file or folder is called '{word}'")));
         }
-        (false, ..) => match Folder::of_user() {
+        (false, ..) => match RunStore::of_user() {
             Ok(folder) => folder.beginning(word)?,
             Err(_) => Vec::new(),
         },

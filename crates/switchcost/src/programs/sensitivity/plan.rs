@@ -19,7 +19,7 @@ use rundata::trial::{Trial, TrialBatching, TrialCase};
 use super::SensitivityArgs;
 use crate::base::failure::usage;
 use crate::base::values::nanoseconds;
-use crate::engine::setting::{self, Here, Planned};
+use crate::engine::setting::{self, LocalHost, PlanWithNotices};
 use crate::observe::processes::ProcessSet;
 
 /// Where this machine's caches are not known.
@@ -51,7 +51,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(180);
 const MOST_RUNS: u128 = 1000;
 
 /// The plan, and notes on what is not available here.
-pub(crate) fn plan(args: &SensitivityArgs, here: &Here) -> Result<Planned> {
+pub(crate) fn plan(args: &SensitivityArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     check_policy(args.policy)?;
     let mut notices = Vec::new();
     let processes =
@@ -165,7 +165,7 @@ fn check_policy(asked: Option<Policy>) -> Result<()> {
 fn cpus(
     args: &SensitivityArgs,
     processes: Option<&ProcessSet>,
-    here: &Here,
+    here: &LocalHost,
     notices: &mut Vec<Notice>,
 ) -> Result<Vec<u32>> {
     args.cpus.iter().try_for_each(|cpu| here.check_cpu("--cpus", *cpu))?;

@@ -20,7 +20,7 @@ use rundata::run::{Header, Run};
 
 use crate::base::failure::usage;
 use crate::engine::execute::build_info;
-use crate::engine::store::{Entry, Folder, find, header, read};
+use crate::engine::store::{RunStore, StoredRun, find, header, read};
 use crate::report::terminal::counted;
 
 /// Which runs may be the profile without being asked for: costs of a second's measurement for
@@ -131,7 +131,7 @@ fn sizes(plan: &Plan) -> Vec<u64> {
 
 /// What the choice goes by of a stored run that may be the profile; nothing of one that may not.
 fn candidate(
-    entry: &Entry,
+    entry: &StoredRun,
     set: Option<WorkingSet>,
     accepts: Accepts,
     here: &Machine,
@@ -210,17 +210,17 @@ pub(super) fn best(
     accepts: Accepts,
     here: &Machine,
 ) -> Result<Chosen, String> {
-    let entries = Folder::of_user().and_then(|folder| folder.entries());
+    let entries = RunStore::of_user().and_then(|folder| folder.entries());
     let entries = entries.map_err(|error| format!("{error:#}"))?;
     let newest_first = entries.into_iter().rev();
-    let (entries, candidates): (Vec<Entry>, Vec<Candidate>) = newest_first
+    let (entries, candidates): (Vec<StoredRun>, Vec<Candidate>) = newest_first
         .filter_map(|entry| candidate(&entry, set, accepts, here).map(|of| (entry, of)))
         .unzip();
     // Reading it takes a twentieth of a second, for nothing where nothing is stored.
     let clock_ghz = if entries.is_empty() { None } else { clock_now() };
     let mut found: HashMap<usize, Chosen> = HashMap::new();
     let number = choose(&candidates, |number| {
-        let Entry { name, path, .. } = &entries[number];
+        let StoredRun { name, path, .. } = &entries[number];
         let read = read(path).ok().map(costs_of);
         let read = read.map(|run| (profile_of(&run, name.clone(), clock_ghz), run));
         let Some((profile, run)) = read.filter(|(profile, _)| direct(&profile.points).is_some())
@@ -264,14 +264,14 @@ pub(crate) fn apart() -> Option<Apart> {
         bare && case.placement.relation().is_some()
     };
     let here = this_machine();
-    let fits = |entry: &Entry| {
+    let fits = |entry: &StoredRun| {
         let header = header(&entry.path).ok();
         header.is_some_and(|header| {
             header.plan.rings().any(|(_, case)| is_pair(case))
                 && foreign(&header.machine, &here).is_empty()
         }) && entry.brief().is_ok_and(|brief| unfinished(brief.end).is_none())
     };
-    let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
+    let entries = RunStore::of_user().and_then(|folder| folder.entries()).ok()?;
     entries.into_iter().rev().filter(fits).take(MOST_SWEEPS).find_map(|entry| {
         let record = RingRecord::of(&read(&entry.path).ok()?);
         let hops = record.cases.iter().filter(|of| is_pair(&of.case)).filter_map(|pair| {

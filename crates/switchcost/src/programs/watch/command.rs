@@ -23,8 +23,8 @@ use super::reading::Watcher;
 use super::seen::{MOSTLY_OWN, NotRead, Remedy, Seen};
 use crate::base::failure::{Interrupted, say};
 use crate::base::secrets::shown;
-use crate::observe::live::account::Scope;
-use crate::observe::live::session::{LOOK, Session};
+use crate::observe::live::account::TraceScope;
+use crate::observe::live::session::{LOOK, TracerSession};
 use crate::report::terminal::shortened;
 
 /// One that runs.
@@ -67,7 +67,7 @@ impl Command {
     pub(crate) fn start(
         (words, time): (&[OsString], Duration),
         anonymous: bool,
-        session: Option<&mut Session>,
+        session: Option<&mut TracerSession>,
     ) -> Result<Self> {
         let mut launcher = Launcher::start(CommandSeries::watched(words))?;
         let pid = match launcher.started() {
@@ -76,7 +76,7 @@ impl Command {
         };
         let end = Instant::now() + time;
         let rarely = session.is_some().then_some(LOOK);
-        session.into_iter().for_each(|session| session.account.set_scope(Scope::Tree(pid)));
+        session.into_iter().for_each(|session| session.account.set_scope(TraceScope::Tree(pid)));
         // It may have ended already: then only its usage is known.
         let program = WatchedProcess::find(Path::new("/"), pid as i32).ok();
         let watcher = program.map(|program| Watcher::new(program, None));

@@ -7,7 +7,7 @@ use rundata::reading::Reading;
 
 use super::seen::{LeftOut, Seen, Source};
 use crate::base::values::nanoseconds;
-use crate::observe::live::session::Session;
+use crate::observe::live::session::TracerSession;
 
 /// Of yields and moves.
 pub(super) const NOT_IN_PROC: &str = "not counted without tracing";
@@ -18,7 +18,7 @@ pub(super) fn untraced(why: &str) -> String {
 }
 
 /// Rates until the tracer's last look; absent before the first.
-pub(super) fn traced_so_far(session: &Session) -> Option<Program> {
+pub(super) fn traced_so_far(session: &TracerSession) -> Option<Program> {
     let used = session.account.total();
     let ns = nanoseconds(session.elapsed());
     let counts = [used.voluntary, used.involuntary, used.cpu_ns];
@@ -28,7 +28,7 @@ pub(super) fn traced_so_far(session: &Session) -> Option<Program> {
 }
 
 /// By the tracer, until its last look.
-pub(crate) fn traced(session: &Session) -> Seen {
+pub(crate) fn traced(session: &TracerSession) -> Seen {
     let used = session.account.total();
     let each = session.own().ns_per_switch;
     let each =
@@ -55,7 +55,7 @@ pub(crate) fn traced(session: &Session) -> Seen {
 }
 
 /// The children that are not in the figures, where some are.
-fn left_out(session: &Session) -> Option<LeftOut> {
+fn left_out(session: &TracerSession) -> Option<LeftOut> {
     let (children, used) = session.account.left_out()?;
     let seconds = session.elapsed().as_secs_f64();
     let switches_per_s = used.switches() as f64 / seconds;

@@ -31,8 +31,8 @@ use crate::base::failure::{say, usage};
 use crate::base::values::{Destination, List, NO_EXTENSION_HINT, TimeBudget, UNTIL_END};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
-use crate::observe::live::account::Scope;
-use crate::observe::live::session::{self, Session};
+use crate::observe::live::account::TraceScope;
+use crate::observe::live::session::{self, TracerSession};
 use crate::observe::processes::{ProcessName, ProcessSet, process_names};
 use crate::report::output::{Output, print_text, put_json, say_text};
 use choice::Accepts;
@@ -179,7 +179,7 @@ fn watch(
     let bar = Progress::whole(duration, output.files.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
     let mut watcher = watch_first(candidates, duration).map_err(cannot)?;
-    let mut session = Session::begin(processes.scope(), None, None);
+    let mut session = TracerSession::begin(processes.scope(), None, None);
     if session.as_ref().is_ok_and(|session| !session.account.is_alive()) {
         session = Err(anyhow!("the tracer has not seen it run"));
     }
@@ -198,7 +198,7 @@ fn watch(
             }
             Err(error) => return Err(cannot(error)),
         }
-        session.iter_mut().for_each(Session::look_if_due);
+        session.iter_mut().for_each(TracerSession::look_if_due);
         let (watched, program) = watcher.so_far();
         let program = session.as_ref().ok().and_then(traced_so_far).unwrap_or(program);
         bar.tell(watched, &answer::so_far(&program, &points));
@@ -209,7 +209,7 @@ fn watch(
     bar.end();
     // It may have ended meanwhile.
     let _ = watcher.see();
-    session.iter_mut().for_each(Session::look);
+    session.iter_mut().for_each(TracerSession::look);
     if watcher.last_look.is_none() {
         bail!("{typed}: it ended before it could be watched");
     }
@@ -270,7 +270,7 @@ fn watch_first(
 }
 
 /// Whether a process of the program lives beside the one whose memory is watched.
-fn is_alive(session: Option<&Session>, watcher: &Watcher) -> bool {
+fn is_alive(session: Option<&TracerSession>, watcher: &Watcher) -> bool {
     session.map_or_else(|| watcher.has_living_companion(), |session| session.account.is_alive())
 }
 
@@ -297,15 +297,15 @@ fn command(
     output: &Output,
 ) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
-    let mut session = Session::begin(Scope::Tree(u32::MAX), None, None);
+    let mut session = TracerSession::begin(TraceScope::Tree(u32::MAX), None, None);
     let anonymous = output.files.anonymous;
     let mut command = Command::start((words, time), anonymous, session.as_mut().ok())?;
     // Without a tracer its counts are the kernel's at its end.
     let look = session.is_ok().then_some(session::LOOK);
     while !command.wait(look) {
-        session.iter_mut().for_each(Session::look_if_due);
+        session.iter_mut().for_each(TracerSession::look_if_due);
     }
-    session.iter_mut().for_each(Session::look);
+    session.iter_mut().for_each(TracerSession::look);
     let mut ended = command.end()?;
     let report = ended.report(session.as_ref().map(traced).map_err(Error::to_string), named);
     if !output.files.quiet {

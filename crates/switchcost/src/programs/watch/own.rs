@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choice::{foreign, this_machine};
 use crate::base::secrets::kept;
-use crate::engine::store::{Entry, Folder, header, read};
+use crate::engine::store::{RunStore, StoredRun, header, read};
 
 /// What was measured on the program itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -66,7 +66,7 @@ impl OwnCost {
     /// The newest of each program that was measured on this machine.
     pub(crate) fn all() -> Vec<Self> {
         let here = this_machine();
-        let entries = Folder::of_user().and_then(|folder| folder.entries()).unwrap_or_default();
+        let entries = RunStore::of_user().and_then(|folder| folder.entries()).unwrap_or_default();
         let mut all: Vec<Self> = Vec::new();
         for own in entries.iter().rev().filter_map(|entry| of_entry(entry, &here, |_| true)) {
             if all.iter().all(|of| of.executable != own.executable) {
@@ -144,7 +144,7 @@ pub(super) fn of(
     words: Option<&[String]>,
     here: &Machine,
 ) -> Option<OwnCost> {
-    let entries = Folder::of_user().and_then(|folder| folder.entries()).ok()?;
+    let entries = RunStore::of_user().and_then(|folder| folder.entries()).ok()?;
     let found =
         entries.iter().rev().filter_map(|entry| of_entry(entry, here, |of| of == executable));
     { found }.find(|own| own.is(executable, words))
@@ -162,7 +162,7 @@ fn is_interpreter(path: &str) -> bool {
 
 /// None where the run is of something else, of another machine, or says no cost.
 fn of_entry(
-    entry: &Entry,
+    entry: &StoredRun,
     here: &Machine,
     is_meant: impl Fn(&Executable) -> bool,
 ) -> Option<OwnCost> {

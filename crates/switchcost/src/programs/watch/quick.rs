@@ -14,11 +14,11 @@ use rundata::ring::{AccessKind, RingCase, Work};
 use super::choice::{self, Accepts, Chosen};
 use crate::base::values::TimeBudget;
 use crate::engine::effort::Effort;
-use crate::engine::execute::{self, About};
+use crate::engine::execute::{self, HeaderOptions};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
-use crate::engine::setting::{Here, pair};
-use crate::engine::store::Folder;
+use crate::engine::setting::{LocalHost, pair};
+use crate::engine::store::RunStore;
 use crate::report::output::{Files, Output};
 
 /// The profile of `switchcost run`, which may be a quick measurement of its own.
@@ -36,8 +36,8 @@ const NOTICE: &str = "a quick measurement of `switchcost run`";
 /// Measures and stores a few costs: rings of two by pipe on one CPU, one sample
 /// in each of five rounds, a second or two in all.
 pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
-    Folder::of_user()?.make()?;
-    let here = Here::detect()?;
+    RunStore::of_user()?.make()?;
+    let here = LocalHost::detect()?;
     let allowed = here.allowed.clone();
     let cpu = probe::placement::choose_one(&allowed, &here.machine).context("no CPU is allowed")?;
     let works = [None, Some(QUICK_ARRAYS[0]), Some(QUICK_ARRAYS[1])];
@@ -54,7 +54,7 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = SavedActions::keep();
-        let about = About { is_quick: true, ..About::of(&quiet) };
+        let about = HeaderOptions { is_quick: true, ..HeaderOptions::of(&quiet) };
         let progress = Progress::new(&plan, true);
         let interrupt = Interrupt::watch()?;
         execute::take((plan, notices), here, &interrupt, progress, None, about)

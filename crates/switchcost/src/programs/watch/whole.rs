@@ -10,7 +10,7 @@ use rundata::reading::Reading;
 
 use super::findings::SeenSet;
 use super::seen::{MOSTLY_OWN, NotRead, Remedy};
-use crate::observe::live::session::Session;
+use crate::observe::live::session::TracerSession;
 use crate::observe::processes::ProcessSet;
 
 /// Time between two searches for children that are new, where nobody traces.
@@ -31,7 +31,7 @@ pub(crate) struct WholeProgram<'a> {
 
 impl<'a> WholeProgram<'a> {
     /// Returns what the tracer saw; `watched` is the process whose memory was watched.
-    pub(crate) fn traced(processes: &'a ProcessSet, session: &Session, watched: u32) -> Self {
+    pub(crate) fn traced(processes: &'a ProcessSet, session: &TracerSession, watched: u32) -> Self {
         let account = &session.account;
         let own_ns = account.cpu_ns_of(watched);
         Self {

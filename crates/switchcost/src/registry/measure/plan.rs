@@ -6,7 +6,7 @@ use rundata::notice::NoticeKind;
 use rundata::plan::{Plan, Stopping};
 
 use crate::base::values::{TimeBudget, each_once, nanoseconds};
-use crate::engine::setting::{Here, Planned};
+use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::{self, CostArgs};
 use crate::experiments::response::{self, ResponseArgs};
@@ -30,20 +30,20 @@ const CLOCK: Share = Share { name: "clock", percent: 10 };
 /// The plan of all experiments that are possible here.
 pub(crate) struct MeasurePlan {
     /// The plan, and what was not available for it; absent where no experiment is possible.
-    pub(crate) planned: Option<Planned>,
+    pub(crate) planned: Option<PlanWithNotices>,
     /// Why an experiment was left out, with its name.
     pub(crate) left_out: Vec<String>,
 }
 
 /// Plans all experiments as if each had been asked for with its share of the budget.
-pub(crate) fn plan(budget: TimeBudget, seed: u64, here: &Here) -> MeasurePlan {
+pub(crate) fn plan(budget: TimeBudget, seed: u64, here: &LocalHost) -> MeasurePlan {
     let all = [
         (&RING, part::<RingArgs>(&RING, budget, seed, here, ring::plan::plan)),
         (&COST, part::<CostArgs>(&COST, budget, seed, here, cost::plan::plan)),
         (&RESPONSE, part::<ResponseArgs>(&RESPONSE, budget, seed, here, response::plan::plan)),
         (&CLOCK, part::<OverheadArgs>(&CLOCK, budget, seed, here, overhead::plan)),
     ];
-    let mut plans: Vec<Planned> = Vec::new();
+    let mut plans: Vec<PlanWithNotices> = Vec::new();
     let mut left_out = Vec::new();
     for (share, planned) in all {
         match planned {
@@ -64,9 +64,9 @@ fn part<A: Args + FromArgMatches>(
     share: &Share,
     budget: TimeBudget,
     seed: u64,
-    here: &Here,
-    plan: fn(&A, &Here) -> Result<Planned>,
-) -> Result<Planned> {
+    here: &LocalHost,
+    plan: fn(&A, &LocalHost) -> Result<PlanWithNotices>,
+) -> Result<PlanWithNotices> {
     let time = budget.time.mul_f64(f64::from(share.percent) / 100.0);
     let (plan, mut notices) =
         plan(&defaults(share.name, TimeBudget { time, ..budget }, seed)?, here)?;

@@ -2,13 +2,13 @@
 
 use analysis::program::CostProfile;
 
-use crate::observe::live::By;
-use crate::observe::live::rows::{Row, Sort};
+use crate::observe::live::GroupBy;
+use crate::observe::live::rows::{RowOrder, SwitchRow};
 use crate::programs::watch::OwnCost;
 
 /// A key, as far as any does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Key {
+pub(super) enum PressedKey {
     Char(char),
     Enter,
     Escape,
@@ -21,7 +21,7 @@ pub(super) enum Key {
 
 /// What the program is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(super) enum KeyAction {
     Nothing,
     Quit,
     /// Rows are of something else now.
@@ -30,9 +30,9 @@ pub(super) enum Action {
 
 /// What is shown, and how.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct State {
-    pub(super) by: By,
-    pub(super) sort: Sort,
+pub(super) struct ScreenState {
+    pub(super) by: GroupBy,
+    pub(super) sort: RowOrder,
     pub(super) filter: String,
     /// Whether the filter is being typed.
     pub(super) is_typing: bool,
@@ -48,8 +48,9 @@ pub(super) struct State {
     pub(super) own: Vec<OwnCost>,
 }
 
-const GROUPS: [By; 4] = [By::Process, By::Thread, By::Cgroup, By::User];
-const ORDERS: [Sort; 5] = [Sort::Switches, Sort::Preempted, Sort::Wait, Sort::Cost, Sort::Cpu];
+const GROUPS: [GroupBy; 4] = [GroupBy::Process, GroupBy::Thread, GroupBy::Cgroup, GroupBy::User];
+const ORDERS: [RowOrder; 5] =
+    [RowOrder::Switches, RowOrder::Preempted, RowOrder::Wait, RowOrder::Cost, RowOrder::Cpu];
 const PAGE: usize = 10;
 
 /// The one that follows, round and round.
@@ -58,8 +59,8 @@ fn next<T: Copy + PartialEq>(all: &[T], of: T) -> T {
     all[(at + 1) % all.len()]
 }
 
-impl State {
-    pub(super) fn new(by: By, sort: Sort, filter: String) -> Self {
+impl ScreenState {
+    pub(super) fn new(by: GroupBy, sort: RowOrder, filter: String) -> Self {
         let (is_typing, frozen, help) = (false, false, false);
         Self {
             by,
@@ -75,45 +76,45 @@ impl State {
         }
     }
 
-    pub(super) fn press(&mut self, key: Key) -> Action {
+    pub(super) fn press(&mut self, key: PressedKey) -> KeyAction {
         if self.is_typing {
             self.type_filter(key);
-            return Action::Nothing;
+            return KeyAction::Nothing;
         }
         match key {
-            Key::Char('q') => return Action::Quit,
-            Key::Char('g') => {
+            PressedKey::Char('q') => return KeyAction::Quit,
+            PressedKey::Char('g') => {
                 (self.by, self.first) = (next(&GROUPS, self.by), 0);
-                return Action::Regroup;
+                return KeyAction::Regroup;
             }
-            Key::Char('s') => (self.sort, self.first) = (next(&ORDERS, self.sort), 0),
-            Key::Char('f' | ' ') => self.frozen = !self.frozen,
-            Key::Char('c') => self.columns += 1,
-            Key::Char('h' | '?') => (self.help, self.first) = (!self.help, 0),
-            Key::Char('/') => (self.is_typing, self.help, self.first) = (true, false, 0),
-            Key::Escape => (self.help, self.filter) = (false, String::new()),
-            Key::Up => self.first = self.first.saturating_sub(1),
-            Key::PageUp => self.first = self.first.saturating_sub(PAGE),
-            Key::Down => self.first += 1,
-            Key::PageDown => self.first += PAGE,
-            Key::Char(_) | Key::Enter | Key::Backspace => {}
+            PressedKey::Char('s') => (self.sort, self.first) = (next(&ORDERS, self.sort), 0),
+            PressedKey::Char('f' | ' ') => self.frozen = !self.frozen,
+            PressedKey::Char('c') => self.columns += 1,
+            PressedKey::Char('h' | '?') => (self.help, self.first) = (!self.help, 0),
+            PressedKey::Char('/') => (self.is_typing, self.help, self.first) = (true, false, 0),
+            PressedKey::Escape => (self.help, self.filter) = (false, String::new()),
+            PressedKey::Up => self.first = self.first.saturating_sub(1),
+            PressedKey::PageUp => self.first = self.first.saturating_sub(PAGE),
+            PressedKey::Down => self.first += 1,
+            PressedKey::PageDown => self.first += PAGE,
+            PressedKey::Char(_) | PressedKey::Enter | PressedKey::Backspace => {}
         }
-        Action::Nothing
+        KeyAction::Nothing
     }
 
-    fn type_filter(&mut self, key: Key) {
+    fn type_filter(&mut self, key: PressedKey) {
         match key {
-            Key::Char(c) => self.filter.push(c),
-            Key::Backspace => drop(self.filter.pop()),
-            Key::Enter => self.is_typing = false,
-            Key::Escape => (self.is_typing, self.filter) = (false, String::new()),
+            PressedKey::Char(c) => self.filter.push(c),
+            PressedKey::Backspace => drop(self.filter.pop()),
+            PressedKey::Enter => self.is_typing = false,
+            PressedKey::Escape => (self.is_typing, self.filter) = (false, String::new()),
             _ => {}
         }
         self.first = 0;
     }
 
     /// Rows that are asked for, in the order that is.
-    pub(super) fn arrange(&self, rows: &mut Vec<Row>) {
+    pub(super) fn arrange(&self, rows: &mut Vec<SwitchRow>) {
         rows.retain(|row| row.name.contains(&self.filter));
         self.sort.sort(rows);
     }

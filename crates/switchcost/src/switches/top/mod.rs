@@ -21,14 +21,14 @@ use crate::base::failure::usage;
 use crate::base::lines::WIDTH;
 use crate::base::values::{MAX_DURATION, duration};
 use crate::engine::interrupt::Interrupt;
-use crate::observe::live::By;
-use crate::observe::live::account::Scope;
-use crate::observe::live::rows::{LEGEND, Row, Sort, rows};
-use crate::observe::live::session::{LOOK, Own, Session};
+use crate::observe::live::GroupBy;
+use crate::observe::live::account::TraceScope;
+use crate::observe::live::rows::{LEGEND, RowOrder, SwitchRow, rows};
+use crate::observe::live::session::{LOOK, TracerOverhead, TracerSession};
 use crate::programs::watch::{self, OwnCost};
 use crate::report::output::{for_people, ignore_broken_pipe, print_on};
-use keys::{Action, State};
-use terminal::Terminal;
+use keys::{KeyAction, ScreenState};
+use terminal::RawTerminal;
 
 /// Longest wait for a key: after it the size of the terminal is looked at.
 const SOON: Duration = Duration::from_millis(200);
@@ -41,11 +41,11 @@ pub(crate) struct TopArgs {
 
     /// A row for each thread, process, control group or user
     #[arg(long, default_value = "process")]
-    by: By,
+    by: GroupBy,
 
     /// What rows are sorted by
     #[arg(long, default_value = "switches")]
-    sort: Sort,
+    sort: RowOrder,
 
     /// Only rows whose name has this in it
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -53,7 +53,7 @@ pub(crate) struct TopArgs {
 
     /// Print each update, as text or as a line of JSON, instead of showing them on the terminal
     #[arg(long, short = 'b', value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
-    batch: Option<Form>,
+    batch: Option<BatchForm>,
 
     /// End after this time
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", value_parser = duration)]
@@ -78,27 +78,28 @@ impl TopArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum BatchForm {
     Text,
     Json,
 }
 
-/// Version of [`Update`].
+/// Version of [`TopUpdate`].
 const SCHEMA: u32 = 1;
 
 /// What happened since the update before.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Update {
+#[schemars(rename = "Update")]
+pub(crate) struct TopUpdate {
     /// Version of this form.
     pub(crate) schema: u32,
     /// Seconds that it covers.
     pub(crate) seconds: f64,
     /// The machine as a whole.
-    pub(crate) total: Row,
+    pub(crate) total: SwitchRow,
     /// What tracing itself took.
-    pub(crate) own: Own,
+    pub(crate) own: TracerOverhead,
     /// A row for each.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<SwitchRow>,
     /// The stored run that the costs are from.
     pub(crate) profile: Reading<String>,
     /// Seconds from its start to now; null where that cannot be told.
@@ -116,8 +117,9 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     let direct = chosen.as_ref().ok().and_then(|of| watch::direct(&of.profile.points));
     let price = Price { direct, total: None };
     let interrupt = Interrupt::watch()?;
-    let mut session = Session::open(Scope::All, None, Some(args.by), "switchcost cost --pid PID")?;
-    let mut state = State::new(args.by, args.sort, args.filter.clone());
+    let mut session =
+        TracerSession::open(TraceScope::All, None, Some(args.by), "switchcost cost --pid PID")?;
+    let mut state = ScreenState::new(args.by, args.sort, args.filter.clone());
     state.costs = Some(chosen.map(|chosen| chosen.profile));
     state.own = if args.profile.is_none() { OwnCost::all() } else { Vec::new() };
     match args.batch {
@@ -129,7 +131,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
 
 /// Prices the switches of programs that were measured themselves by what these cost: with the
 /// refill of caches, which others' are without. What was done, for each of them.
-fn reprice(rows: &mut [Row], own: &[OwnCost]) -> Vec<String> {
+fn reprice(rows: &mut [SwitchRow], own: &[OwnCost]) -> Vec<String> {
     let mut told = Vec::new();
     for row in rows.iter_mut().filter(|row| row.cpu_share > 0.0) {
         let id = row.id.and_then(|id| i32::try_from(id).ok());
@@ -144,16 +146,19 @@ fn reprice(rows: &mut [Row], own: &[OwnCost]) -> Vec<String> {
 }
 
 /// Looks, and gives what has happened since the update before.
-fn update(session: &mut Session, state: &State, price: Price) -> Update {
+fn update(session: &mut TracerSession, state: &ScreenState, price: Price) -> TopUpdate {
     let by = state.by;
     let profile: Reading<CostProfile> =
         state.costs.clone().map_or_else(Reading::default, Reading::from);
     session.look();
     let seconds = session.elapsed().as_secs_f64();
-    let total = Row { name: "machine".into(), ..Row::of(&session.account.total(), seconds, price) };
+    let total = SwitchRow {
+        name: "machine".into(),
+        ..SwitchRow::of(&session.account.total(), seconds, price)
+    };
     let mut rows = rows(&session.account, (by, &session.labels), seconds, price);
     let priced = reprice(&mut rows, &state.own);
-    let update = Update {
+    let update = TopUpdate {
         schema: SCHEMA,
         seconds,
         total,
@@ -169,14 +174,14 @@ fn update(session: &mut Session, state: &State, price: Price) -> Update {
 
 fn batch(
     args: &TopArgs,
-    session: &mut Session,
-    state: &State,
+    session: &mut TracerSession,
+    state: &ScreenState,
     price: Price,
-    form: Form,
+    form: BatchForm,
     interrupt: &Interrupt,
 ) -> Result<()> {
     let (mut left, end) = (args.updates.unwrap_or(u64::MAX), args.end());
-    if form == Form::Text {
+    if form == BatchForm::Text {
         let legend = textwrap::fill(LEGEND, WIDTH) + "\n\n";
         ignore_broken_pipe(print_on(legend.as_bytes())).context("cannot print the legend")?;
     }
@@ -186,11 +191,11 @@ fn batch(
         let mut update = update(session, state, price);
         state.arrange(&mut update.rows);
         let text = match form {
-            Form::Text => {
+            BatchForm::Text => {
                 let lines = screen::lines(&update, state).join("\n") + "\n\n";
                 for_people(&lines, &stdout())
             }
-            Form::Json => serde_json::to_string(&update)? + "\n",
+            BatchForm::Json => serde_json::to_string(&update)? + "\n",
         };
         let printed = print_on(text.as_bytes());
         let is_read = !matches!(&printed, Err(error) if error.kind() == ErrorKind::BrokenPipe);
@@ -205,7 +210,7 @@ fn batch(
 
 /// Waits so long, but looks often enough to see threads that come and go; whether waiting was
 /// ended.
-fn wait(session: &mut Session, time: Duration, interrupt: &Interrupt) -> bool {
+fn wait(session: &mut TracerSession, time: Duration, interrupt: &Interrupt) -> bool {
     let end = Instant::now() + time;
     while !interrupt.wait_until(end, LOOK) {
         session.look();
@@ -215,12 +220,12 @@ fn wait(session: &mut Session, time: Duration, interrupt: &Interrupt) -> bool {
 
 fn live(
     args: &TopArgs,
-    session: &mut Session,
-    state: &mut State,
+    session: &mut TracerSession,
+    state: &mut ScreenState,
     price: Price,
     interrupt: &Interrupt,
 ) -> Result<()> {
-    let mut terminal = Terminal::open().context("the terminal")?;
+    let mut terminal = RawTerminal::open().context("the terminal")?;
     let (mut left, end) = (args.updates.unwrap_or(u64::MAX), args.end());
     let (mut shown, mut due) = (None, Instant::now() + args.interval.min(LOOK));
     while interrupt.signal().is_none() && Instant::now() < end {
@@ -240,14 +245,14 @@ fn live(
         let longest = due.saturating_duration_since(Instant::now()).min(SOON);
         for key in terminal.keys(longest)? {
             match state.press(key) {
-                Action::Quit => return Ok(()),
-                Action::Regroup => {
+                KeyAction::Quit => return Ok(()),
+                KeyAction::Regroup => {
                     session.group_by(state.by);
                     // What is shown is of other groups.
                     (shown, due) = (None, Instant::now() + args.interval.min(LOOK));
                     session.begin_anew();
                 }
-                Action::Nothing => {}
+                KeyAction::Nothing => {}
             }
         }
     }

@@ -5,10 +5,10 @@ use rundata::words::grouped;
 use textwrap::core::display_width;
 use textwrap::{Options, wrap};
 
-use super::Update;
-use super::keys::State;
+use super::TopUpdate;
+use super::keys::ScreenState;
 use crate::base::lines::{WIDTH, fitted};
-use crate::observe::live::rows::{Row, Shown, cut, meanings, rate};
+use crate::observe::live::rows::{ShownColumns, SwitchRow, cut, meanings, rate};
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
@@ -36,7 +36,7 @@ fn name_of(value: impl ValueEnum) -> String {
 }
 
 /// The lines above the table.
-fn above(update: Option<&Update>, state: &State) -> Vec<String> {
+fn above(update: Option<&TopUpdate>, state: &ScreenState) -> Vec<String> {
     let Some(update) = update else { return vec!["switchcost top: looking".into(), String::new()] };
     let per_s = update.total.switches_per_s();
     let voluntary = match per_s > 0.0 {
@@ -61,23 +61,24 @@ fn above(update: Option<&Update>, state: &State) -> Vec<String> {
 }
 
 /// Who takes the CPU most often from whom: what rows of 80 columns have no room for.
-fn most_preempted(rows: &[Row]) -> Option<String> {
+fn most_preempted(rows: &[SwitchRow]) -> Option<String> {
     let pairs = rows.iter().filter_map(|row| Some((&row.name, row.preempted_by.as_ref()?)));
     let (name, by) = pairs.max_by(|(_, one), (_, other)| one.per_s.total_cmp(&other.per_s))?;
     Some(format!("most preemptions by another: {name} by {}, {} a second", by.name, rate(by.per_s)))
 }
 
 /// Heading and rows of an update, this program's own apart.
-fn table(rows: &[Row], columns: &Shown) -> Vec<String> {
-    let (own, others): (Vec<&Row>, Vec<&Row>) = rows.iter().partition(|row| row.own);
-    let shown = |rows: Vec<&Row>| rows.into_iter().map(|row| columns.row(row)).collect::<Vec<_>>();
+fn table(rows: &[SwitchRow], columns: &ShownColumns) -> Vec<String> {
+    let (own, others): (Vec<&SwitchRow>, Vec<&SwitchRow>) = rows.iter().partition(|row| row.own);
+    let shown =
+        |rows: Vec<&SwitchRow>| rows.into_iter().map(|row| columns.row(row)).collect::<Vec<_>>();
     let heading = (!own.is_empty()).then(|| OWN.to_string());
     shown(others).into_iter().chain(heading).chain(shown(own)).collect()
 }
 
 /// An update as text of 80 columns.
-pub(super) fn lines(update: &Update, state: &State) -> Vec<String> {
-    let (above, columns) = (above(Some(update), state), Shown::of(WIDTH, 0));
+pub(super) fn lines(update: &TopUpdate, state: &ScreenState) -> Vec<String> {
+    let (above, columns) = (above(Some(update), state), ShownColumns::of(WIDTH, 0));
     let mut lines: Vec<String> = above.iter().map(|line| fitted(line, WIDTH)).collect();
     let left_out = columns.left_out.join(", ");
     lines.push(format!("hidden columns: {left_out} (--batch=json has all)"));
@@ -87,7 +88,7 @@ pub(super) fn lines(update: &Update, state: &State) -> Vec<String> {
 }
 
 /// The last line: keys, and what other columns there are.
-fn keys(state: &State, left_out: &[&str], columns: usize) -> String {
+fn keys(state: &ScreenState, left_out: &[&str], columns: usize) -> String {
     if state.is_typing {
         return format!("filter: {}_", state.filter);
     }
@@ -124,11 +125,11 @@ fn help(columns: usize) -> Vec<String> {
 
 /// All lines of a terminal of so many columns and lines, none longer than it.
 pub(super) fn screen(
-    update: Option<&Update>,
-    state: &State,
+    update: Option<&TopUpdate>,
+    state: &ScreenState,
     (columns, rows): (usize, usize),
 ) -> Vec<String> {
-    let set = Shown::of(columns, state.columns);
+    let set = ShownColumns::of(columns, state.columns);
     let mut lines = above(update, state);
     let mut body = Vec::new();
     if state.help {

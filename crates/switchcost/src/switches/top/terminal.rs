@@ -14,20 +14,20 @@ use rustix::termios::{
 
 use textwrap::core::display_width;
 
-use super::keys::Key;
+use super::keys::PressedKey;
 
 /// Another screen, without a cursor and without line wrap; and back (console_codes(4), xterm).
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
-pub(super) struct Terminal {
+pub(super) struct RawTerminal {
     before: Termios,
     /// What is on the screen.
     drawn: Vec<String>,
     size: (usize, usize),
 }
 
-impl Terminal {
+impl RawTerminal {
     pub(super) fn open() -> io::Result<Self> {
         let before = tcgetattr(stdin())?;
         let mut raw = before.clone();
@@ -67,7 +67,7 @@ impl Terminal {
     }
 
     /// The keys that are pressed within this time; none if a signal comes first.
-    pub(super) fn keys(&self, longest: Duration) -> io::Result<Vec<Key>> {
+    pub(super) fn keys(&self, longest: Duration) -> io::Result<Vec<PressedKey>> {
         let timeout = Timespec::try_from(longest).ok();
         match poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], timeout.as_ref()) {
             Ok(0) | Err(Errno::INTR) => return Ok(Vec::new()),
@@ -76,7 +76,7 @@ impl Terminal {
         let mut bytes = [0; 64];
         match stdin().read(&mut bytes) {
             // The terminal is gone.
-            Ok(0) => Ok(vec![Key::Char('q')]),
+            Ok(0) => Ok(vec![PressedKey::Char('q')]),
             Ok(length) => Ok(keys(&bytes[..length])),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
             Err(error) => Err(error),
@@ -84,7 +84,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         // Nobody there to see it is no reason to fail.
         let _ = write(LEAVE);
@@ -99,14 +99,14 @@ fn write(text: &str) -> io::Result<()> {
 }
 
 /// What a terminal sends for keys.
-fn keys(bytes: &[u8]) -> Vec<Key> {
-    const SEQUENCES: [(&str, Key); 6] = [
-        ("\x1b[A", Key::Up),
-        ("\x1bOA", Key::Up),
-        ("\x1b[B", Key::Down),
-        ("\x1bOB", Key::Down),
-        ("\x1b[5~", Key::PageUp),
-        ("\x1b[6~", Key::PageDown),
+fn keys(bytes: &[u8]) -> Vec<PressedKey> {
+    const SEQUENCES: [(&str, PressedKey); 6] = [
+        ("\x1b[A", PressedKey::Up),
+        ("\x1bOA", PressedKey::Up),
+        ("\x1b[B", PressedKey::Down),
+        ("\x1bOB", PressedKey::Down),
+        ("\x1b[5~", PressedKey::PageUp),
+        ("\x1b[6~", PressedKey::PageDown),
     ];
     let text = String::from_utf8_lossy(bytes);
     let (mut rest, mut keys) = (&*text, Vec::new());
@@ -123,10 +123,10 @@ fn keys(bytes: &[u8]) -> Vec<Key> {
                 let end = rest[1..].find(|c: char| c.is_ascii_alphabetic() || c == '~');
                 rest = end.map_or("", |end| &rest[end + 2..]);
             }
-            '\x1b' => keys.push(Key::Escape),
-            '\r' | '\n' => keys.push(Key::Enter),
-            '\x7f' | '\x08' => keys.push(Key::Backspace),
-            c if !c.is_control() => keys.push(Key::Char(c)),
+            '\x1b' => keys.push(PressedKey::Escape),
+            '\r' | '\n' => keys.push(PressedKey::Enter),
+            '\x7f' | '\x08' => keys.push(PressedKey::Backspace),
+            c if !c.is_control() => keys.push(PressedKey::Char(c)),
             _ => {}
         }
     }
@@ -141,15 +141,15 @@ mod tests {
     fn what_terminals_send_for_keys() {
         let typed = b"q\x1b[A\x1bOB\x1b[6~\x1b[15~\x1b[1;5Cs\x1b\r\x7f\x01\xc3\xa9";
         let expected = [
-            Key::Char('q'),
-            Key::Up,
-            Key::Down,
-            Key::PageDown,
-            Key::Char('s'),
-            Key::Escape,
-            Key::Enter,
-            Key::Backspace,
-            Key::Char('\u{e9}'),
+            PressedKey::Char('q'),
+            PressedKey::Up,
+            PressedKey::Down,
+            PressedKey::PageDown,
+            PressedKey::Char('s'),
+            PressedKey::Escape,
+            PressedKey::Enter,
+            PressedKey::Backspace,
+            PressedKey::Char('\u{e9}'),
         ];
         assert_eq!(keys(typed), expected);
         assert_eq!(keys(b"\x1b["), []);

@@ -3,16 +3,18 @@
 use analysis::program::Range;
 use rundata::reading::Reading;
 
-use super::keys::{Action, Key, State};
+use super::keys::{KeyAction, PressedKey, ScreenState};
 use super::screen::{lines, screen};
-use super::{SCHEMA, Update};
-use crate::observe::live::By;
-use crate::observe::live::rows::{Between, Preempter, Preemptions, Row, Sort};
-use crate::observe::live::session::Own;
+use super::{SCHEMA, TopUpdate};
+use crate::observe::live::GroupBy;
+use crate::observe::live::rows::{
+    PreemptionCount, QuantileBucket, RowOrder, SwitchRow, TopPreempter,
+};
+use crate::observe::live::session::TracerOverhead;
 
-fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
-    let between = |high_ns| Some(Between { low_ns: high_ns / 2, high_ns });
-    Row {
+fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> SwitchRow {
+    let between = |high_ns| Some(QuantileBucket { low_ns: high_ns / 2, high_ns });
+    SwitchRow {
         name: name.into(),
         id: Some(id),
         voluntary_per_s: sleeps,
@@ -24,21 +26,21 @@ fn row(name: &str, id: u32, sleeps: f64, preempted: f64) -> Row {
         burst_median: between(16_384),
         cost_share: Some(Range { low: 0.012, high: 0.021 }),
         preempted_by: (preempted > 0.0)
-            .then(|| Preempter { name: "kworker/1:2".into(), per_s: preempted / 10.0 }),
-        ..Row::default()
+            .then(|| TopPreempter { name: "kworker/1:2".into(), per_s: preempted / 10.0 }),
+        ..SwitchRow::default()
     }
 }
 
-fn update() -> Update {
-    Update {
+fn update() -> TopUpdate {
+    TopUpdate {
         schema: SCHEMA,
         seconds: 2.0,
         total: row("machine", 0, 38_300.0, 2_900.0),
-        own: Own {
+        own: TracerOverhead {
             ns_per_switch: Reading::Known(165.0),
             cpu_ns: 2_000_000,
             share: Reading::Known(0.003),
-            preemptions: Preemptions { count: 0, of_switches: 82_400, per_s: 0.0 },
+            preemptions: PreemptionCount { count: 0, of_switches: 82_400, per_s: 0.0 },
         },
         rows: vec![
             row("postgres", 812, 38_000.0, 1_200.0),
@@ -51,8 +53,8 @@ fn update() -> Update {
     }
 }
 
-fn state() -> State {
-    State::new(By::Process, Sort::Switches, String::new())
+fn state() -> ScreenState {
+    ScreenState::new(GroupBy::Process, RowOrder::Switches, String::new())
 }
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
@@ -95,7 +97,7 @@ fn text_for_scripts_has_80_columns() {
 #[test]
 fn what_this_program_itself_preempts_is_told_apart() {
     let mut update = update();
-    update.own.preemptions = Preemptions { count: 21, of_switches: 82_400, per_s: 10.5 };
+    update.own.preemptions = PreemptionCount { count: 21, of_switches: 82_400, per_s: 10.5 };
     let shown = screen(Some(&update), &state(), (80, 24));
     let said = "this tracer took the CPU: 21 of 82,400 switches (0.025 %), 10.5 a second";
     assert_eq!(shown[2], said);
@@ -125,43 +127,46 @@ fn no_terminal_is_too_small() {
 #[test]
 fn keys_sort_group_filter_freeze_and_scroll() {
     let mut state = state();
-    let names = |state: &State, rows| -> Vec<String> {
+    let names = |state: &ScreenState, rows| -> Vec<String> {
         let shown = screen(Some(&update()), state, (80, rows));
         let names = shown.iter().skip(4).take(rows - 5).filter(|line| !line.is_empty());
         names.filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
     };
-    assert_eq!(state.press(Key::Char('s')), Action::Nothing);
+    assert_eq!(state.press(PressedKey::Char('s')), KeyAction::Nothing);
     assert_eq!(names(&state, 24), ["rsync", "postgres", "kworker/1:2"]);
-    state.press(Key::Down);
+    state.press(PressedKey::Down);
     assert_eq!(names(&state, 7), ["postgres", "kworker/1:2"]);
     // No further than the last row.
-    state.press(Key::PageDown);
+    state.press(PressedKey::PageDown);
     assert_eq!(names(&state, 7), ["postgres", "kworker/1:2"]);
     for c in "/syn".chars() {
-        state.press(Key::Char(c));
+        state.press(PressedKey::Char(c));
     }
     assert_eq!(names(&state, 24), ["rsync"]);
     assert!(screen(Some(&update()), &state, (80, 24))[23].starts_with("filter: syn_"));
     // While it is typed letters are letters.
-    assert_eq!(state.press(Key::Char('q')), Action::Nothing);
-    state.press(Key::Escape);
+    assert_eq!(state.press(PressedKey::Char('q')), KeyAction::Nothing);
+    state.press(PressedKey::Escape);
     assert_eq!((state.filter.as_str(), state.is_typing), ("", false));
-    assert_eq!((state.press(Key::Char('g')), state.by), (Action::Regroup, By::Thread));
-    state.press(Key::Char('f'));
+    assert_eq!(
+        (state.press(PressedKey::Char('g')), state.by),
+        (KeyAction::Regroup, GroupBy::Thread)
+    );
+    state.press(PressedKey::Char('f'));
     assert!(screen(Some(&update()), &state, (80, 24))[0].starts_with("frozen: 41,200 "));
-    state.press(Key::Char('h'));
+    state.press(PressedKey::Char('h'));
     let help = screen(Some(&update()), &state, (80, 24))[3..].to_vec();
     assert!(help.iter().any(|line| line.starts_with("q          quit")));
     // Nothing of it is cut.
     assert_eq!(help[..20], screen(Some(&update()), &state, (200, 24))[3..23]);
-    assert_eq!(state.press(Key::Char('q')), Action::Quit);
+    assert_eq!(state.press(PressedKey::Char('q')), KeyAction::Quit);
 }
 
 /// What goes first where there is less room, and what is said of it.
 #[test]
 fn narrow_terminals_keep_what_matters_and_say_what_went() {
     let mut state = state();
-    let head = |state: &State, columns: usize| {
+    let head = |state: &ScreenState, columns: usize| {
         let shown = screen(Some(&update()), state, (columns, 24));
         (shown[3].clone(), shown[23].clone())
     };
@@ -180,7 +185,7 @@ fn narrow_terminals_keep_what_matters_and_say_what_went() {
         }
         assert!(names.starts_with("name "), "{names}");
         seen.push(names);
-        state.press(Key::Char('c'));
+        state.press(PressedKey::Char('c'));
     }
     let all = seen.join(" ");
     for heading in ["id", "yields", "moves", "wait", "cost %", "cpu %", "preempted by"] {
@@ -193,7 +198,7 @@ fn narrow_terminals_keep_what_matters_and_say_what_went() {
 #[test]
 fn this_programs_own_rows_stand_apart() {
     let mut update = update();
-    update.rows[0] = Row { own: true, ..row("switchcost", 99, 90_000.0, 0.0) };
+    update.rows[0] = SwitchRow { own: true, ..row("switchcost", 99, 90_000.0, 0.0) };
     let shown = screen(Some(&update), &state(), (80, 24));
     let names: Vec<&str> =
         shown[4..8].iter().map(|line| line.split("  ").next().unwrap()).collect();
@@ -205,7 +210,7 @@ fn this_programs_own_rows_stand_apart() {
 fn help_fits_the_terminal() {
     for (columns, rows) in [(80, 24), (60, 20), (40, 12)] {
         let mut state = state();
-        state.press(Key::Char('?'));
+        state.press(PressedKey::Char('?'));
         let (mut read, mut before) = (Vec::new(), Vec::new());
         loop {
             let shown = screen(Some(&update()), &state, (columns, rows));
@@ -220,7 +225,7 @@ fn help_fits_the_terminal() {
                 break;
             }
             before = shown;
-            state.press(Key::Down);
+            state.press(PressedKey::Down);
         }
         for word in ["quit", "columns,", "Escape", "sched_yield(2)", "percentile,", "often"] {
             assert!(read.iter().any(|of| of == word), "{columns}x{rows}: {word}");

@@ -8,9 +8,9 @@ use switchtrace::{DurationHistogram, SwitchCause};
 
 use super::report::{cause_words, named};
 use crate::base::values::each_once;
-use crate::observe::live::By;
-use crate::observe::live::account::{Account, Who};
-use crate::observe::live::labels::Labels;
+use crate::observe::live::GroupBy;
+use crate::observe::live::account::{SwitchAccount, TracedTask};
+use crate::observe::live::labels::ProcessLabels;
 use crate::observe::live::rows::waits;
 
 /// Pairs that are drawn: as many as the first screen has room for.
@@ -30,7 +30,10 @@ pub(super) const QUESTIONS: [(&str, &str); 3] = [
 ];
 
 /// All that there is to draw.
-pub(super) fn figures(account: &Account, (by, labels): (By, &Labels)) -> Vec<Figure> {
+pub(super) fn figures(
+    account: &SwitchAccount,
+    (by, labels): (GroupBy, &ProcessLabels),
+) -> Vec<Figure> {
     let all = [preempts(account), waiting(account, (by, labels)), lengths(account)];
     all.into_iter().flatten().collect()
 }
@@ -43,7 +46,7 @@ fn with_id((name, id): (String, Option<u32>)) -> String {
 type Pairs = Vec<(String, u64)>;
 
 /// Who took the CPU from whom while that could have run on. The observer is in no pair.
-fn pairs(account: &Account, called: impl Fn(&Who) -> String) -> Pairs {
+fn pairs(account: &SwitchAccount, called: impl Fn(&TracedTask) -> String) -> Pairs {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
     for ((prev, next), [_, involuntary]) in &account.pairs {
         let observes = |who| account.life(who).is_some_and(|life| life.observes);
@@ -64,7 +67,7 @@ fn sum(pairs: &[(String, u64)]) -> u64 {
 
 /// A bar for each pair, the most frequent on top: threads, or where these come and go all of a name
 /// together.
-fn preempts(account: &Account) -> Option<Figure> {
+fn preempts(account: &SwitchAccount) -> Option<Figure> {
     let threads = pairs(account, |who| with_id(named(account, who)));
     let are_told = 2 * sum(&threads[..threads.len().min(MOST_PAIRS)]) >= sum(&threads);
     let mut all = match are_told {
@@ -97,7 +100,7 @@ fn preempts(account: &Account) -> Option<Figure> {
 }
 
 /// Waits in the run queue by thread (or what rows are of), those with the most switches.
-fn waiting(account: &Account, (by, labels): (By, &Labels)) -> Option<Figure> {
+fn waiting(account: &SwitchAccount, (by, labels): (GroupBy, &ProcessLabels)) -> Option<Figure> {
     let all = waits(account, (by, labels));
     let all: Vec<(String, DurationHistogram)> =
         all.into_iter().map(|(name, id, waits)| (with_id((name, id)), waits)).collect();
@@ -128,10 +131,10 @@ fn waiting(account: &Account, (by, labels): (By, &Labels)) -> Option<Figure> {
             " Of {} {} those {MOST_WAITS} with the most switches are drawn.",
             grouped(all.len() as f64),
             match by {
-                By::Thread => "threads",
-                By::Process => "processes",
-                By::Cgroup => "control groups",
-                By::User => "users",
+                GroupBy::Thread => "threads",
+                GroupBy::Process => "processes",
+                GroupBy::Cgroup => "control groups",
+                GroupBy::User => "users",
             }
         ),
     };
@@ -142,7 +145,7 @@ fn waiting(account: &Account, (by, labels): (By, &Labels)) -> Option<Figure> {
 }
 
 /// Times on the CPU and off it, by cause, of all together.
-fn lengths(account: &Account) -> Option<Figure> {
+fn lengths(account: &SwitchAccount) -> Option<Figure> {
     let used = account.total();
     let off = SwitchCause::ALL.iter().zip(&used.off).map(|(cause, of)| (cause_words(*cause), of));
     let all: Vec<(&str, &DurationHistogram)> =

@@ -12,7 +12,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use report::Trace;
+pub(crate) use report::TraceReport;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -31,10 +31,10 @@ use crate::base::failure::usage;
 use crate::base::values::{Destination, List, UNTIL_END, bytes, duration};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
-use crate::observe::live::By;
-use crate::observe::live::account::{Account, Scope};
-use crate::observe::live::labels::Labels;
-use crate::observe::live::session::{LOOK, Session, cpus};
+use crate::observe::live::GroupBy;
+use crate::observe::live::account::{SwitchAccount, TraceScope};
+use crate::observe::live::labels::ProcessLabels;
+use crate::observe::live::session::{LOOK, TracerSession, cpus};
 use crate::observe::processes::{ProcessName, ProcessSet, process_names};
 use crate::programs::watch::command::{Command, not_measured};
 use crate::programs::watch::findings::Report;
@@ -43,8 +43,8 @@ use crate::report::output::{
     Files, Unstored, all_written, check_place, print_fitted, put, put_json, say_fitted,
 };
 use crate::report::printout::printout;
-use recording::Recording;
-use report::{Costs, Target, Timeline};
+use recording::PerfettoRecording;
+use report::{TraceCosts, TraceTarget, TraceTimeline};
 use rundata::words::grouped;
 
 /// Time between two readings of the ring buffer.
@@ -81,7 +81,7 @@ pub(crate) struct TraceArgs {
     /// A row for each thread, process, control group or user [default: process, or thread if there
     /// is one process]
     #[arg(long)]
-    by: Option<By>,
+    by: Option<GroupBy>,
 
     /// The stored run whose costs are used, instead of the best one of this machine
     ///
@@ -176,10 +176,10 @@ impl TraceArgs {
     /// written.
     fn write(
         &self,
-        trace: &Trace,
-        account: &Account,
-        by: (By, &Labels),
-        recording: Option<Recording>,
+        trace: &TraceReport,
+        account: &SwitchAccount,
+        by: (GroupBy, &ProcessLabels),
+        recording: Option<PerfettoRecording>,
     ) -> bool {
         let Unstored { files, verbose, tables } = &self.output;
         let page = || page::page(trace, figures::figures(account, by)).html();
@@ -202,7 +202,7 @@ impl TraceArgs {
         };
         all_written([
             if files.quiet { Ok(()) } else { print() },
-            recording.map_or(Ok(()), Recording::finish),
+            recording.map_or(Ok(()), PerfettoRecording::finish),
             report.unwrap_or(Ok(())),
             put_json(trace, files.json.as_ref()),
             files.csv.as_ref().map_or(Ok(()), |to| put(&exports::pairs_csv(account)?, to)),
@@ -231,13 +231,13 @@ fn attached(
     let interrupt = Interrupt::watch()?;
     let typed = processes.map_or("--pid PID", |processes| &processes.typed);
     let instead = format!("switchcost cost {typed}");
-    let scope = processes.map_or(Scope::All, ProcessSet::scope);
+    let scope = processes.map_or(TraceScope::All, ProcessSet::scope);
     let mut watcher =
         processes.and_then(|processes| memory_watcher(processes, args.budget, &interrupt));
-    let mut tracing = Tracing::begin(args, scope, &instead)?;
+    let mut tracing = RunningTrace::begin(args, scope, &instead)?;
     processes.map_or(Ok(()), |processes| check_seen(&tracing.session, processes))?;
     let end = Instant::now() + args.budget;
-    tracing.follow(Ends::WithAll, |_, longest| {
+    tracing.follow(TraceEnd::WithAll, |_, longest| {
         let watcher = watcher.as_mut();
         let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
         let longest = longest.min(until_look.unwrap_or(longest));
@@ -250,7 +250,7 @@ fn attached(
         let seconds = session.elapsed().as_secs_f64();
         tracing.notices.push(format!("it ended after {seconds:.1} s"));
     }
-    let target = processes.map_or_else(Target::machine, |of| target(of, &tracing.session));
+    let target = processes.map_or_else(TraceTarget::machine, |of| target(of, &tracing.session));
     let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
     let costs = match processes.zip(watcher) {
         Some((processes, mut watcher)) => {
@@ -266,11 +266,11 @@ fn attached(
     })
 }
 
-fn target(processes: &ProcessSet, session: &Session) -> Target {
+fn target(processes: &ProcessSet, session: &TracerSession) -> TraceTarget {
     let pids: Vec<u32> = processes.pids.iter().map(|pid| pid.unsigned_abs()).collect();
     let pid = if let [pid] = pids[..] { Some(pid) } else { None };
     let children = session.account.children();
-    Target { name: processes.name.clone(), pid, pids, children, command: None }
+    TraceTarget { name: processes.name.clone(), pid, pids, children, command: None }
 }
 
 /// A command.
@@ -278,15 +278,16 @@ fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let words = &args.command;
     look_up(std::slice::from_ref(words)).map_err(|error| not_measured(Some(error), None))?;
     // Until the command has a process id nothing is inside.
-    let mut tracing = Tracing::begin(args, Scope::Tree(u32::MAX), "switchcost cost -- CMD")?;
+    let mut tracing =
+        RunningTrace::begin(args, TraceScope::Tree(u32::MAX), "switchcost cost -- CMD")?;
     let anonymous = args.output.files.anonymous;
     let mut command = Command::start((words, args.budget), anonymous, Some(&mut tracing.session))?;
-    tracing.follow(Ends::Told, |_, longest| command.wait(Some(longest)));
+    tracing.follow(TraceEnd::Told, |_, longest| command.wait(Some(longest)));
     let mut ended = command.end()?;
     tracing.notices.splice(0..0, ended.over_in_words());
     let costs = of_report(&ended.report(Ok(traced(&tracing.session)), named));
     let name = ended.words.first().cloned().unwrap_or_default();
-    let target = Target {
+    let target = TraceTarget {
         name,
         pid: Some(ended.pid),
         pids: vec![ended.pid],
@@ -312,7 +313,7 @@ fn memory_watcher(
 
 /// Refuses threads of other processes, and processes that have all ended before the tracer saw
 /// them.
-fn check_seen(session: &Session, processes: &ProcessSet) -> Result<()> {
+fn check_seen(session: &TracerSession, processes: &ProcessSet) -> Result<()> {
     for pid in &processes.pids {
         let tid = pid.unsigned_abs();
         match session.account.process_of(tid) {
@@ -332,7 +333,7 @@ fn check_seen(session: &Session, processes: &ProcessSet) -> Result<()> {
 
 /// When tracing is over, beside its time.
 #[derive(PartialEq)]
-enum Ends {
+enum TraceEnd {
     /// When nobody who is traced lives any more.
     WithAll,
     /// When it is said so: a command may not have begun.
@@ -340,34 +341,34 @@ enum Ends {
 }
 
 /// What is traced from beginning to end.
-struct Tracing<'a> {
+struct RunningTrace<'a> {
     args: &'a TraceArgs,
-    session: Session,
-    recording: Option<Recording>,
-    timeline: Timeline,
+    session: TracerSession,
+    recording: Option<PerfettoRecording>,
+    timeline: TraceTimeline,
     bar: Progress,
     /// What happened.
     notices: Vec<String>,
 }
 
-impl<'a> Tracing<'a> {
-    fn begin(args: &'a TraceArgs, scope: Scope, instead: &str) -> Result<Self> {
-        let recording = args.perfetto.as_ref().map(Recording::start).transpose()?;
-        let session = Session::open(scope, args.recorder(), args.by, instead)?;
+impl<'a> RunningTrace<'a> {
+    fn begin(args: &'a TraceArgs, scope: TraceScope, instead: &str) -> Result<Self> {
+        let recording = args.perfetto.as_ref().map(PerfettoRecording::start).transpose()?;
+        let session = TracerSession::open(scope, args.recorder(), args.by, instead)?;
         // The terminal is the command's.
         let bar = Progress::whole(args.budget, args.output.files.quiet || !args.command.is_empty());
-        let (timeline, notices) = (Timeline::default(), Vec::new());
+        let (timeline, notices) = (TraceTimeline::default(), Vec::new());
         Ok(Self { args, session, recording, timeline, bar, notices })
     }
 
     /// Looks again and again, until `wait`, which waits so long at most, says that it is over.
-    fn follow(&mut self, ends: Ends, mut wait: impl FnMut(&Session, Duration) -> bool) {
+    fn follow(&mut self, ends: TraceEnd, mut wait: impl FnMut(&TracerSession, Duration) -> bool) {
         let longest = if self.recording.is_some() { DRAIN } else { LOOK };
         loop {
             let is_over = wait(&self.session, longest);
             self.look(is_over);
             // The look that finds nobody left is the last: waiting longer would be in all rates.
-            if is_over || ends == Ends::WithAll && !self.session.account.is_alive() {
+            if is_over || ends == TraceEnd::WithAll && !self.session.account.is_alive() {
                 return self.bar.end();
             }
         }
@@ -389,17 +390,17 @@ impl<'a> Tracing<'a> {
     }
 
     /// Prints the figures and writes what was asked for; whether all could be written.
-    fn tell(self, target: Target, costs: Costs) -> bool {
+    fn tell(self, target: TraceTarget, costs: TraceCosts) -> bool {
         let Self { args, session, recording, timeline, mut notices, .. } = self;
         notices.extend(recording.as_ref().and_then(full));
         let account = &session.account;
         let mut inside = account.lives.values().filter(|life| life.inside).map(|life| life.tgid);
         let first = inside.next();
         let is_one = inside.all(|tgid| Some(tgid) == first);
-        let by = args.by.unwrap_or(if is_one { By::Thread } else { By::Process });
+        let by = args.by.unwrap_or(if is_one { GroupBy::Thread } else { GroupBy::Process });
         let (own, seconds) = (session.own(), session.elapsed().as_secs_f64());
         let (by, points) = ((by, &session.labels), timeline.points());
-        let mut trace = Trace::of(account, (target, seconds), costs, by, own, points);
+        let mut trace = TraceReport::of(account, (target, seconds), costs, by, own, points);
         trace.missed_switches = session.lost().switches;
         trace.notices = session.gaps();
         trace.notices.extend(notices);
@@ -408,18 +409,18 @@ impl<'a> Tracing<'a> {
 }
 
 /// That the recording has ended before the trace.
-fn full(recording: &Recording) -> Option<String> {
+fn full(recording: &PerfettoRecording) -> Option<String> {
     let seconds = recording.full_s?;
     Some(format!("the recording ends after {seconds:.1} s: it has reached 2 GiB"))
 }
 
 /// The costs of a program whose memory was watched.
-fn of_report(report: &Report) -> Costs {
+fn of_report(report: &Report) -> TraceCosts {
     let total = match (&report.cost, report.refill_share.known()) {
         (ProgramCost::Estimated { cost_ns, .. }, Some(_)) => Some(*cost_ns),
         _ => None,
     };
-    Costs {
+    TraceCosts {
         price: Price { direct: report.direct(), total },
         figure: report.figure,
         apart: watch::apart().map(|apart| (apart, cpus())),
@@ -431,11 +432,11 @@ fn of_report(report: &Report) -> Costs {
 }
 
 /// Where no working set is known.
-fn direct_only(named: Option<&Chosen>) -> Costs {
+fn direct_only(named: Option<&Chosen>) -> TraceCosts {
     let chosen = named.cloned().map_or_else(watch::newest, Ok);
     let direct = chosen.as_ref().ok().and_then(|chosen| watch::direct(&chosen.profile.points));
     let command = chosen.is_err().then(|| "switchcost cost".to_string());
-    Costs {
+    TraceCosts {
         price: Price { direct, total: None },
         figure: None,
         apart: None,

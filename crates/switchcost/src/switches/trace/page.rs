@@ -5,7 +5,7 @@ use charts::Figure;
 use rundata::reading::Reading;
 
 use super::figures::QUESTIONS;
-use super::report::Trace;
+use super::report::TraceReport;
 use super::table;
 use crate::base::lines::Layout;
 use crate::report::page::{self, FindingsDetails, FindingsPage};
@@ -13,7 +13,7 @@ use crate::report::terminal::figure;
 use crate::report::tiles::Tile;
 
 /// The page of a trace with these charts.
-pub(super) fn page(trace: &Trace, figures: Vec<Figure>) -> FindingsPage {
+pub(super) fn page(trace: &TraceReport, figures: Vec<Figure>) -> FindingsPage {
     let name = &trace.target.name;
     FindingsPage {
         title: format!("trace of {name}"),
@@ -39,14 +39,14 @@ pub(super) fn page(trace: &Trace, figures: Vec<Figure>) -> FindingsPage {
 }
 
 /// Figures that stand for it, the first ones what the answer names.
-fn tiles(trace: &Trace) -> Vec<Tile> {
+fn tiles(trace: &TraceReport) -> Vec<Tile> {
     let total = &trace.total;
     let per_s = total.switches_per_s();
     let share = |name: &str, of: &Reading<Range>| {
         let of = of.known().filter(|of| !of.is_wide())?;
         Some(Tile::at_most(name, [100.0 * of.low, 100.0 * of.high], "%"))
     };
-    let wait = |name: &str, of: Option<crate::observe::live::rows::Between>| {
+    let wait = |name: &str, of: Option<crate::observe::live::rows::QuantileBucket>| {
         let of = of.filter(|of| of.high_ns != u64::MAX)?;
         Some(Tile::time_at_most(name, [of.low_ns as f64, of.high_ns as f64]))
     };
@@ -64,7 +64,7 @@ fn tiles(trace: &Trace) -> Vec<Tile> {
     all.into_iter().flatten().collect()
 }
 
-fn facts(trace: &Trace) -> Vec<(&'static str, String)> {
+fn facts(trace: &TraceReport) -> Vec<(&'static str, String)> {
     let target = &trace.target;
     let pids = target.pids.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let children = target.children;

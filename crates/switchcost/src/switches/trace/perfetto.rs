@@ -11,9 +11,9 @@ use switchtrace::{EventKind, ThreadKey, ThreadSnapshot, TraceEvent};
 
 /// A message that is being written.
 #[derive(Default)]
-struct Message(Vec<u8>);
+struct ProtoMessage(Vec<u8>);
 
-impl Message {
+impl ProtoMessage {
     fn varint(&mut self, mut value: u64) {
         while value > 127 {
             self.0.push(value as u8 | 128);
@@ -35,13 +35,13 @@ impl Message {
         self
     }
 
-    fn message(self, field: u32, inner: Message) -> Self {
+    fn message(self, field: u32, inner: ProtoMessage) -> Self {
         self.bytes(field, &inner.0)
     }
 }
 
-fn message() -> Message {
-    Message::default()
+fn message() -> ProtoMessage {
+    ProtoMessage::default()
 }
 
 /// The fields of the messages, by their path.
@@ -74,14 +74,14 @@ const TASK_NOLOAD: u32 = 0x400;
 
 /// The three clocks at one moment, in ns.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clocks {
+pub(super) struct ClockSnapshot {
     pub(super) monotonic: u64,
     pub(super) boottime: u64,
     pub(super) realtime: u64,
 }
 
 /// A trace that is being written.
-pub(super) struct Encoder {
+pub(super) struct PerfettoEncoder {
     /// From the events' clock to that of the trace.
     ahead_ns: u64,
     /// Who runs on each CPU, as of its last switch.
@@ -89,13 +89,13 @@ pub(super) struct Encoder {
     /// Threads whose names are written.
     named: HashMap<ThreadKey, String>,
     /// Events of this batch by CPU, and whether some are missing before them.
-    bundles: BTreeMap<u32, (Message, bool)>,
+    bundles: BTreeMap<u32, (ProtoMessage, bool)>,
     out: Vec<u8>,
 }
 
-impl Encoder {
+impl PerfettoEncoder {
     /// Begins a trace of the kernel of this name and release.
-    pub(super) fn new(clocks: Clocks, [system, release]: [&str; 2]) -> Self {
+    pub(super) fn new(clocks: ClockSnapshot, [system, release]: [&str; 2]) -> Self {
         let ahead_ns = clocks.boottime.wrapping_sub(clocks.monotonic);
         let mut encoder = Self {
             ahead_ns,
@@ -116,8 +116,8 @@ impl Encoder {
         encoder
     }
 
-    fn packet(&mut self, packet: Message) {
-        let trace = Message(std::mem::take(&mut self.out));
+    fn packet(&mut self, packet: ProtoMessage) {
+        let trace = ProtoMessage(std::mem::take(&mut self.out));
         self.out = trace.message(field::PACKET, packet.number(field::SEQUENCE, 1_u64)).0;
     }
 
@@ -193,7 +193,8 @@ mod tests {
     use crate::observe::live::tests::{name, thread};
     use switchtrace::EventThread;
 
-    const CLOCKS: Clocks = Clocks { monotonic: 1_000, boottime: 1_500, realtime: 9_000 };
+    const CLOCKS: ClockSnapshot =
+        ClockSnapshot { monotonic: 1_000, boottime: 1_500, realtime: 9_000 };
 
     fn switch(time_ns: u64, prev: u32, next: u32) -> TraceEvent {
         let kind = EventKind::Switch {
@@ -239,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_switch_has_all_that_the_tracer_saw_of_it() {
-        let mut encoder = Encoder::new(CLOCKS, ["Linux", "6.18.0"]);
+        let mut encoder = PerfettoEncoder::new(CLOCKS, ["Linux", "6.18.0"]);
         encoder.take();
         encoder.event(&switch(2_000, 10, 300));
         let packet = of(&encoder.take(), 1);
@@ -255,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_gap_is_marked_on_its_cpu() {
-        let mut encoder = Encoder::new(CLOCKS, ["Linux", "6.18.0"]);
+        let mut encoder = PerfettoEncoder::new(CLOCKS, ["Linux", "6.18.0"]);
         let mut has_gap = |events: &[TraceEvent]| {
             events.iter().for_each(|event| encoder.event(event));
             let packets: Vec<Vec<u8>> =
@@ -269,7 +270,7 @@ mod tests {
 
     #[test]
     fn names_are_written_once_and_again_when_they_change() {
-        let mut encoder = Encoder::new(CLOCKS, ["Linux", "6.18.0"]);
+        let mut encoder = PerfettoEncoder::new(CLOCKS, ["Linux", "6.18.0"]);
         encoder.take();
         let mut threads = [thread(name(7, 1), 7, "sh", 2), thread(name(8, 1), 7, "io", 2)];
         encoder.name(threads.iter());

@@ -6,7 +6,7 @@ use analysis::program::{Price, Range, percents};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::observe::live::account::{Account, Who};
+use crate::observe::live::account::{SwitchAccount, TracedTask};
 use crate::programs::watch::Apart;
 
 /// Threads that use a smaller share of the program's CPU time are no workers.
@@ -17,7 +17,8 @@ const WORTH_IT: f64 = 0.01;
 
 /// What pinning each worker to a CPU of its own would save.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Pinning {
+#[schemars(rename = "Pinning")]
+pub(crate) struct PinningSaving {
     /// Threads that were switched to each other.
     pub(crate) workers: usize,
     /// Share of the program's CPU time that it would save at most.
@@ -28,21 +29,26 @@ pub(crate) struct Pinning {
     pub(crate) sweep: String,
 }
 
-impl Pinning {
+impl PinningSaving {
     /// Apart, workers do not preempt each other, and one that waits for another hands over to
     /// another CPU at the sweep's cost instead of being switched on its own. Nothing where that may
     /// save nothing, or there are not enough CPUs.
-    pub(super) fn of(account: &Account, price: Price, apart: &Apart, cpus: usize) -> Option<Self> {
+    pub(super) fn of(
+        account: &SwitchAccount,
+        price: Price,
+        apart: &Apart,
+        cpus: usize,
+    ) -> Option<Self> {
         let cpu_ns = account.total().cpu_ns as f64;
-        let is_worker = |who: &Who| {
+        let is_worker = |who: &TracedTask| {
             let life = account.life(who).filter(|life| life.inside);
             let used = life.map_or(0.0, |life| life.used.cpu_ns as f64);
-            matches!(who, Who::Thread(_)) && used >= WORKERS_SHARE * cpu_ns && used > 0.0
+            matches!(who, TracedTask::Thread(_)) && used >= WORKERS_SHARE * cpu_ns && used > 0.0
         };
         let of_workers: HashMap<_, _> = (account.pairs.iter())
             .filter(|((prev, next), _)| prev != next && is_worker(prev) && is_worker(next))
             .collect();
-        let workers: HashSet<&Who> =
+        let workers: HashSet<&TracedTask> =
             of_workers.keys().flat_map(|(prev, next)| [prev, next]).collect();
         let sum = |kind: usize| of_workers.values().map(|counts| counts[kind]).sum::<u64>() as f64;
         let (voluntary, all) = (sum(0), sum(0) + sum(1));

@@ -12,16 +12,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use switchtrace::{DurationHistogram, SwitchCause};
 
-use super::pinning::Pinning;
-use crate::observe::live::By;
-use crate::observe::live::account::{Account, Use, Who};
-use crate::observe::live::labels::Labels;
-use crate::observe::live::rows::{Preemptions, Row, direct_share, rows, share};
-use crate::observe::live::session::Own;
+use super::pinning::PinningSaving;
+use crate::observe::live::GroupBy;
+use crate::observe::live::account::{SwitchAccount, ThreadUsage, TracedTask};
+use crate::observe::live::labels::ProcessLabels;
+use crate::observe::live::rows::{PreemptionCount, SwitchRow, direct_share, rows, share};
+use crate::observe::live::session::TracerOverhead;
 use crate::observe::processes::program_in_words;
 use crate::programs::watch::{Apart, CostFigure, OpenEnd, OwnCost, PricedShare};
 
-/// Version of [`Trace`].
+/// Version of [`TraceReport`].
 const SCHEMA: u32 = 1;
 
 /// Pairs and neighbours that are listed.
@@ -32,7 +32,8 @@ const MOST_ROWS: usize = 1_000;
 
 /// What was traced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Target {
+#[schemars(rename = "Target")]
+pub(crate) struct TraceTarget {
     /// Its name; `machine` for all.
     pub(crate) name: String,
     /// The process; absent for all, and where several were asked for.
@@ -45,7 +46,7 @@ pub(crate) struct Target {
     pub(crate) command: Option<Vec<String>>,
 }
 
-impl Target {
+impl TraceTarget {
     /// The whole machine.
     pub(crate) fn machine() -> Self {
         Self { name: "machine".to_string(), ..Self::default() }
@@ -65,7 +66,7 @@ impl Target {
 
 /// Processes that did not switch, while others that belong to them did.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Sleepers {
+struct SleepingRoots {
     /// Others that belong to them.
     others: usize,
     /// Switches of these a second.
@@ -76,7 +77,7 @@ struct Sleepers {
 
 /// What its switches cost it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Costs {
+pub(crate) struct TraceCosts {
     pub(crate) price: Price,
     /// The figure that `cost` tells of the same program; absent of several programs.
     pub(crate) figure: Option<CostFigure>,
@@ -95,13 +96,14 @@ pub(crate) struct Costs {
 
 /// Who took the CPU from a thread that could have run on.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Neighbour {
+#[schemars(rename = "Neighbour")]
+pub(crate) struct PreempterThread {
     /// Its name.
     pub(crate) name: String,
     /// Its thread; absent where it is of several that have ended.
     pub(crate) id: Option<u32>,
     /// How often.
-    pub(crate) preemptions: Preemptions,
+    pub(crate) preemptions: PreemptionCount,
 }
 
 /// All who have one name and took the CPU from a thread that could have run on.
@@ -147,7 +149,8 @@ pub(crate) struct PairRow {
 
 /// Lengths of time, counted by powers of two.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Lengths {
+#[schemars(rename = "Lengths")]
+pub(crate) struct DurationCounts {
     /// `wait`: in the run queue; `run`: on a CPU; else off the CPU, by cause.
     pub(crate) of: String,
     /// How many were below 128 ns, then below 256 ns and so on; the last from 137 s on.
@@ -156,7 +159,8 @@ pub(crate) struct Lengths {
 
 /// What happened until a look, since the one before.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Point {
+#[schemars(rename = "Point")]
+pub(crate) struct TimelinePoint {
     /// Seconds since the beginning.
     pub(crate) at_s: f64,
     /// Switches a second.
@@ -169,17 +173,18 @@ pub(crate) struct Point {
 
 /// All that `trace` says.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub(crate) struct Trace {
+#[schemars(rename = "Trace")]
+pub(crate) struct TraceReport {
     /// Version of this form.
     pub(crate) schema: u32,
     /// What was traced.
-    pub(crate) target: Target,
+    pub(crate) target: TraceTarget,
     /// For how long, in seconds.
     pub(crate) seconds: f64,
     /// The answer in words.
     pub(crate) in_words: MarkedText,
     /// All of its threads together.
-    pub(crate) total: Row,
+    pub(crate) total: SwitchRow,
     /// The figure that is told of what its switches cost: that of `cost`. Absent where nothing is
     /// known.
     pub(crate) figure: Option<CostFigure>,
@@ -191,7 +196,7 @@ pub(crate) struct Trace {
     pub(crate) refill_share: Reading<Range>,
     /// What it would save if its threads did not share CPUs; absent where that is not known, or
     /// nothing.
-    pub(crate) pinning: Option<Pinning>,
+    pub(crate) pinning: Option<PinningSaving>,
     /// The stored run that the costs are from.
     pub(crate) profile: Reading<String>,
     /// Seconds from its start to now; null where that cannot be told.
@@ -202,20 +207,20 @@ pub(crate) struct Trace {
     /// The command that would make an unknown share known, where there is one.
     pub(crate) command_to_know: Option<String>,
     /// Each thread or process, that with the most switches first; a thousand at most.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<SwitchRow>,
     /// Who took the CPU from it, most often first: others than itself (of the machine anybody), and
     /// not this program.
-    pub(crate) neighbours: Vec<Neighbour>,
+    pub(crate) neighbours: Vec<PreempterThread>,
     /// Who took the CPU from it, by name, most often first; the program's own threads are one.
     pub(crate) preempters: Vec<PreempterGroup>,
     /// The twenty most expensive pairs.
     pub(crate) pairs: Vec<PairRow>,
     /// Lengths of waits, bursts and times off the CPU.
-    pub(crate) lengths: Vec<Lengths>,
+    pub(crate) lengths: Vec<DurationCounts>,
     /// How it went over time.
-    pub(crate) timeline: Vec<Point>,
+    pub(crate) timeline: Vec<TimelinePoint>,
     /// What tracing itself took.
-    pub(crate) own: Own,
+    pub(crate) own: TracerOverhead,
     /// What is not in the figures, and what happened.
     pub(crate) notices: Vec<String>,
     /// Switches of the machine for which the kernel ran no program: they are counted, and lack in
@@ -223,18 +228,21 @@ pub(crate) struct Trace {
     pub(crate) missed_switches: u64,
 }
 
-impl Trace {
+impl TraceReport {
     pub(crate) fn of(
-        account: &Account,
-        (target, seconds): (Target, f64),
-        costs: Costs,
-        by: (By, &Labels),
-        own: Own,
-        timeline: Vec<Point>,
+        account: &SwitchAccount,
+        (target, seconds): (TraceTarget, f64),
+        costs: TraceCosts,
+        by: (GroupBy, &ProcessLabels),
+        own: TracerOverhead,
+        timeline: Vec<TimelinePoint>,
     ) -> Self {
         let (used, price) = (account.total(), costs.price);
-        let total =
-            Row { name: target.name.clone(), id: target.pid, ..Row::of(&used, seconds, price) };
+        let total = SwitchRow {
+            name: target.name.clone(),
+            id: target.pid,
+            ..SwitchRow::of(&used, seconds, price)
+        };
         let no_cost = match used.cpu_ns {
             0 => "it used no CPU time",
             _ => "the cost profile has no cost of a switch",
@@ -254,7 +262,7 @@ impl Trace {
         pairs.truncate(MOST_LISTED);
         let apart = costs.apart.filter(|_| !target.is_machine());
         let sleepers = sleepers(account, &target, seconds);
-        let pinning = apart.and_then(|(of, cpus)| Pinning::of(account, price, &of, cpus));
+        let pinning = apart.and_then(|(of, cpus)| PinningSaving::of(account, price, &of, cpus));
         let mut trace = Self {
             schema: SCHEMA,
             in_words: MarkedText::default(),
@@ -295,7 +303,7 @@ impl Trace {
 
     /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its
     /// CPU time, ...`.
-    fn headline(&self, by: Option<&str>, sleepers: Option<Sleepers>) -> MarkedText {
+    fn headline(&self, by: Option<&str>, sleepers: Option<SleepingRoots>) -> MarkedText {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
         let asleep = sleepers.map_or(String::new(), |sleepers| asleep_in_words(target, sleepers));
@@ -324,7 +332,7 @@ impl Trace {
             cost,
             self.preempted_in_words(),
             ".",
-            self.pinning.as_ref().map_or(String::new(), Pinning::in_words)
+            self.pinning.as_ref().map_or(String::new(), PinningSaving::in_words)
         ]
     }
 
@@ -344,7 +352,7 @@ impl Trace {
 }
 
 /// What is told of switches where no working set goes with them, as of the whole machine.
-fn own_figure(price: Price, used: &Use) -> Option<CostFigure> {
+fn own_figure(price: Price, used: &ThreadUsage) -> Option<CostFigure> {
     let direct_ns = price.direct.map(|direct| direct.at(used.involuntary_share()));
     let priced = |each_ns: Option<Range>| {
         let share = share(each_ns, used)?;
@@ -354,7 +362,7 @@ fn own_figure(price: Price, used: &Use) -> Option<CostFigure> {
 }
 
 /// Whether the processes that were asked for did not switch while others that belong to them did.
-fn sleepers(account: &Account, target: &Target, seconds: f64) -> Option<Sleepers> {
+fn sleepers(account: &SwitchAccount, target: &TraceTarget, seconds: f64) -> Option<SleepingRoots> {
     if target.is_machine() || account.total_of_roots().switches() > 0 {
         return None;
     }
@@ -363,12 +371,12 @@ fn sleepers(account: &Account, target: &Target, seconds: f64) -> Option<Sleepers
     let is_counted = left_out.is_none();
     let (others, used) = left_out.unwrap_or(counted);
     let per_s = used.switches() as f64 / seconds;
-    (per_s > 0.0).then_some(Sleepers { others, per_s, is_counted })
+    (per_s > 0.0).then_some(SleepingRoots { others, per_s, is_counted })
 }
 
 /// `; its 13 children, which --no-children leaves out, made 29,000 switches a second`
-fn asleep_in_words(target: &Target, sleepers: Sleepers) -> String {
-    let Sleepers { others, per_s, is_counted } = sleepers;
+fn asleep_in_words(target: &TraceTarget, sleepers: SleepingRoots) -> String {
+    let SleepingRoots { others, per_s, is_counted } = sleepers;
     let (whose, itself) = match target.pids[..] {
         [pid] => ("its", format!("pid {pid} itself")),
         _ => ("their", "those that were asked for".to_string()),
@@ -383,15 +391,15 @@ fn asleep_in_words(target: &Target, sleepers: Sleepers) -> String {
 
 /// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is
 /// told apart.
-fn neighbours(account: &Account, used: &Use, seconds: f64) -> Vec<Neighbour> {
+fn neighbours(account: &SwitchAccount, used: &ThreadUsage, seconds: f64) -> Vec<PreempterThread> {
     let is_all = account.lives.values().all(|life| life.inside);
     let sums =
         account.preempters(|from, to| (is_all || !to.inside) && !from.observes && !to.observes);
-    let neighbour = |(who, count): (&Who, u64)| {
+    let neighbour = |(who, count): (&TracedTask, u64)| {
         let (name, id) = named(account, who);
-        Neighbour { name, id, preemptions: Preemptions::of(count, used, seconds) }
+        PreempterThread { name, id, preemptions: PreemptionCount::of(count, used, seconds) }
     };
-    let mut found: Vec<Neighbour> = sums.into_iter().map(neighbour).collect();
+    let mut found: Vec<PreempterThread> = sums.into_iter().map(neighbour).collect();
     found.sort_by(|one, other| {
         let by_count = other.preemptions.count.cmp(&one.preemptions.count);
         by_count.then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
@@ -407,7 +415,7 @@ const OWN_THREADS: &str = "its own threads";
 const OWN_PROCESSES: &str = "its own processes";
 
 /// Sums by name who took the CPU from those inside, most often first. The observer is in no group.
-fn preempters(account: &Account, is_machine: bool, seconds: f64) -> Vec<PreempterGroup> {
+fn preempters(account: &SwitchAccount, is_machine: bool, seconds: f64) -> Vec<PreempterGroup> {
     let counts = account.preempters(|from, to| !from.observes && !to.observes);
     let inside = account.lives.values().filter(|life| life.inside);
     let processes: BTreeSet<u32> = inside.map(|life| life.tgid).collect();
@@ -430,17 +438,17 @@ fn preempters(account: &Account, is_machine: bool, seconds: f64) -> Vec<Preempte
 }
 
 /// How somebody is called in a list.
-pub(super) fn named(account: &Account, who: &Who) -> (String, Option<u32>) {
+pub(super) fn named(account: &SwitchAccount, who: &TracedTask) -> (String, Option<u32>) {
     let name = account.life(who).map_or("?".to_string(), |life| life.name.clone());
     match who {
-        Who::Idle => ("idle".to_string(), None),
-        Who::Thread(of) => (name, Some(of.tid)),
-        Who::Ended { .. } => (name, None),
+        TracedTask::Idle => ("idle".to_string(), None),
+        TracedTask::Thread(of) => (name, Some(of.tid)),
+        TracedTask::Ended { .. } => (name, None),
     }
 }
 
 /// All pairs of which one is inside, those with the most switches first.
-pub(super) fn all_pairs(account: &Account, seconds: f64, price: Price) -> Vec<PairRow> {
+pub(super) fn all_pairs(account: &SwitchAccount, seconds: f64, price: Price) -> Vec<PairRow> {
     let is_inside = |who| account.life(who).is_some_and(|life| life.inside);
     let inside =
         account.pairs.iter().filter(|((prev, next), _)| is_inside(prev) || is_inside(next));
@@ -463,11 +471,11 @@ pub(super) fn all_pairs(account: &Account, seconds: f64, price: Price) -> Vec<Pa
     pairs
 }
 
-fn lengths(used: &Use) -> Vec<Lengths> {
+fn lengths(used: &ThreadUsage) -> Vec<DurationCounts> {
     let of = |name: &str, histogram: &DurationHistogram| {
         let counts = histogram.counts();
         let end = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
-        Lengths { of: name.to_string(), counts: counts[..end].to_vec() }
+        DurationCounts { of: name.to_string(), counts: counts[..end].to_vec() }
     };
     let mut all = vec![of("wait", &used.waits), of("run", &used.bursts)];
     all.extend(
@@ -488,7 +496,7 @@ pub(super) fn cause_words(cause: SwitchCause) -> &'static str {
 
 /// The timeline, in a bounded number of points.
 #[derive(Default)]
-pub(crate) struct Timeline {
+pub(crate) struct TraceTimeline {
     /// When was looked, in seconds, and the switches, preemptions and CPU time in ns until then.
     looks: Vec<(f64, [u64; 3])>,
     /// Shortest time between two points, in seconds.
@@ -498,9 +506,9 @@ pub(crate) struct Timeline {
 /// Points of a timeline that are kept; then two become one, and later ones are as far apart.
 const MOST_POINTS: usize = 2_048;
 
-impl Timeline {
+impl TraceTimeline {
     /// Notes what has happened in all until now.
-    pub(crate) fn add(&mut self, at_s: f64, total: &Use) {
+    pub(crate) fn add(&mut self, at_s: f64, total: &ThreadUsage) {
         let then_s = self.looks.last().map_or(0.0, |(then_s, _)| *then_s);
         if at_s > then_s && at_s - then_s >= self.apart_s {
             self.looks.push((at_s, [total.switches(), total.preempted(), total.cpu_ns]));
@@ -511,14 +519,19 @@ impl Timeline {
         }
     }
 
-    pub(crate) fn points(self) -> Vec<Point> {
+    pub(crate) fn points(self) -> Vec<TimelinePoint> {
         let mut before = (0.0, [0; 3]);
         let point = |look: (f64, [u64; 3])| {
             let (then_s, counts) = std::mem::replace(&mut before, look);
             let per_s =
                 |of: usize| look.1[of].saturating_sub(counts[of]) as f64 / (look.0 - then_s);
             let (switches_per_s, preempted_per_s) = (per_s(0), per_s(1));
-            Point { at_s: look.0, switches_per_s, preempted_per_s, cpu_share: per_s(2) / 1e9 }
+            TimelinePoint {
+                at_s: look.0,
+                switches_per_s,
+                preempted_per_s,
+                cpu_share: per_s(2) / 1e9,
+            }
         };
         self.looks.into_iter().map(point).collect()
     }

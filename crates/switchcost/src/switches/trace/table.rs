@@ -3,9 +3,11 @@
 use analysis::program::{Range, percents};
 use rundata::words::{grouped, time, two_digits};
 
-use super::report::{Lengths, PairRow, PreempterGroup, Trace};
+use super::report::{DurationCounts, PairRow, PreempterGroup, TraceReport};
 use crate::base::lines::Layout;
-use crate::observe::live::rows::{Between, LEGEND, Row, Shown, below, percent_range};
+use crate::observe::live::rows::{
+    LEGEND, QuantileBucket, ShownColumns, SwitchRow, below, percent_range,
+};
 use crate::programs::watch::Conclusion;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, left_out};
@@ -16,7 +18,7 @@ const MOST_ROWS: usize = 12;
 
 /// The whole report, ending with a newline: the answer, the table that it rests on, the lines that
 /// matter.
-pub(super) fn text(trace: &Trace, is_verbose: bool, layout: Layout) -> Printout {
+pub(super) fn text(trace: &TraceReport, is_verbose: bool, layout: Layout) -> Printout {
     let heading = format!(
         "{} s; counts/s; prmpts: preempted; moves: to other CPUs; <66us: 33 to 66 us",
         figure(trace.seconds)
@@ -39,7 +41,7 @@ pub(super) fn text(trace: &Trace, is_verbose: bool, layout: Layout) -> Printout 
 }
 
 /// What to conclude; nothing of the whole machine, and where no figure is known.
-fn conclusion(trace: &Trace) -> Option<String> {
+fn conclusion(trace: &TraceReport) -> Option<String> {
     let total = &trace.total;
     let per_s = total.switches_per_s();
     if trace.is_of_machine() || per_s == 0.0 {
@@ -59,14 +61,14 @@ fn conclusion(trace: &Trace) -> Option<String> {
     Some(conclusion.in_words())
 }
 
-fn rows(trace: &Trace, is_verbose: bool, layout: Layout) -> Printout {
+fn rows(trace: &TraceReport, is_verbose: bool, layout: Layout) -> Printout {
     let shown = if is_verbose { trace.rows.len() } else { MOST_ROWS.min(trace.rows.len()) };
-    let columns = Shown::of(layout.table, 0);
+    let columns = ShownColumns::of(layout.table, 0);
     let mut lines = vec![columns.head()];
     lines.extend(trace.rows[..shown].iter().map(|row| columns.row(row)));
     let more = &trace.rows[shown..];
     if !more.is_empty() {
-        let per_s: f64 = more.iter().map(Row::switches_per_s).sum();
+        let per_s: f64 = more.iter().map(SwitchRow::switches_per_s).sum();
         let (count, per_s) = (grouped(more.len() as f64), grouped(per_s));
         lines.push(format!("{count} more: {per_s} switches a second (--verbose)"));
     }
@@ -76,7 +78,7 @@ fn rows(trace: &Trace, is_verbose: bool, layout: Layout) -> Printout {
 }
 
 /// What is missing, who preempts it, what is not known.
-fn lines(trace: &Trace) -> Vec<Printout> {
+fn lines(trace: &TraceReport) -> Vec<Printout> {
     let mut lines: Vec<Printout> = trace.notices.iter().map(Printout::from).collect();
     if trace.total.switches_per_s() == 0.0 {
         // There is nothing that could cost.
@@ -93,7 +95,7 @@ fn lines(trace: &Trace) -> Vec<Printout> {
 }
 
 /// What tracing took, which is always said: it is in the figures of what was traced.
-fn own(trace: &Trace) -> String {
+fn own(trace: &TraceReport) -> String {
     let took = trace.own.took_in_words().map_or(String::new(), |took| format!("; it {took}"));
     trace.own.in_words() + &took
 }
@@ -108,7 +110,7 @@ fn preempted_by(groups: &[PreempterGroup]) -> Option<String> {
     (!named.is_empty()).then(|| format!("preempted, times a second: {}", named.join(", ")))
 }
 
-fn details(trace: &Trace) -> Vec<String> {
+fn details(trace: &TraceReport) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(trace.profile.known().map(|run| format!("cost profile: {run}")));
     let refill = trace.refill_share.known();
@@ -153,11 +155,11 @@ fn pairs(pairs: &[PairRow]) -> Option<Table> {
 }
 
 /// A row for each length, with the share of each column's total, in percent.
-fn lengths(all: &[Lengths]) -> Option<Table> {
-    let all: Vec<&Lengths> = all.iter().filter(|of| !of.counts.is_empty()).collect();
+fn lengths(all: &[DurationCounts]) -> Option<Table> {
+    let all: Vec<&DurationCounts> = all.iter().filter(|of| !of.counts.is_empty()).collect();
     let rows = all.iter().map(|of| of.counts.len()).max().unwrap_or(0);
     let first = all.iter().filter_map(|of| of.counts.iter().position(|count| *count > 0)).min();
-    let share = |of: &Lengths, bucket: usize| {
+    let share = |of: &DurationCounts, bucket: usize| {
         let sum: u64 = of.counts.iter().copied().map(u64::from).sum();
         match of.counts.get(bucket).copied().unwrap_or(0) {
             0 => "-".to_string(),
@@ -165,7 +167,7 @@ fn lengths(all: &[Lengths]) -> Option<Table> {
         }
     };
     let row = |bucket: usize| {
-        let time = below(Some(Between::bucket(bucket)));
+        let time = below(Some(QuantileBucket::bucket(bucket)));
         std::iter::once(time).chain(all.iter().map(move |of| share(of, bucket)))
     };
     let heads =

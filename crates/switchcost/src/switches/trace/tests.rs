@@ -5,23 +5,23 @@ use charts::{Figure, Scale, Series, Unit};
 use rundata::reading::Reading;
 use switchtrace::{ThreadKey, ThreadSnapshot};
 
-use super::pinning::Pinning;
-use super::report::{Costs, Point, Target, Timeline, Trace};
+use super::pinning::PinningSaving;
+use super::report::{TimelinePoint, TraceCosts, TraceReport, TraceTarget, TraceTimeline};
 use super::{figures, page, table};
 use crate::base::lines::Layout;
-use crate::observe::live::By;
-use crate::observe::live::account::{Account, Scope, Use};
-use crate::observe::live::labels::Labels;
-use crate::observe::live::rows::Preemptions;
-use crate::observe::live::session::Own;
+use crate::observe::live::GroupBy;
+use crate::observe::live::account::{SwitchAccount, ThreadUsage, TraceScope};
+use crate::observe::live::labels::ProcessLabels;
+use crate::observe::live::rows::PreemptionCount;
+use crate::observe::live::session::TracerOverhead;
 use crate::observe::live::tests::{name, pair, thread};
 use crate::programs::watch::Apart;
 use crate::report::printout::Printout;
 
 const SECOND: u64 = 1_000_000_000;
 
-fn account(scope: Scope) -> Account {
-    let mut account = Account::new(scope);
+fn account(scope: TraceScope) -> SwitchAccount {
+    let mut account = SwitchAccount::new(scope);
     let (main, worker, alien) = (name(812, 1), name(813, 1), name(57, 1));
     let look = |of: u64| {
         vec![
@@ -42,7 +42,7 @@ fn account(scope: Scope) -> Account {
     account
 }
 
-fn costs(price: Price) -> Costs {
+fn costs(price: Price) -> TraceCosts {
     let profile = match price.direct {
         Some(_) => Reading::Known(CostProfile {
             run: "a-run".into(),
@@ -53,48 +53,56 @@ fn costs(price: Price) -> Costs {
     };
     let refill_unknown = price.total.is_none().then(|| "its memory was not read".to_string());
     let command_to_know = price.direct.is_none().then(|| "switchcost cost".to_string());
-    Costs { price, figure: None, own: None, apart: None, profile, refill_unknown, command_to_know }
+    TraceCosts {
+        price,
+        figure: None,
+        own: None,
+        apart: None,
+        profile,
+        refill_unknown,
+        command_to_know,
+    }
 }
 
-fn process(name: &str, pid: u32) -> Target {
-    Target { name: name.into(), pid: Some(pid), pids: vec![pid], ..Target::default() }
+fn process(name: &str, pid: u32) -> TraceTarget {
+    TraceTarget { name: name.into(), pid: Some(pid), pids: vec![pid], ..TraceTarget::default() }
 }
 
-fn trace(scope: Scope, price: Price) -> Trace {
+fn trace(scope: TraceScope, price: Price) -> TraceReport {
     let target = match scope {
-        Scope::All => Target::machine(),
+        TraceScope::All => TraceTarget::machine(),
         _ => process("postgres", 812),
     };
-    let own = Own {
+    let own = TracerOverhead {
         ns_per_switch: Reading::Known(165.0),
         cpu_ns: 2_000_000,
         share: Reading::Known(0.003),
         preemptions: NOT_ONE,
     };
-    Trace::of(
+    TraceReport::of(
         &account(scope),
         (target, 2.0),
         costs(price),
-        (By::Thread, &Labels::default()),
+        (GroupBy::Thread, &ProcessLabels::default()),
         own,
         Vec::new(),
     )
 }
 
-const NOT_ONE: Preemptions = Preemptions { count: 0, of_switches: 0, per_s: 0.0 };
+const NOT_ONE: PreemptionCount = PreemptionCount { count: 0, of_switches: 0, per_s: 0.0 };
 
 const DIRECT: Option<Direct> =
     Some(Direct { pipe: Range { low: 200.0, high: 300.0 }, yields: None });
 const TOTAL: Option<Range> = Some(Range { low: 780.0, high: 1_100.0 });
 
 /// Returns the report as pages have room for it.
-fn printed(trace: &Trace, is_verbose: bool) -> Printout {
+fn printed(trace: &TraceReport, is_verbose: bool) -> Printout {
     table::text(trace, is_verbose, Layout::PAGE)
 }
 
 #[test]
 fn the_answer_comes_first() {
-    let trace = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
+    let trace = trace(TraceScope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
     let said = printed(&trace, false).text(Layout::default()).to_string();
     let expected = "\
 postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
@@ -142,8 +150,8 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
             pair(observer, launcher, 0, of),
         ]
     };
-    for scope in [Scope::Processes(vec![812]), Scope::All] {
-        let mut account = Account::new(scope.clone()).by_observer(99);
+    for scope in [TraceScope::Processes(vec![812]), TraceScope::All] {
+        let mut account = SwitchAccount::new(scope.clone()).by_observer(99);
         account.see(2 * SECOND, look(1), &pairs(1));
         account.see(4 * SECOND, look(2), &pairs(2));
         assert_eq!(account.preempted_by_observer(), 21, "{scope:?}");
@@ -151,15 +159,15 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
         let charts = format!("{:?}", drawn(&account));
         assert!(charts.contains("postgres (812) by kworker/1:2 (57)"), "{charts}");
         assert!(!charts.contains("switchcost"), "{charts}");
-        let preemptions = Preemptions::of(21, &account.total(), 2.0);
-        let own = Own { preemptions, ..trace(scope.clone(), Price::default()).own };
+        let preemptions = PreemptionCount::of(21, &account.total(), 2.0);
+        let own = TracerOverhead { preemptions, ..trace(scope.clone(), Price::default()).own };
         let target = match scope {
-            Scope::All => Target::machine(),
+            TraceScope::All => TraceTarget::machine(),
             _ => process("postgres", 812),
         };
-        let by = (By::Process, &Labels::default());
+        let by = (GroupBy::Process, &ProcessLabels::default());
         let costs = costs(Price::default());
-        let found = Trace::of(&account, (target, 2.0), costs, by, own, Vec::new());
+        let found = TraceReport::of(&account, (target, 2.0), costs, by, own, Vec::new());
         let names: Vec<&str> = found.neighbours.iter().map(|of| &*of.name).collect();
         assert_eq!(names, ["kworker/1:2"], "{scope:?}");
         assert!(
@@ -195,13 +203,13 @@ fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
         all.extend(curls.iter().map(|curl| pair(main, *curl, 0, of)));
         all
     };
-    let mut account = Account::new(Scope::Processes(vec![812]));
+    let mut account = SwitchAccount::new(TraceScope::Processes(vec![812]));
     account.see(2 * SECOND, threads(1), &pairs(1));
     account.see(4 * SECOND, threads(2), &pairs(2));
-    let own = trace(Scope::All, Price::default()).own;
-    let by = (By::Thread, &Labels::default());
+    let own = trace(TraceScope::All, Price::default()).own;
+    let by = (GroupBy::Thread, &ProcessLabels::default());
     let costs = costs(Price::default());
-    let found = Trace::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
+    let found = TraceReport::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
     let words =
         "; preempted 100 times a second, mostly by its own threads (79 %), then curl (20 %)";
     assert!(found.in_words.contains(words), "{}", found.in_words);
@@ -218,7 +226,7 @@ fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
 
 #[test]
 fn the_largest_rows_are_printed_and_what_the_others_make_together() {
-    let mut account = Account::new(Scope::All);
+    let mut account = SwitchAccount::new(TraceScope::All);
     let names: Vec<ThreadKey> = (0..200).map(|number| name(1_000 + number, 1)).collect();
     let threads = |of: u64| {
         let mut all = Vec::new();
@@ -230,10 +238,11 @@ fn the_largest_rows_are_printed_and_what_the_others_make_together() {
     };
     account.see(2 * SECOND, threads(1), &[]);
     account.see(4 * SECOND, threads(2), &[]);
-    let own = trace(Scope::All, Price::default()).own;
-    let by = (By::Thread, &Labels::default());
+    let own = trace(TraceScope::All, Price::default()).own;
+    let by = (GroupBy::Thread, &ProcessLabels::default());
     let costs = costs(Price::default());
-    let found = Trace::of(&account, (Target::machine(), 2.0), costs, by, own, Vec::new());
+    let found =
+        TraceReport::of(&account, (TraceTarget::machine(), 2.0), costs, by, own, Vec::new());
     let rows =
         |text: &Printout| text.to_string().lines().filter(|line| line.starts_with("sh ")).count();
     let said = printed(&found, false);
@@ -248,11 +257,11 @@ fn the_largest_rows_are_printed_and_what_the_others_make_together() {
 #[test]
 fn a_profile_without_a_cost_is_not_told_as_no_cpu_time() {
     let profile = Reading::Known(CostProfile { run: "a-run".into(), ..CostProfile::default() });
-    let costs = Costs { profile, refill_unknown: None, ..costs(Price::default()) };
-    let own = trace(Scope::All, Price::default()).own;
-    let account = account(Scope::Processes(vec![812]));
-    let by = (By::Thread, &Labels::default());
-    let found = Trace::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
+    let costs = TraceCosts { profile, refill_unknown: None, ..costs(Price::default()) };
+    let own = trace(TraceScope::All, Price::default()).own;
+    let account = account(TraceScope::Processes(vec![812]));
+    let by = (GroupBy::Thread, &ProcessLabels::default());
+    let found = TraceReport::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
     assert!(found.total.cpu_share > 0.0);
     let said = printed(&found, false);
     assert!(
@@ -264,7 +273,8 @@ fn a_profile_without_a_cost_is_not_told_as_no_cpu_time() {
 
 #[test]
 fn what_is_not_known_is_said_with_the_way_to_know_it() {
-    let direct_only = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: None });
+    let direct_only =
+        trace(TraceScope::Processes(vec![812]), Price { direct: DIRECT, total: None });
     assert!(
         direct_only.in_words.contains(
             "they cost at least 2 % of its CPU time, by profile a-run, 2 hours old (what refilling \
@@ -275,7 +285,7 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
     );
     // A range over tenfold is not quoted.
     let total = DIRECT.map(|of| Range { high: 11.0 * of.pipe.low, ..of.pipe });
-    let wide = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total });
+    let wide = trace(TraceScope::Processes(vec![812]), Price { direct: DIRECT, total });
     assert!(
         wide.in_words.contains(
             "at least 2 % of its CPU time, by profile a-run, 2 hours old (the upper end is unknown);"
@@ -288,7 +298,7 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
         said.to_string().contains("refill of caches: unknown: its memory was not read\n"),
         "{said}"
     );
-    let nothing = trace(Scope::All, Price::default());
+    let nothing = trace(TraceScope::All, Price::default());
     assert_eq!(
         nothing.in_words,
         "machine: 41,250 switches a second, 50 % voluntary; their cost is unknown; \
@@ -304,8 +314,10 @@ fn what_is_not_known_is_said_with_the_way_to_know_it() {
 
 #[test]
 fn details_are_the_pairs_and_the_lengths() {
-    let said =
-        printed(&trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL }), true);
+    let said = printed(
+        &trace(TraceScope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL }),
+        true,
+    );
     for line in [
         "from               to                sleeps  preempts    CPU %",
         "postgres:io (813)  postgres (812)    30,000    10,000  0.4-0.6",
@@ -319,13 +331,13 @@ fn details_are_the_pairs_and_the_lengths() {
     }
 }
 
-fn drawn(account: &Account) -> Vec<Figure> {
-    figures::figures(account, (By::Thread, &Labels::default()))
+fn drawn(account: &SwitchAccount) -> Vec<Figure> {
+    figures::figures(account, (GroupBy::Thread, &ProcessLabels::default()))
 }
 
 #[test]
 fn charts_have_who_preempts_whom_and_how_long_each_waits() {
-    let all = drawn(&account(Scope::Processes(vec![812])));
+    let all = drawn(&account(TraceScope::Processes(vec![812])));
     let ids: Vec<&str> = all.iter().map(|figure| &*figure.id).collect();
     assert_eq!(ids, ["preempts", "waits", "lengths"]);
     let [preempts, waits, _] = &all[..] else { panic!() };
@@ -348,7 +360,7 @@ fn charts_have_who_preempts_whom_and_how_long_each_waits() {
 
 #[test]
 fn threads_that_come_and_go_are_taken_together_by_name() {
-    let mut account = Account::new(Scope::All);
+    let mut account = SwitchAccount::new(TraceScope::All);
     let names: Vec<_> = (0..100).map(|number| name(1_000 + number, 1)).collect();
     let threads = |of: u64| {
         names.iter().map(|name| thread(*name, name.tid, "sh", 10 * of)).collect::<Vec<_>>()
@@ -388,8 +400,8 @@ fn a_distribution_is_drawn_where_it_is_known() {
 
 #[test]
 fn a_page_has_the_answer_the_charts_and_what_the_terminal_says() {
-    let trace = trace(Scope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
-    let html = page::page(&trace, drawn(&account(Scope::Processes(vec![812])))).html();
+    let trace = trace(TraceScope::Processes(vec![812]), Price { direct: DIRECT, total: TOTAL });
+    let html = page::page(&trace, drawn(&account(TraceScope::Processes(vec![812])))).html();
     for words in [
         "<p class=\"lead\">postgres (pid 812): 41,200 switches a second",
         "<span class=\"figure\">41,200 <span class=\"unit\">/s</span></span><span class=\"range\">counted",
@@ -405,7 +417,7 @@ fn a_page_has_the_answer_the_charts_and_what_the_terminal_says() {
 
 #[test]
 fn nothing_that_was_switched_is_no_division_by_zero() {
-    let own = Own {
+    let own = TracerOverhead {
         ns_per_switch: Reading::unknown("x"),
         cpu_ns: 0,
         share: Reading::unknown("x"),
@@ -413,12 +425,12 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
     };
     let target = process("x", 1);
     let price = Price { direct: DIRECT, total: TOTAL };
-    let account = Account::new(Scope::Processes(vec![1]));
-    let trace = Trace::of(
+    let account = SwitchAccount::new(TraceScope::Processes(vec![1]));
+    let trace = TraceReport::of(
         &account,
         (target, 0.5),
         costs(price),
-        (By::Thread, &Labels::default()),
+        (GroupBy::Thread, &ProcessLabels::default()),
         own,
         Vec::new(),
     );
@@ -431,11 +443,12 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
 
 #[test]
 fn a_timeline_has_a_bounded_number_of_points() {
-    let mut timeline = Timeline::default();
+    let mut timeline = TraceTimeline::default();
     for second in 0..100_000_u64 {
-        timeline.add(second as f64, &Use { voluntary: 10 * second, ..Use::default() });
+        timeline
+            .add(second as f64, &ThreadUsage { voluntary: 10 * second, ..ThreadUsage::default() });
     }
-    let points: Vec<Point> = timeline.points();
+    let points: Vec<TimelinePoint> = timeline.points();
     assert!((1_000..=2_048).contains(&points.len()), "{}", points.len());
     assert!(points.iter().all(|point| (point.switches_per_s - 10.0).abs() < 1e-9));
     let apart = || points.windows(2).map(|two| two[1].at_s - two[0].at_s);
@@ -450,7 +463,7 @@ fn workers_apart_preempt_nobody_and_hand_over_at_the_sweeps_cost() {
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
     let pinning = |hand_over_ns: Range, cpus| {
         let apart = Apart { hand_over_ns, run: "a-sweep".into() };
-        Pinning::of(&account(Scope::Processes(vec![812])), price, &apart, cpus)
+        PinningSaving::of(&account(TraceScope::Processes(vec![812])), price, &apart, cpus)
     };
     let hand_over_ns = Range { low: 400.0, high: 500.0 };
     let found = pinning(hand_over_ns, 2).unwrap();
@@ -471,18 +484,19 @@ fn the_saving_is_told_of_a_program_only() {
     let apart = Apart { hand_over_ns: Range { low: 400.0, high: 500.0 }, run: "a-sweep".into() };
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
     let said = |scope| {
-        let own = Own {
+        let own = TracerOverhead {
             ns_per_switch: Reading::Known(165.0),
             cpu_ns: 0,
             share: Reading::Known(0.0),
             preemptions: NOT_ONE,
         };
-        let target = if scope == Scope::All { Target::machine() } else { process("x", 812) };
-        let costs = Costs { apart: Some((apart.clone(), 2)), ..costs(price) };
-        let by = (By::Thread, &Labels::default());
-        Trace::of(&account(scope), (target, 2.0), costs, by, own, Vec::new())
+        let target =
+            if scope == TraceScope::All { TraceTarget::machine() } else { process("x", 812) };
+        let costs = TraceCosts { apart: Some((apart.clone(), 2)), ..costs(price) };
+        let by = (GroupBy::Thread, &ProcessLabels::default());
+        TraceReport::of(&account(scope), (target, 2.0), costs, by, own, Vec::new())
     };
-    let one = said(Scope::Processes(vec![812]));
+    let one = said(TraceScope::Processes(vec![812]));
     assert!(
         one.in_words.ends_with(". Pinning its 2 workers apart would save up to 3.4 %."),
         "{one:?}"
@@ -492,5 +506,5 @@ fn the_saving_is_told_of_a_program_only() {
         text.to_string().contains("workers hand over in 400 ns to 500 ns (measured by a-sweep)"),
         "{text}"
     );
-    assert!(!said(Scope::All).in_words.contains("Pinning"));
+    assert!(!said(TraceScope::All).in_words.contains("Pinning"));
 }

@@ -36,11 +36,11 @@ const LOOK: &str = "--look";
 const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 
 /// A line of a worker: a sample, proven, or why there are no more.
-pub(crate) type Message = Result<Box<Sample>, CaseFailure>;
+pub(crate) type WorkerMessage = Result<Box<Sample>, CaseFailure>;
 
 /// Why a worker gave no (further) samples.
 #[derive(Debug, Error, PartialEq, Eq)]
-pub(crate) enum LaunchError {
+pub(crate) enum WorkerError {
     /// Somebody asked to stop.
     #[error("was interrupted")]
     Interrupted,
@@ -52,7 +52,7 @@ pub(crate) enum LaunchError {
     Overdue(Duration),
 }
 
-impl LaunchError {
+impl WorkerError {
     /// Something that need not happen again.
     pub(crate) fn once(message: impl Display) -> Self {
         Self::Case(CaseFailure { message: message.to_string(), exhausted: false })
@@ -61,8 +61,8 @@ impl LaunchError {
 
 /// Measures one case in one round, and hands over each sample as it arrives. A worker that takes
 /// longer than the given time is killed.
-pub(crate) type Launch<'a> =
-    dyn FnMut(&Assignment, Duration, &mut dyn FnMut(Sample)) -> Result<(), LaunchError> + 'a;
+pub(crate) type MeasureCase<'a> =
+    dyn FnMut(&Assignment, Duration, &mut dyn FnMut(Sample)) -> Result<(), WorkerError> + 'a;
 
 /// Workers that are this program, started again.
 pub(crate) struct Workers {
@@ -87,10 +87,10 @@ impl Workers {
 
     /// As what a worker is started: what one says that does no more. Refused where the prefix
     /// starts it as a child of its own.
-    pub(crate) fn look(&self) -> Result<SchedulingState, LaunchError> {
+    pub(crate) fn look(&self) -> Result<SchedulingState, WorkerError> {
         let refused = |why: String| match self.interrupt.signal() {
-            Some(_) => LaunchError::Interrupted,
-            None => LaunchError::once(why),
+            Some(_) => WorkerError::Interrupted,
+            None => WorkerError::once(why),
         };
         let cannot = |error: io::Error| refused(format!("cannot be started: {error}"));
         let (_, mut output) = self.start(&[LOOK], &[], LOOK_PATIENCE).map_err(cannot)?;
@@ -179,11 +179,11 @@ impl Workers {
         assignment: &Assignment,
         patience: Duration,
         sink: &mut dyn FnMut(Sample),
-    ) -> Result<(), LaunchError> {
-        let case = |what: &str, error: &dyn Display| LaunchError::once(format!("{what}: {error}"));
+    ) -> Result<(), WorkerError> {
+        let case = |what: &str, error: &dyn Display| WorkerError::once(format!("{what}: {error}"));
         let started = self.start(&[], &assignment.environment(), patience);
         let (mut stdin, mut output) = started.map_err(|error| match self.interrupt.signal() {
-            Some(_) => LaunchError::Interrupted,
+            Some(_) => WorkerError::Interrupted,
             None => {
                 let program = self.prefix.first().map_or("/proc/self/exe", String::as_str);
                 case(&format!("cannot start a worker ({program})"), &error)
@@ -195,7 +195,7 @@ impl Workers {
         drop(stdin);
         let mut failure = None;
         for line in output.by_ref() {
-            match serde_json::from_slice::<Message>(&line) {
+            match serde_json::from_slice::<WorkerMessage>(&line) {
                 Ok(Ok(sample)) => sink(*sample),
                 Ok(Err(error)) => failure = Some(error),
                 // Cut off by a kill: the status below says so.
@@ -206,13 +206,13 @@ impl Workers {
         let status = status.map_err(|error| case("cannot wait for the worker", &error))?;
         let stood_still = output.stood_still.map(|pid| stop_in_words(pid, worker, assignment));
         match failure {
-            _ if self.interrupt.signal().is_some() => Err(LaunchError::Interrupted),
-            Some(failure) => Err(LaunchError::Case(failure)),
+            _ if self.interrupt.signal().is_some() => Err(WorkerError::Interrupted),
+            Some(failure) => Err(WorkerError::Case(failure)),
             None if status.success() => {
                 sent.map_err(|error| case("cannot send the worker its case", &error))
             }
-            None if output.is_overdue => Err(LaunchError::Overdue(patience)),
-            None => Err(LaunchError::once(stood_still.unwrap_or_else(|| end_in_words(status)))),
+            None if output.is_overdue => Err(WorkerError::Overdue(patience)),
+            None => Err(WorkerError::once(stood_still.unwrap_or_else(|| end_in_words(status)))),
         }
     }
 }
@@ -281,11 +281,11 @@ fn worker(parent: i32) -> Result<ExitCode> {
     let mut lost = Ok(());
     let measured = assignment.measure(&mut |sample| {
         if lost.is_ok() {
-            lost = report(&Message::Ok(Box::new(sample)));
+            lost = report(&WorkerMessage::Ok(Box::new(sample)));
         }
     });
     match measured {
-        Err(error) => report(&Message::Err(error)).map(|()| ExitCode::FAILURE),
+        Err(error) => report(&WorkerMessage::Err(error)).map(|()| ExitCode::FAILURE),
         Ok(()) => lost.map(|()| ExitCode::SUCCESS),
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn plan(args: &SamplingArgs, here: &LocalHost) -> Result<PlanWithNoti
             humantime::format_duration(args.duration)
         )));
     }
-    let why = policy::check(Policy::Fifo).err().map(setting::no_fifo);
+    let why = policy::check(Policy::Fifo).err().map(setting::describe_no_fifo);
     let policy = if why.is_some() { Policy::Other } else { Policy::Fifo };
     let notice = why.map(|why| {
         format!(

@@ -1,4 +1,13 @@
 //! A plan from its first case to its report: every experiment ends here.
+//!
+//! Several runs may be measured by one schedule, so that their cases share the same rounds: A and B
+//! of `compare --ab`. Then the schedule's plan has the cases of all runs, one run after the other:
+//!
+//! ```text
+//! run              A           B
+//! its own cases    0   1   2   0   1   2
+//! the schedule's   0   1   2   3   4   5      case 4 is case 1 of B
+//! ```
 
 use std::mem;
 use std::path::{Path, PathBuf};
@@ -20,8 +29,8 @@ use rundata::run::{
     self, Failure, Header, ProgramBuild, RUN_SCHEMA, ResumedSession, Run, RunEnd, RunFileLine,
     StopReason,
 };
+use rundata::trial::Trial;
 use rundata::trial::command::{CommandSubject, CommandTrial};
-use rundata::trial::{self, Trial};
 
 use crate::base::failure::{Interrupted, say, usage};
 use crate::base::secrets::{kept, kept_invocation, shown};
@@ -30,7 +39,7 @@ use crate::base::values::{
 };
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::{Progress, RowBuilder};
-use crate::engine::schedule::{self, RoundRules, RunEvent, ScheduleOutcome};
+use crate::engine::schedule::{self, EarlierSessions, RoundRules, RunEvent, ScheduleOutcome};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::engine::store::{RunFile, RunStore, speed};
 use crate::engine::workers::{WorkerError, Workers};
@@ -39,25 +48,29 @@ use crate::report::output::{Files, Output};
 /// Measures a plan and stores it.
 pub(crate) fn new_run(
     planned: PlanWithNotices,
-    here: LocalHost,
+    host: LocalHost,
     output: &Output,
 ) -> Result<RecordedRun> {
     check_cases(&planned)?;
     let progress = Progress::new(&planned.0, output.files.quiet);
-    Ok(take(planned, here, &Interrupt::watch()?, progress, None, HeaderOptions::of(output)))
+    let (interrupt, options) = (Interrupt::watch()?, HeaderOptions::from_output(output));
+    Ok(measure_run(planned, host, &interrupt, progress, None, options))
 }
 
 /// Reasons for an empty plan that are told.
-const MOST_REASONS: usize = 3;
+const MAX_REASONS: usize = 3;
 
 /// Refuses a plan without a case, as where each link was left out, with the reasons.
 fn check_cases((plan, notices): &PlanWithNotices) -> Result<()> {
     if !plan.cases.is_empty() {
         return Ok(());
     }
-    // Those of single cases follow those of the machine.
-    let more = notices.len().saturating_sub(MOST_REASONS);
-    let texts: Vec<&str> = notices[more..].iter().map(|notice| notice.text.as_str()).collect();
+    // Notices on single cases follow those on the machine.
+    let more = notices.len().saturating_sub(MAX_REASONS);
+    let mut texts = Vec::new();
+    for notice in &notices[more..] {
+        texts.push(notice.text.as_str());
+    }
     let mut reasons = texts.join("; ");
     if more > 0 {
         reasons += &format!("; {more} more");
@@ -65,7 +78,7 @@ fn check_cases((plan, notices): &PlanWithNotices) -> Result<()> {
     bail!("nothing of what was asked for can be measured here: {reasons}")
 }
 
-/// What a run's header says of it because somebody asked for it.
+/// What a run's header says because the user or a caller asked for it.
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderOptions {
     /// The run's name.
@@ -81,12 +94,13 @@ pub(crate) struct HeaderOptions {
 }
 
 impl HeaderOptions {
-    pub(crate) fn of(output: &Output) -> Self {
+    /// Returns the options as typed.
+    pub(crate) fn from_output(output: &Output) -> Self {
         let Files { anonymous, store_command, .. } = output.files;
         Self { name: output.name.clone(), anonymous, store_command, since: None, is_quick: false }
     }
 
-    /// The header of a run of its own.
+    /// Returns the header of a run that is no half of a session and no launch of several.
     pub(crate) fn header(
         self,
         run: String,
@@ -95,9 +109,10 @@ impl HeaderOptions {
         machine: &Machine,
         notices: Vec<Notice>,
     ) -> Header {
-        let (host, machine, invocation) = match self.anonymous {
-            true => (None, anonymous(machine.clone()), Vec::new()),
-            false => (Some(host()), machine.clone(), invocation(self.store_command)),
+        let (host, machine, invocation) = if self.anonymous {
+            (None, anonymous(machine.clone()), Vec::new())
+        } else {
+            (Some(host()), machine.clone(), invocation(self.store_command))
         };
         Header {
             schema: RUN_SCHEMA,
@@ -117,31 +132,33 @@ impl HeaderOptions {
     }
 }
 
-/// The machine's name (uname(2)).
+/// Returns the machine's name (uname(2)).
 pub(crate) fn host() -> String {
     rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
-/// A machine without what identifies it.
+/// Returns a machine without what identifies it.
 pub(crate) fn anonymous(mut machine: Machine) -> Machine {
-    let left_out = || Reading::unknown("left out (--anonymous)");
-    machine.kernel.boot_id = left_out();
-    machine.kernel.command_line = left_out();
+    machine.kernel.boot_id = Reading::unknown(LEFT_OUT);
+    machine.kernel.command_line = Reading::unknown(LEFT_OUT);
     machine
 }
 
+/// Why an anonymous machine lacks a fact.
+const LEFT_OUT: &str = "left out (--anonymous)";
+
 /// Measures a plan and stores it, maybe as one of several launches.
-pub(crate) fn take(
+pub(crate) fn measure_run(
     (plan, notices): PlanWithNotices,
-    here: LocalHost,
+    host: LocalHost,
     interrupt: &Interrupt,
     progress: Progress,
     launch: Option<run::LaunchPosition>,
-    about: HeaderOptions,
+    options: HeaderOptions,
 ) -> RecordedRun {
     let started = SystemTime::now();
-    let mut plan = speed::with_reference(plan, &here.machine);
-    if let Some(since) = about.since {
+    let mut plan = speed::with_reference(plan, &host.machine);
+    if let Some(since) = options.since {
         let passed = nanoseconds(since.elapsed());
         plan.stopping.budget_ns = plan.stopping.budget_ns.saturating_sub(passed).max(1);
     }
@@ -149,56 +166,62 @@ pub(crate) fn take(
         None => run_name(plan.experiment, started),
         Some(launch) => format!("{}-{}", launch.set, launch.number),
     };
-    let notices = [notices, move_controller(&plan, &here)].concat();
-    let header = about.header(name, started, plan, &here.machine, notices);
-    finish(RecordedRun::begin(Header { launch, ..header }, interrupt), &here, progress)
+    let notices = [notices, move_controller(&plan, &host)].concat();
+    let header = options.header(name, started, plan, &host.machine, notices);
+    finish(RecordedRun::begin(Header { launch, ..header }, interrupt), &host, progress)
 }
 
-/// The command line: of a command that is measured its program and a hash, unless all of it is to
-/// be stored.
+/// Returns the command line: of a command that is measured its program and a hash, unless all of it
+/// is to be stored.
 pub(crate) fn invocation(store_command: bool) -> Vec<String> {
-    let words = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
-    let words: Vec<String> = words.collect();
+    let mut words = Vec::new();
+    for word in std::env::args_os() {
+        words.push(word.to_string_lossy().into_owned());
+    }
     if store_command { words } else { kept_invocation(&words) }
 }
 
-/// The words of the commands that a plan has, the same in all cases.
-fn commands(plan: &mut Plan) -> impl Iterator<Item = &mut Vec<String>> {
-    plan.cases.iter_mut().filter_map(|case| match case {
-        Case::Trial(case) => match &mut case.trial {
-            Trial::Command(CommandTrial { subject: CommandSubject::Command(words), .. }) => {
-                Some(words)
-            }
-            _ => None,
-        },
-        Case::Ring(_) => None,
-    })
+/// Returns the words of the commands that a plan measures, which are the same in all cases.
+fn command_words(plan: &mut Plan) -> Vec<&mut Vec<String>> {
+    let mut found = Vec::new();
+    for case in &mut plan.cases {
+        let Case::Trial(case) = case else { continue };
+        if let Trial::Command(CommandTrial { subject: CommandSubject::Command(words), .. }) =
+            &mut case.trial
+        {
+            found.push(words);
+        }
+    }
+    found
 }
 
-/// Takes the words out of what is stored and told, and where it is to be anonymous all that names
-/// the command; gives the words.
+/// Takes a command's words out of what is stored and told, and for an anonymous run all that names
+/// the command; returns the words.
 fn take_words(header: &mut Header) -> Option<Vec<String>> {
     let is_anonymous = header.host.is_none();
-    let plan = &mut header.plan;
     if is_anonymous {
-        for case in &mut plan.cases {
+        for case in &mut header.plan.cases {
             let Case::Trial(case) = case else { continue };
             if let Trial::Command(command) = &mut case.trial {
                 command.executable = None;
             }
         }
     }
-    let stored = |words: &[String]| if is_anonymous { shown(words, true) } else { kept(words) };
-    commands(plan).map(|words| mem::replace(words, stored(words))).last()
+    let mut taken = None;
+    for words in command_words(&mut header.plan) {
+        let stored = if is_anonymous { shown(words, true) } else { kept(words) };
+        taken = Some(mem::replace(words, stored));
+    }
+    taken
 }
 
 /// A run that is measured, and its file.
 pub(crate) struct RecordedRun {
     pub(crate) run: Run,
-    /// None where it is not stored, or not as a whole.
+    /// None where the run is not stored, or not completely.
     file: Option<RunFile>,
     pub(crate) interrupt: Interrupt,
-    /// Those of the command that the plan has, which are in no file.
+    /// Words of the command that the plan measures, which are in no file.
     words: Option<Vec<String>>,
 }
 
@@ -206,24 +229,25 @@ impl RecordedRun {
     /// Makes the file; without one measuring continues.
     pub(crate) fn begin(mut header: Header, interrupt: &Interrupt) -> Self {
         let words = take_words(&mut header);
-        let file = RunStore::of_user().and_then(|folder| RunFile::create(&folder.path, &header));
-        let file = file.inspect_err(|error| {
+        let file = RunStore::of_user().and_then(|store| RunFile::create(&store.path, &header));
+        if let Err(error) = &file {
             say(&format!("error: the run is not stored: {error:#}; measuring continues"));
-        });
+        }
         Self { run: Run::new(header), file: file.ok(), interrupt: interrupt.clone(), words }
     }
 
-    /// Where all of it is stored.
+    /// Returns the file that has all of the run.
     pub(crate) fn path(&self) -> Option<PathBuf> {
         Some(self.file.as_ref()?.path.clone())
     }
 
-    /// By it a script knows whether all was measured and stored, or who asked to stop.
+    /// Returns the code by which a script knows whether all was measured and stored, or which signal
+    /// asked to stop.
     pub(crate) fn exit_code(&self) -> ExitCode {
-        self.interrupt.exit_code().unwrap_or(u8::from(!self.is_whole())).into()
+        self.interrupt.exit_code().unwrap_or(u8::from(!self.is_complete())).into()
     }
 
-    /// Adds to its file what it says in a few words.
+    /// Adds to the file what the run says in a few words.
     pub(crate) fn keep_result(&mut self, result: String) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.write(&RunFileLine::Result(result)) {
@@ -231,8 +255,8 @@ impl RecordedRun {
         }
     }
 
-    /// Whether all cases were measured and all samples are stored.
-    pub(crate) fn is_whole(&self) -> bool {
+    /// Returns whether all cases were measured and all samples are stored.
+    pub(crate) fn is_complete(&self) -> bool {
         let failed = self.run.end.as_ref().is_none_or(|end| end.reason == StopReason::Failed);
         self.file.is_some() && self.run.failures.is_empty() && !failed
     }
@@ -244,7 +268,7 @@ pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
     let mut samples = Vec::new();
     let workers = Workers::new(interrupt.clone());
     let patience = assignment.patience(Duration::ZERO);
-    match workers.launch(assignment, patience, &mut |sample| samples.push(sample)) {
+    match workers.measure(assignment, patience, &mut |sample| samples.push(sample)) {
         Err(WorkerError::Interrupted) => {
             Err(Interrupted(interrupt.exit_code().unwrap_or(128)).into())
         }
@@ -257,38 +281,27 @@ pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
 /// Goes on with a stored run.
 pub(crate) fn resume(
     path: &Path,
-    more: &ResumeArgs,
+    args: &ResumeArgs,
     quiet: bool,
-    rows_of: RowBuilder,
+    row_builder: RowBuilder,
 ) -> Result<RecordedRun> {
     let (mut file, mut run) = RunFile::reopen(path)?;
-    if run.header.session.is_some() {
-        return Err(usage(format!(
-            "{} is one half of a session of two settings, which cannot be resumed alone (compare \
-                --ab measures both again)",
-            run.header.run
-        )));
+    check_resumable(&mut run)?;
+    args.check_preload(&run.header.plan)?;
+    let host = LocalHost::detect()?;
+    for cpu in run.header.plan.cpus() {
+        host.check_cpu("the run", cpu)?;
     }
-    if commands(&mut run.header.plan).next().is_some() {
-        return Err(usage(format!(
-            "{} measures a command, whose words are not stored: measure it anew",
-            run.header.run
-        )));
-    }
-    more.check_preload(&run.header.plan)?;
-    let here = LocalHost::detect()?;
-    run.header.plan.cpus().into_iter().try_for_each(|cpu| here.check_cpu("the run", cpu))?;
     let spent_ns = run.spent_ns();
-    let stopping = more.stopping(&run, spent_ns)?;
-    let differences = run.header.machine.differences(&here.machine);
-    let differences: Vec<String> = differences
-        .iter()
-        .map(|d| format!("{}: {} then, {} now", d.field, d.base, d.other))
-        .collect();
-    for difference in &differences {
+    let stopping = args.stopping(&run, spent_ns)?;
+    let mut differences = Vec::new();
+    for difference in run.header.machine.differences(&host.machine) {
+        let (field, base, other) = (difference.field, difference.base, difference.other);
+        let difference = format!("{field}: {base} then, {other} now");
         say(&format!("warning: the machine differs from the run's: {difference}"));
+        differences.push(difference);
     }
-    move_controller(&run.header.plan, &here);
+    move_controller(&run.header.plan, &host);
     let at = seconds_in_words(SystemTime::now());
     let reference = Some(speed::known_now(&run));
     let resumed =
@@ -296,9 +309,29 @@ pub(crate) fn resume(
     file.write(&resumed)?;
     run.push(resumed);
     let mut progress = Progress::new(&run.header.plan, quiet);
-    progress.rows_of = (!run.header.plan.parts.is_empty()).then_some(rows_of);
-    let taken = RecordedRun { run, file: Some(file), interrupt: Interrupt::watch()?, words: None };
-    Ok(finish(taken, &here, progress))
+    if !run.header.plan.parts.is_empty() {
+        progress.row_builder = Some(row_builder);
+    }
+    let interrupt = Interrupt::watch()?;
+    Ok(finish(RecordedRun { run, file: Some(file), interrupt, words: None }, &host, progress))
+}
+
+/// Refuses a run that cannot be resumed: half of a session, and a command, whose words are gone.
+fn check_resumable(run: &mut Run) -> Result<()> {
+    if run.header.session.is_some() {
+        return Err(usage(format!(
+            "{} is one half of a session of two settings, which cannot be resumed alone (compare \
+                --ab measures both again)",
+            run.header.run
+        )));
+    }
+    if !command_words(&mut run.header.plan).is_empty() {
+        return Err(usage(format!(
+            "{} measures a command, whose words are not stored: measure it anew",
+            run.header.run
+        )));
+    }
+    Ok(())
 }
 
 /// What a resumed run may have beyond its own plan.
@@ -323,34 +356,36 @@ pub(crate) struct ResumeArgs {
 }
 
 impl ResumeArgs {
+    /// Refuses to load a library that the run file names and the user does not.
     fn check_preload(&self, plan: &Plan) -> Result<()> {
-        let library = |case: &trial::TrialCase| match &case.trial {
-            Trial::Malloc { preload, .. } => preload.clone(),
-            _ => None,
-        };
-        let mut libraries = plan.trials().filter_map(|(_, case)| library(case));
-        let Some(library) = libraries.find(|library| !self.preload.contains(library)) else {
-            return Ok(());
-        };
-        Err(usage(format!(
-            "the run file names a library to be loaded into what is measured, '{library}': if \
-             you trust it, resume with --preload {}",
-            shell_words::quote(&library)
-        )))
+        for (_, case) in plan.trials() {
+            let Trial::Malloc { preload: Some(library), .. } = &case.trial else { continue };
+            if !self.preload.contains(library) {
+                return Err(usage(format!(
+                    "the run file names a library to be loaded into what is measured, \
+                     '{library}': if you trust it, resume with --preload {}",
+                    shell_words::quote(library)
+                )));
+            }
+        }
+        Ok(())
     }
 
-    /// The stopping rule from here on, or what is missing for anything to be left to do.
+    /// Returns the stopping rule from here on; an error says what is missing for anything to be left
+    /// to do.
     fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
         let done = run.rounds();
-        let own = run.header.plan.stopping.clone();
-        let budget_ns = self.budget.map(|more| spent_ns.saturating_add(nanoseconds(more.time)));
-        let stopping = Stopping {
-            precision: self.precision.unwrap_or(own.precision),
-            budget_ns: budget_ns.unwrap_or(own.budget_ns),
-            fixed_budget: self.budget.map_or(own.fixed_budget, |more| !more.extends),
-            rounds: self.rounds.map(|more| done.saturating_add(more)).or(own.rounds),
-            ..own
-        };
+        let mut stopping = run.header.plan.stopping.clone();
+        if let Some(precision) = self.precision {
+            stopping.precision = precision;
+        }
+        if let Some(budget) = self.budget {
+            stopping.budget_ns = spent_ns.saturating_add(nanoseconds(budget.time));
+            stopping.fixed_budget = !budget.extends;
+        }
+        if let Some(more) = self.rounds {
+            stopping.rounds = Some(done.saturating_add(more));
+        }
         if spent_ns >= stopping.budget_ns {
             return Err(usage(format!(
                 "the run's budget of {} is spent: --budget gives it more",
@@ -364,19 +399,20 @@ impl ResumeArgs {
     }
 }
 
-/// Names sort by time; the process id distinguishes two runs of one moment.
+/// Returns the name of a run. Names sort by time; the process id distinguishes two runs of one
+/// moment.
 pub(crate) fn run_name(experiment: Experiment, started: SystemTime) -> String {
-    let time = humantime::format_rfc3339_millis(in_range(started)).to_string();
-    let time: String = time.chars().filter(|c| c.is_ascii_alphanumeric()).collect();
+    let mut time = humantime::format_rfc3339_millis(in_range(started)).to_string();
+    time.retain(|c| c.is_ascii_alphanumeric());
     format!("{time}-{experiment}-{}", std::process::id())
 }
 
-/// Moves this process with all its threads off the CPUs that are measured. Gives what was not
+/// Moves this process with all its threads off the CPUs that are measured. Returns what was not
 /// possible.
-pub(crate) fn move_controller(plan: &Plan, here: &LocalHost) -> Vec<Notice> {
+pub(crate) fn move_controller(plan: &Plan, host: &LocalHost) -> Vec<Notice> {
     let measured = plan.cpus();
     let mut notices = Vec::new();
-    if here.allowed.iter().all(|cpu| measured.contains(cpu)) {
+    if host.allowed.iter().all(|cpu| measured.contains(cpu)) {
         notices.push(
             "the measured tasks may use every CPU of this program, which therefore wakes up on a \
                 measured CPU for each sample. To keep one apart, measure on fewer (--placement, \
@@ -384,7 +420,7 @@ pub(crate) fn move_controller(plan: &Plan, here: &LocalHost) -> Vec<Notice> {
                 .into(),
         );
     }
-    let away = placement::choose_for_controller(&here.allowed, &measured, &here.machine);
+    let away = placement::choose_for_controller(&host.allowed, &measured, &host.machine);
     if let Err(errno) = placement::pin_process(&away) {
         notices.push(
             format!("this program could not move off the CPUs that are measured: {errno}").into(),
@@ -393,112 +429,118 @@ pub(crate) fn move_controller(plan: &Plan, here: &LocalHost) -> Vec<Notice> {
     notices
 }
 
-/// Measures one run from where it is.
-fn finish(taken: RecordedRun, here: &LocalHost, progress: Progress) -> RecordedRun {
-    let mut plan = taken.run.header.plan.clone();
-    if let Some(words) = &taken.words {
-        commands(&mut plan).for_each(|of| of.clone_from(words));
+/// Measures what is left of one run.
+fn finish(recorded: RecordedRun, host: &LocalHost, progress: Progress) -> RecordedRun {
+    let mut plan = recorded.run.header.plan.clone();
+    if let Some(words) = &recorded.words {
+        for stored in command_words(&mut plan) {
+            stored.clone_from(words);
+        }
     }
-    let workers = [Workers::new(taken.interrupt.clone())];
-    let mut course = RoundRules::of(&plan);
-    if let Some(rows_of) = progress.rows_of.filter(|_| progress.is_seen()) {
-        let empty = Run::new(taken.run.header.clone());
-        course.rows = Some(Box::new(move |samples| {
-            rows_of(&Run { samples: samples.to_vec(), ..empty.clone() })
+    let workers = [Workers::new(recorded.interrupt.clone())];
+    let mut rules = RoundRules::for_plan(&plan);
+    if let Some(row_builder) = progress.row_builder.filter(|_| progress.is_seen()) {
+        let empty = Run::new(recorded.run.header.clone());
+        rules.rows = Some(Box::new(move |samples| {
+            row_builder(&Run { samples: samples.to_vec(), ..empty.clone() })
         }));
     }
-    let [taken] = measure([taken], workers, &plan, course, here, progress);
-    speed::learn(&taken.run);
-    taken
+    let [recorded] = measure_runs([recorded], workers, &plan, rules, host, progress);
+    speed::learn(&recorded.run);
+    recorded
 }
 
 /// Measures `runs` by one schedule, each by its own workers. The cases of `plan` are those of all
 /// runs, one after the other, each of as many.
-pub(crate) fn measure<const N: usize>(
+pub(crate) fn measure_runs<const N: usize>(
     runs: [RecordedRun; N],
     workers: [Workers; N],
     plan: &Plan,
-    course: RoundRules<'_>,
-    here: &LocalHost,
+    rules: RoundRules<'_>,
+    host: &LocalHost,
     progress: Progress,
 ) -> [RecordedRun; N] {
-    let cases = plan.cases.len() / N;
-    let mut recorder = Recorder {
-        runs,
-        plan,
-        progress,
-        tasks: CompetitionWatcher::begin(
-            Path::new("/"),
-            std::process::id(),
-            &plan.cpus(),
-            &here.machine,
-        )
-        .leave_out(&plan.subject_pids()),
-    };
-    // Only a run of its own is resumed.
+    let cases_per_run = plan.cases.len() / N;
+    let tasks =
+        CompetitionWatcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &host.machine);
+    let tasks = tasks.leave_out(&plan.subject_pids());
+    let mut recorder = Recorder { runs, plan, progress, tasks };
+    // Only a run that is measured alone is resumed.
     let first = &mut recorder.runs[0].run;
-    let earlier = (std::mem::take(&mut first.samples), Duration::from_nanos(first.spent_ns()));
+    let earlier = EarlierSessions {
+        samples: mem::take(&mut first.samples),
+        spent: Duration::from_nanos(first.spent_ns()),
+    };
     let mut measured = Vec::new();
-    let mut launch = |assignment: &Assignment, patience, sink: &mut dyn FnMut(Sample)| {
+    let mut measure_case = |assignment: &Assignment, patience, sink: &mut dyn FnMut(Sample)| {
         let cpus = assignment.case.cpus();
         if cpus != measured {
             // This thread wakes up for each sample. A refusal was reported before the first worker.
-            let away = placement::choose_for_controller(&here.allowed, &cpus, &here.machine);
+            let away = placement::choose_for_controller(&host.allowed, &cpus, &host.machine);
             let _ = placement::pin(&away);
             measured = cpus;
         }
-        workers[assignment.case_number / cases].launch(assignment, patience, sink)
+        let run = assignment.case_number / cases_per_run;
+        workers[run].measure(assignment, patience, sink)
     };
-    let outcome =
-        schedule::run(plan, course, earlier, &mut launch, &mut |event| recorder.note(event));
+    let outcome = schedule::run(plan, rules, earlier, &mut measure_case, &mut |event| {
+        recorder.note(event);
+    });
     recorder.end(outcome)
 }
 
-/// Adds samples and failures to their runs, each numbered as in its own plan.
-pub(crate) fn fill(
+/// Adds samples and failures to their runs, each numbered as in the plan of its run.
+pub(crate) fn distribute(
     runs: &mut [&mut Run],
     samples: impl IntoIterator<Item = Sample>,
     failures: impl IntoIterator<Item = Failure>,
 ) {
-    let cases = runs[0].header.plan.cases.len();
+    let cases_per_run = runs[0].header.plan.cases.len();
     for sample in samples {
         let case = sample.case();
-        runs[case / cases].samples.push(sample.with_case(case % cases));
+        runs[case / cases_per_run].samples.push(sample.with_case(case % cases_per_run));
     }
     for failure in failures {
-        let run = failure.case / cases;
-        runs[run].failures.push(Failure { case: failure.case % cases, ..failure });
+        let run = failure.case / cases_per_run;
+        let case = failure.case % cases_per_run;
+        runs[run].failures.push(Failure { case, ..failure });
     }
 }
 
-/// Keeps every sample in the file of its run as it arrives, and shows how far they are.
+/// Keeps every sample in the file of its run as it arrives, and shows how far the runs are.
 struct Recorder<'a, const N: usize> {
     runs: [RecordedRun; N],
     plan: &'a Plan,
     progress: Progress,
-    /// Who else runs on the CPUs that are measured.
+    /// Watches competing tasks on the CPUs that are measured.
     tasks: CompetitionWatcher,
 }
 
 impl<const N: usize> Recorder<'_, N> {
     fn note(&mut self, event: RunEvent<'_>) {
-        let cases = self.plan.cases.len() / N;
+        let cases_per_run = self.plan.cases.len() / N;
         match event {
             RunEvent::Case(state) => self.progress.show(&state),
             RunEvent::Sample(sample) => {
-                let (run, case) = (sample.case() / cases, sample.case() % cases);
-                self.keep(run, &RunFileLine::Sample(sample.clone().with_case(case)));
+                let case = sample.case() % cases_per_run;
+                let line = RunFileLine::Sample(sample.clone().with_case(case));
+                self.keep(sample.case() / cases_per_run, &line);
             }
             RunEvent::Pause => {
-                (0..N).for_each(|run| self.with_file(run, RunFile::sync));
+                for run in 0..N {
+                    self.with_file(run, RunFile::sync);
+                }
                 self.tasks.look_if_due();
             }
             RunEvent::Rows(rows) => self.progress.show_rows(rows),
             RunEvent::Failure(failure) => {
-                let (run, case) = (failure.case / cases, failure.case % cases);
+                let run = failure.case / cases_per_run;
+                let case = failure.case % cases_per_run;
+                let arm = match &self.runs[run].run.header.session {
+                    Some(session) => format!("{}: ", session.arm.name()),
+                    None => String::new(),
+                };
                 let title = self.plan.title(failure.case);
-                let session = self.runs[run].run.header.session.as_ref();
-                let arm = session.map_or(String::new(), |of| format!("{}: ", of.arm.name()));
                 self.progress.say(&format!("error: {arm}{title}: {}", failure.message));
                 self.keep(run, &RunFileLine::Failure(Failure { case, ..failure.clone() }));
             }
@@ -509,7 +551,7 @@ impl<const N: usize> Recorder<'_, N> {
         self.with_file(run, |file| file.write(line));
     }
 
-    /// A file that cannot be written any more is given up with an error message; measuring goes on.
+    /// Gives up a file that cannot be written any more, with an error message; measuring goes on.
     fn with_file(&mut self, run: usize, act: impl FnOnce(&mut RunFile) -> Result<()>) {
         let Some(file) = &mut self.runs[run].file else { return };
         if let Err(error) = act(file) {
@@ -523,7 +565,7 @@ impl<const N: usize> Recorder<'_, N> {
     fn end(mut self, outcome: ScheduleOutcome) -> [RecordedRun; N] {
         let ScheduleOutcome { samples, failures, reason, spent } = outcome;
         self.progress.end();
-        fill(&mut self.runs.each_mut().map(|taken| &mut taken.run), samples, failures);
+        distribute(&mut self.runs.each_mut().map(|recorded| &mut recorded.run), samples, failures);
         let finished = seconds_in_words(SystemTime::now());
         let end = RunFileLine::End(RunEnd { reason, finished, spent_ns: nanoseconds(spent) });
         // All were measured in turn all the time: who ran beside one ran beside all.
@@ -539,12 +581,12 @@ impl<const N: usize> Recorder<'_, N> {
     }
 }
 
-/// Version, commit, profile and target of the running program.
+/// Returns version, commit, profile and target of the running program.
 pub(crate) fn build_info() -> ProgramBuild {
     let commit = env!("SWITCHCOST_COMMIT");
     ProgramBuild {
         version: env!("CARGO_PKG_VERSION").to_string(),
-        commit: (!commit.is_empty()).then(|| commit.to_string()),
+        commit: if commit.is_empty() { None } else { Some(commit.to_string()) },
         profile: env!("SWITCHCOST_PROFILE").to_string(),
         target: env!("SWITCHCOST_TARGET").to_string(),
     }

@@ -1,5 +1,12 @@
 //! Ctrl-C: the worker is ended at once, what was measured so far is printed, the exit code tells.
-//! Without a thread: whoever waits also waits for the signal, and this program may fork.
+//!
+//! This needs no thread: whoever waits also waits for the signal, and this program may fork.
+//!
+//! ```text
+//! SIGINT --> handler: notes the signal, writes a byte to the waker
+//!                                                  |
+//! poll(output of the worker, ..., wake) <----------+   returns at once; the worker is killed
+//! ```
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -19,10 +26,9 @@ use signal_hook::{flag, low_level};
 
 struct InterruptState {
     worker: Mutex<Option<Child>>,
-    /// The last one; 0 before.
+    /// The last signal; 0 before.
     signal: Arc<AtomicUsize>,
-    /// Readable once a signal has come, and from then on; also for a moment after one that came to a
-    /// child.
+    /// Readable from the first signal on; also for a moment after one that came to a child.
     wake: UnixStream,
     waker: UnixStream,
 }
@@ -32,7 +38,7 @@ struct InterruptState {
 pub(crate) struct Interrupt(Arc<InterruptState>);
 
 impl Interrupt {
-    /// Of signals that nobody watches for yet.
+    /// Makes the state, without handlers of signals.
     fn new() -> io::Result<Self> {
         let (wake, waker) = UnixStream::pair()?;
         wake.set_nonblocking(true)?;
@@ -45,53 +51,63 @@ impl Interrupt {
     pub(crate) fn watch() -> Result<Self> {
         let interrupt = Self::new().context("cannot watch for Ctrl-C (socketpair)")?;
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)) {
-            let InterruptState { signal: last, waker, .. } = &*interrupt.0;
-            let watched = flag::register_conditional_shutdown(signal, 128 + signal, asked.clone())
-                .and_then(|_| flag::register(signal, asked.clone()))
-                .and_then(|_| flag::register_usize(signal, last.clone(), signal as usize))
-                .and_then(|_| low_level::pipe::register(signal, waker.try_clone()?));
-            watched.context("cannot watch for Ctrl-C (sigaction)")?;
+        for signal in [SIGINT, SIGTERM] {
+            if is_ignored(signal) {
+                continue;
+            }
+            interrupt.handle(signal, &asked).context("cannot watch for Ctrl-C (sigaction)")?;
         }
         Ok(interrupt)
+    }
+
+    /// Installs the handlers of a signal; `asked` is set once any signal has come.
+    fn handle(&self, signal: i32, asked: &Arc<AtomicBool>) -> io::Result<()> {
+        flag::register_conditional_shutdown(signal, 128 + signal, asked.clone())?;
+        flag::register(signal, asked.clone())?;
+        flag::register_usize(signal, self.0.signal.clone(), signal as usize)?;
+        low_level::pipe::register(signal, self.0.waker.try_clone()?)?;
+        Ok(())
     }
 
     fn running(&self) -> MutexGuard<'_, Option<Child>> {
         self.0.worker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The signal that asked to stop.
+    /// Returns the signal that asked to stop.
     pub(crate) fn signal(&self) -> Option<i32> {
-        let last = self.0.signal.load(Ordering::SeqCst);
-        i32::try_from(last).ok().filter(|signal| *signal != 0)
+        match i32::try_from(self.0.signal.load(Ordering::SeqCst)) {
+            Ok(0) | Err(_) => None,
+            Ok(signal) => Some(signal),
+        }
     }
 
-    /// What is readable once a signal has come.
+    /// Returns a descriptor that is readable once a signal has come.
     pub(crate) fn wake(&self) -> BorrowedFd<'_> {
         self.0.wake.as_fd()
     }
 
-    /// To be asked where [`wake`](Self::wake) is readable: whether it is for a signal of this
-    /// process. One that came to a child before its exec was handled there, by the same handlers on
-    /// the same socket; its word is taken out, or no wait would ever be one again.
+    /// Returns whether [`wake`](Self::wake) is readable for a signal of this process; to be asked
+    /// where it is readable. A signal that came to a child before its exec was handled there, by the
+    /// same handlers on the same socket; its byte is taken out, or no wait would ever be one again.
     pub(crate) fn was_woken(&self) -> bool {
         if self.signal().is_none() {
             let _ = (&self.0.wake).read(&mut [0; 64]);
         }
         let is_ours = self.signal().is_some();
         if is_ours {
-            // It came meanwhile, and its word may have been taken out, too.
+            // It came meanwhile, and its byte may have been taken out, too.
             let _ = (&self.0.waker).write(&[0]);
         }
         is_ours
     }
 
-    /// Waits for a signal, but no longer than this; gives whether one came.
+    /// Waits for a signal, but no longer than this; returns whether one came.
     pub(crate) fn wait(&self, longest: Duration) -> bool {
         let end = Instant::now().checked_add(longest);
         while self.signal().is_none() {
-            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
-            let timeout = left.and_then(|left| Timespec::try_from(left).ok());
+            let timeout = end.and_then(|end| {
+                Timespec::try_from(end.saturating_duration_since(Instant::now())).ok()
+            });
             let mut wake = [PollFd::from_borrowed_fd(self.wake(), PollFlags::IN)];
             match poll(&mut wake, timeout.as_ref()) {
                 Ok(0) => break,
@@ -102,37 +118,41 @@ impl Interrupt {
         self.signal().is_some()
     }
 
-    /// The same, but no longer than until `end`; gives whether that or a signal has come.
+    /// Waits for a signal, but no longer than this and not beyond `end`; returns whether the signal
+    /// or the end has come.
     pub(crate) fn wait_until(&self, end: Instant, longest: Duration) -> bool {
         let left = end.saturating_duration_since(Instant::now());
         self.wait(longest.min(left)) || Instant::now() >= end
     }
 
-    /// The exit code that tells of it.
+    /// Returns the exit code that tells of the signal.
     pub(crate) fn exit_code(&self) -> Option<u8> {
-        self.signal().map(|signal| 128 + u8::try_from(signal).unwrap_or(0))
+        let signal = u8::try_from(self.signal()?).unwrap_or(0);
+        Some(128 + signal)
     }
 
-    /// The process id of the running worker.
+    /// Returns the process id of the running worker.
     pub(crate) fn worker(&self) -> Option<u32> {
         self.running().as_ref().map(Child::id)
     }
 
-    /// Starts the worker, and gives what `take` takes of it. Where somebody asked to stop,
-    /// ErrorKind::Interrupted.
+    /// Starts the worker, and returns what `take` takes from it.
+    ///
+    /// # Errors
+    /// ErrorKind::Interrupted where a signal has asked to stop.
     pub(crate) fn start<T>(
         &self,
         spawn: impl FnOnce() -> io::Result<Child>,
         take: impl FnOnce(&mut Child) -> T,
     ) -> io::Result<T> {
         // A signal that comes from here on is seen by whoever waits for the worker.
-        match self.signal() {
-            Some(_) => Err(io::ErrorKind::Interrupted.into()),
-            None => Ok(take(self.running().insert(spawn()?))),
+        if self.signal().is_some() {
+            return Err(io::ErrorKind::Interrupted.into());
         }
+        Ok(take(self.running().insert(spawn()?)))
     }
 
-    /// How the worker has ended, once it has.
+    /// Waits for the end of the worker, whose output has ended; returns how it ended.
     pub(crate) fn wait_for_worker(&self) -> io::Result<ExitStatus> {
         loop {
             let mut running = self.running();

@@ -1,5 +1,22 @@
-//! How a run is measured and kept: the schedule, its workers, interrupts, run files, and the
-//! arguments that all of them share.
+//! How a run is measured and kept.
+//!
+//! ```text
+//! effort, setting, policies   what was typed -> a plan: cases, stopping rule, seed
+//!        |
+//! schedule    round 0:  case 2 | case 0 | case 1     each case once a round, shuffled,
+//!             round 1:  case 0 | case 2 | case 1     until the figures are precise
+//!        |    ...                                    or the budget is spent
+//!        |
+//! workers     one case of one round: `switchcost worker`, a fresh process.
+//!        |    Its case goes to its standard input, samples come from its standard output.
+//!        |
+//! execute     each sample goes to the run in memory and to the run's file at once
+//!        |
+//! store       ~/.local/share/switchcost/runs/20260101t120000000z-ring-4711.jsonl
+//! ```
+//!
+//! `interrupt` (Ctrl-C) and `progress` (the bar) are asked between workers, never by a thread:
+//! nothing of this program runs while something is measured.
 
 pub(crate) mod effort;
 pub(crate) mod execute;

@@ -8,8 +8,9 @@ use rundata::ring::Policy;
 use super::setting::{CurrentLoad, LocalHost};
 use crate::base::failure::usage;
 
-/// Share of a CPU from which on it is busy: two of the ten ticks of a look may have met anybody.
-const BUSY_SHARE: f64 = 0.25;
+/// Share of a CPU's time from which on it is busy: two of the ten ticks of a look may have met
+/// anybody.
+const MIN_BUSY_SHARE: f64 = 0.25;
 
 /// A CPU that other tasks used when the plan was made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,14 +40,15 @@ pub(crate) enum Contention {
 impl Contention {
     /// Judges the CPU on which everything is to be measured. Where this program has no other CPU to
     /// watch from, SCHED_FIFO is never taken.
-    pub(crate) fn on_cpu(cpu: u32, load: &CurrentLoad, here: &LocalHost) -> Self {
-        let Some(share) = load.shares.of_cpu(cpu).filter(|share| *share >= BUSY_SHARE) else {
+    pub(crate) fn on_cpu(cpu: u32, load: &CurrentLoad, host: &LocalHost) -> Self {
+        let Some(share) = load.shares.of_cpu(cpu).filter(|share| *share >= MIN_BUSY_SHARE) else {
             return Self::Free;
         };
         let busy = BusyCpu { cpu, share };
-        let has_other = here.allowed.iter().any(|other| *other != cpu);
+        if has_only(cpu, host) {
+            return Self::Free;
+        }
         match load.fifo {
-            _ if !has_other => Self::Free,
             None => Self::Free,
             Some(Ok(())) => Self::FifoGranted(busy),
             Some(Err(errno)) => Self::FifoRefused(
@@ -61,19 +63,26 @@ impl Contention {
     }
 }
 
+/// Returns whether this program may run on this CPU alone.
+fn has_only(cpu: u32, host: &LocalHost) -> bool {
+    host.allowed.iter().all(|allowed| *allowed == cpu)
+}
+
 /// Takes the policy that was asked for, or SCHED_FIFO where the CPU is busy; adds a note where it
 /// was not asked for. `what` is measured under it.
 pub(crate) fn take_policy(
     asked: Option<Policy>,
-    (cpu, what): (u32, &str),
-    (load, here): (&CurrentLoad, &LocalHost),
+    cpu: u32,
+    what: &str,
+    load: &CurrentLoad,
+    host: &LocalHost,
     notices: &mut Vec<Notice>,
 ) -> Result<Policy> {
     if let Some(asked) = asked {
-        check_policy(asked, cpu, here)?;
+        check_policy(asked, cpu, host)?;
         return Ok(asked);
     }
-    match Contention::on_cpu(cpu, load, here) {
+    match Contention::on_cpu(cpu, load, host) {
         Contention::Free => Ok(Policy::Other),
         Contention::FifoGranted(busy) => {
             notices.push(
@@ -94,8 +103,8 @@ pub(crate) fn take_policy(
 }
 
 /// Checks that a policy is granted, and that a real-time one leaves this program a CPU.
-fn check_policy(asked: Policy, cpu: u32, here: &LocalHost) -> Result<()> {
-    if asked.is_realtime() && here.allowed.iter().all(|other| *other == cpu) {
+fn check_policy(asked: Policy, cpu: u32, host: &LocalHost) -> Result<()> {
+    if asked.is_realtime() && has_only(cpu, host) {
         return Err(usage(format!(
             "--policy {asked}: this program may use one CPU only, and what runs there under a \
              real-time policy could not be watched (accepted here: other, batch)"
@@ -153,8 +162,7 @@ pub(crate) mod tests {
     fn a_policy_that_was_asked_for_is_taken_however_busy_the_cpu_is() {
         let taken = |asked, here: &LocalHost| {
             let mut notices = Vec::new();
-            let policy =
-                take_policy(asked, (1, "rings"), (&here.current_load(), here), &mut notices);
+            let policy = take_policy(asked, 1, "rings", &here.current_load(), here, &mut notices);
             (policy.map_err(|error| error.to_string()), notices)
         };
         let busy = here(0.5, Ok(()));

@@ -19,56 +19,67 @@ use crate::engine::schedule::RunState;
 /// Shows how far a run is.
 pub(crate) struct Progress {
     bar: ProgressBar,
-    /// The rows of the table so far, each a line above the bar, by what they are of.
-    rows: RefCell<Rows>,
+    /// The rows of the table so far, each a line above the bar.
+    rows: RefCell<RowLines>,
     budget: Duration,
     /// The most time that the run may take: more than the budget where that may be extended.
-    most: Duration,
+    max_time: Duration,
     /// Whether the cases are those of several experiments.
     has_parts: bool,
     precision: f64,
     titles: Vec<String>,
-    /// What gives the rows of a run so far; absent where none are drawn.
-    pub(crate) rows_of: Option<RowBuilder>,
+    /// Makes the rows of a run so far; absent where none are drawn.
+    pub(crate) row_builder: Option<RowBuilder>,
 }
 
-/// Gives the rows of a run's table: what each is of, and its figure in words.
+/// Returns the rows of a run's table: the title of each, and its figure in words.
 pub(crate) type RowBuilder = fn(&Run) -> Vec<(String, String)>;
 
 /// The lines above a bar.
 #[derive(Default)]
-struct Rows {
-    /// They and the bar; absent where there is never a row.
-    all: Option<MultiProgress>,
-    lines: Vec<(String, ProgressBar)>,
+struct RowLines {
+    /// The lines and the bar; absent where there is never a row.
+    group: Option<MultiProgress>,
+    lines: Vec<RowLine>,
+}
+
+/// A line above a bar, and the title of its row.
+struct RowLine {
+    title: String,
+    line: ProgressBar,
 }
 
 impl Progress {
-    /// A bar over the budget of `plan`; hidden when standard error is no terminal.
+    /// Returns a bar over the budget of `plan`; hidden when standard error is no terminal.
     pub(crate) fn new(plan: &Plan, quiet: bool) -> Self {
-        let budget = Duration::from_nanos(plan.stopping.budget_ns);
-        let progress = Self {
-            has_parts: !plan.parts.is_empty(),
-            precision: plan.stopping.precision,
-            most: Duration::from_nanos(plan.stopping.most_budget_ns()),
-            titles: (0..plan.cases.len()).map(|case| plan.title(case)).collect(),
-            ..Self::whole(budget, quiet)
-        };
+        let mut progress = Self::for_budget(Duration::from_nanos(plan.stopping.budget_ns), quiet);
+        progress.has_parts = !plan.parts.is_empty();
+        progress.precision = plan.stopping.precision;
+        progress.max_time = Duration::from_nanos(plan.stopping.most_budget_ns());
+        for case in 0..plan.cases.len() {
+            progress.titles.push(plan.title(case));
+        }
         if progress.has_parts && progress.is_seen() {
             // A bar that was drawn by itself would stay where it was.
-            let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-            all.add(progress.bar.clone());
-            progress.rows.borrow_mut().all = Some(all);
+            let group = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
+            group.add(progress.bar.clone());
+            progress.rows.borrow_mut().group = Some(group);
         }
         progress
     }
 
-    /// A bar over all of `budget`.
-    pub(crate) fn whole(budget: Duration, quiet: bool) -> Self {
-        let (bar, rows) = (bar(millis(budget), quiet), RefCell::default());
-        let titles = Vec::new();
-        let (has_parts, precision) = (false, 0.0);
-        Self { bar, rows, budget, most: budget, has_parts, precision, titles, rows_of: None }
+    /// Returns a bar over a budget that is not extended.
+    pub(crate) fn for_budget(budget: Duration, quiet: bool) -> Self {
+        Self {
+            bar: bar(millis(budget), quiet),
+            rows: RefCell::default(),
+            budget,
+            max_time: budget,
+            has_parts: false,
+            precision: 0.0,
+            titles: Vec::new(),
+            row_builder: None,
+        }
     }
 
     /// Draws the state before a case.
@@ -77,25 +88,27 @@ impl Progress {
         self.bar.set_position(millis(state.spent));
     }
 
-    /// What is told of the state before a case.
+    /// Returns the state before a case in words.
     fn message(&self, state: &RunState) -> String {
         let title = self.titles.get(state.case).map_or("", String::as_str);
         let (round, left) = (state.round + 1, self.time_left(state.spent));
-        if self.has_parts {
-            let found = state.figure.as_ref().and_then(switch_so_far);
-            let found = found.map_or(String::new(), |found| format!("{found}; "));
-            return format!("{found}{left}, round {round}, {title}");
+        let estimate = state.estimate.as_ref();
+        if !self.has_parts {
+            let so_far = so_far(estimate, state.precision, self.precision);
+            return format!("{so_far}, {left}, round {round}, {title}");
         }
-        let so_far = so_far(state.figure.as_ref(), state.precision, self.precision);
-        format!("{so_far}, {left}, round {round}, {title}")
+        match estimate.and_then(switch_so_far) {
+            Some(cost) => format!("{cost}; {left}, round {round}, {title}"),
+            None => format!("{left}, round {round}, {title}"),
+        }
     }
 
-    /// `12 s left`, `12 s left (52 at most)` where the budget may be extended, and then `over time:
-    /// 35 s left at most`.
+    /// Returns `12 s left`, or `12 s left (52 at most)` where the budget may be extended, and then
+    /// `over time: 35 s left at most`.
     fn time_left(&self, spent: Duration) -> String {
         let left = self.budget.saturating_sub(spent).as_secs();
-        let most = self.most.saturating_sub(spent).as_secs();
-        if self.most <= self.budget {
+        let most = self.max_time.saturating_sub(spent).as_secs();
+        if self.max_time <= self.budget {
             format!("{left} s left")
         } else if spent < self.budget {
             format!("{left} s left ({most} at most)")
@@ -105,23 +118,26 @@ impl Progress {
     }
 
     /// Draws the rows of the table so far above the bar, each at the place that it has had.
-    pub(crate) fn show_rows(&self, told: &[(String, String)]) {
+    pub(crate) fn show_rows(&self, table: &[(String, String)]) {
         let mut rows = self.rows.borrow_mut();
-        let Rows { all: Some(all), lines } = &mut *rows else { return };
-        let width = told.iter().map(|(what, _)| what.chars().count()).max().unwrap_or_default();
-        for (place, (what, figure)) in told.iter().enumerate() {
-            if lines.get(place).is_none_or(|(known, _)| known != what) {
-                let line = all.insert(place, row());
-                lines.insert(place, (what.clone(), line));
+        let RowLines { group: Some(group), lines } = &mut *rows else { return };
+        let mut width = 0;
+        for (title, _) in table {
+            width = width.max(title.chars().count());
+        }
+        for (place, (title, figure)) in table.iter().enumerate() {
+            if lines.get(place).is_none_or(|row| row.title != *title) {
+                let line = group.insert(place, text_line());
+                lines.insert(place, RowLine { title: title.clone(), line });
             }
-            let text = printable(&format!("{what:<width$}  {figure}"));
+            let text = printable(&format!("{title:<width$}  {figure}"));
             // Each message that is set draws all lines.
-            if lines[place].1.message() != text {
-                lines[place].1.set_message(text);
+            if lines[place].line.message() != text {
+                lines[place].line.set_message(text);
             }
         }
-        for (_, line) in lines.drain(told.len()..) {
-            all.remove(&line);
+        for row in lines.drain(table.len()..) {
+            group.remove(&row.line);
         }
     }
 
@@ -132,45 +148,43 @@ impl Progress {
         self.bar.set_position(millis(spent));
     }
 
-    /// Whether anybody sees it.
+    /// Returns whether the bar is drawn.
     pub(crate) fn is_seen(&self) -> bool {
         !self.bar.is_hidden()
     }
 
     /// Prints a line above the bar.
     pub(crate) fn say(&self, line: &str) {
-        match self.bar.is_hidden() {
-            true => failure::say(line),
-            false => self.bar.println(fitted(&printable(line), Layout::terminal().prose)),
+        if self.bar.is_hidden() {
+            failure::say(line);
+        } else {
+            self.bar.println(fitted(&printable(line), Layout::terminal().prose));
         }
     }
 
     /// Takes the bar and the rows above it away.
     pub(crate) fn end(&self) {
-        if let Some(all) = self.rows.take().all {
+        if let Some(group) = self.rows.take().group {
             // A refusal leaves the lines above the summary.
-            let _ = all.clear();
-            all.set_draw_target(ProgressDrawTarget::hidden());
+            let _ = group.clear();
+            group.set_draw_target(ProgressDrawTarget::hidden());
         }
         self.bar.finish_and_clear();
     }
 }
 
-/// A line of text above a bar.
-fn row() -> ProgressBar {
-    let row = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+/// Returns a line of text above a bar.
+fn text_line() -> ProgressBar {
+    let line = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
     if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
-        row.set_style(style);
+        line.set_style(style);
     }
-    row
+    line
 }
 
-/// A bar over so many steps, hidden when standard error is no terminal.
+/// Returns a bar over so many steps, hidden when standard error is no terminal.
 fn bar(steps: u64, quiet: bool) -> ProgressBar {
-    let target = match quiet {
-        true => ProgressDrawTarget::hidden(),
-        false => ProgressDrawTarget::stderr(),
-    };
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
     let bar = ProgressBar::with_draw_target(Some(steps), target);
     // What does not fit is cut: a line that a terminal breaks would be left behind.
     if let Ok(style) = ProgressStyle::with_template("{bar:10} {wide_msg}") {
@@ -179,41 +193,59 @@ fn bar(steps: u64, quiet: bool) -> ProgressBar {
     bar
 }
 
-/// The figure so far and its interval beside the one asked for: `2.10 us +-4 %, asked 1 %`.
-/// `widest` is the interval that the run stops by, where others are wider; shares, 0 where none is
-/// asked for.
-fn so_far(figure: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String {
-    let percent = |share: f64| format!("{} %", two_digits(100.0 * share));
-    let own = figure.and_then(Estimate::relative_half_width);
-    let told = figure.map(|of| match (of.answer_cost(), own) {
-        (Ok(of), Some(own)) => format!("{} +-{}", of.brief_time(), percent(own)),
-        _ => about(of).unwrap_or_else(|| brief_cost(of)),
-    });
-    let is_wider = |widest: &f64| own.is_none_or(|own| percent(own) != percent(*widest));
-    let widest = widest.filter(is_wider).map(|widest| format!("widest +-{}", percent(widest)));
-    let asked = (asked > 0.0).then(|| format!("asked {}", percent(asked)));
-    let parts: Vec<String> = [told, widest, asked].into_iter().flatten().collect();
+/// Returns the figure so far and its interval beside the one asked for: `2.10 us +-4 %, asked 1 %`.
+/// `widest` is the interval that the run stops by, where others are wider. Intervals are shares;
+/// 0 where none is asked for.
+fn so_far(estimate: Option<&Estimate>, widest: Option<f64>, asked: f64) -> String {
+    let half_width = estimate.and_then(Estimate::relative_half_width);
+    let mut parts = Vec::new();
+    if let Some(estimate) = estimate {
+        parts.push(match (estimate.answer_cost(), half_width) {
+            (Ok(cost), Some(half)) => format!("{} +-{}", cost.brief_time(), percent(half)),
+            _ => about(estimate).unwrap_or_else(|| brief_cost(estimate)),
+        });
+    }
+    if let Some(widest) = widest.map(percent) {
+        if half_width.map(percent).as_ref() != Some(&widest) {
+            parts.push(format!("widest +-{widest}"));
+        }
+    }
+    if asked > 0.0 {
+        parts.push(format!("asked {}", percent(asked)));
+    }
     if parts.is_empty() { "no figure yet".to_string() } else { parts.join(", ") }
 }
 
-/// `about 640 ns so far`: a figure that lacks nothing but rounds for an interval.
-pub(crate) fn about(figure: &Estimate) -> Option<String> {
-    let lacks_rounds = matches!(figure.quote_cost(), Err(NotQuotable::TooFewRounds(_)));
-    (lacks_rounds && figure.value > 0.0).then(|| format!("about {} so far", time(figure.value)))
+fn percent(share: f64) -> String {
+    format!("{} %", two_digits(100.0 * share))
 }
 
-/// `a switch costs 640 ns`, or about so much so far; nothing where what was measured does not hold.
-pub(crate) fn switch_so_far(figure: &Estimate) -> Option<String> {
-    let known = figure.answer_cost().ok().filter(|cost| cost.ends().is_some());
-    let known = known.map(|cost| cost.brief_time());
-    Some(format!("a switch costs {}", known.or_else(|| about(figure))?))
+/// Returns `about 640 ns so far` for a figure that lacks nothing but rounds for an interval.
+fn about(estimate: &Estimate) -> Option<String> {
+    match estimate.quote_cost() {
+        Err(NotQuotable::TooFewRounds(_)) if estimate.value > 0.0 => {
+            Some(format!("about {} so far", time(estimate.value)))
+        }
+        _ => None,
+    }
+}
+
+/// Returns `a switch costs 640 ns`, or about so much so far; nothing where what was measured does
+/// not hold.
+fn switch_so_far(estimate: &Estimate) -> Option<String> {
+    let cost = match estimate.answer_cost() {
+        Ok(cost) if cost.ends().is_some() => cost.brief_time(),
+        _ => about(estimate)?,
+    };
+    Some(format!("a switch costs {cost}"))
 }
 
 /// Shows how far the runs of commands are.
 pub(crate) struct RunsProgress(ProgressBar);
 
 impl RunsProgress {
-    /// A bar over so many runs, where that is known; hidden when standard error is no terminal.
+    /// Returns a bar over so many runs, where that is known; hidden when standard error is no
+    /// terminal.
     pub(crate) fn new(runs: Option<u64>, quiet: bool) -> Self {
         let bar = bar(runs.unwrap_or_default(), quiet);
         if runs.is_none() {
@@ -222,18 +254,18 @@ impl RunsProgress {
         Self(bar)
     }
 
-    /// Whether nobody sees it.
+    /// Returns whether the bar is not drawn.
     pub(crate) fn is_hidden(&self) -> bool {
         self.0.is_hidden()
     }
 
-    /// Draws what is known after so many runs: of the last command its time, a share of it to
-    /// either side (none below five runs), and what it is called.
-    pub(crate) fn show(&self, runs: u64, (ns, half_width): (f64, Option<f64>), name: &str) {
-        let half = half_width.map(|half| format!(" +-{} %", two_digits(100.0 * half)));
-        let (time, half) = (time(ns), half.unwrap_or_default());
-        let all = self.0.length().map_or(String::new(), |all| format!(" of {all}"));
-        self.0.set_message(printable(&format!("{time}{half}, run {runs}{all}, {name}")));
+    /// Draws the state after so many runs: time of the last command, half-width of its interval as a
+    /// share (none below five runs), and its name.
+    pub(crate) fn show(&self, runs: u64, ns: f64, half_width: Option<f64>, name: &str) {
+        let time = time(ns);
+        let half = half_width.map_or(String::new(), |half| format!(" +-{}", percent(half)));
+        let count = self.0.length().map_or(String::new(), |count| format!(" of {count}"));
+        self.0.set_message(printable(&format!("{time}{half}, run {runs}{count}, {name}")));
         self.0.set_position(runs);
     }
 
@@ -279,9 +311,9 @@ mod tests {
         let line = |rounds: u32| {
             let of_rounds = run.samples.iter().filter(|sample| sample.round() < rounds);
             let samples: Vec<Sample> = of_rounds.cloned().collect();
-            let figure = (RoundRules::of(&whole).figure)(&samples);
+            let estimate = (RoundRules::for_plan(&whole).estimate)(&samples);
             let spent = Duration::from_secs(5);
-            progress.message(&RunState { case: 0, round: rounds, spent, precision: None, figure })
+            progress.message(&RunState { case: 0, round: rounds, spent, precision: None, estimate })
         };
         assert_eq!(line(0), "55 s left (175 at most), round 1, ring of 1");
         assert_eq!(line(1), "a switch costs 2.00 us; 55 s left (175 at most), round 2, ring of 1");
@@ -290,7 +322,7 @@ mod tests {
         assert_eq!(line(last), format!("{told} {}, ring of 1", last + 1));
         assert_eq!(progress.time_left(Duration::from_secs(70)), "over time: 110 s left at most");
         assert_eq!(
-            Progress::whole(Duration::from_secs(60), true).time_left(Duration::from_secs(70)),
+            Progress::for_budget(Duration::from_secs(60), true).time_left(Duration::from_secs(70)),
             "0 s left"
         );
     }

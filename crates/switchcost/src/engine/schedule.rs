@@ -1,5 +1,22 @@
 //! Rounds: every case once in each, in shuffled order, until the figures are precise enough or the
 //! time is spent.
+//!
+//! Shuffled rounds spread a slow drift of the machine (heat, a new neighbour) evenly over all cases,
+//! so that it cannot look like a difference between them. A ring of 2, 4 and 8 members and their
+//! solo, with a budget of 20 s that may be extended (`20s+`):
+//!
+//! ```text
+//! round 0   4  solo  2  8     always finished, whatever it takes: each size is measured once
+//! round 1   2  8  solo  4
+//! ...
+//! round 8                     an interim check: precise already? then the run ends
+//! ...
+//! 20 s      the budget is spent. Of 4 members, too few slices were clean:
+//! round 57  4                 only that case goes on, up to 60 s and three times its rounds
+//! ```
+//!
+//! A case that fails costs its round. After three failures in a row, or one that says that the
+//! machine has run out of something, it is given up, and so are those that need as much.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -23,7 +40,7 @@ pub(crate) enum RunEvent<'a> {
     Pause,
     /// A case cannot be measured.
     Failure(&'a Failure),
-    /// What the run says by now, a row a figure: what it is of, and the figure in words.
+    /// The rows of the table so far: the title of each, and its figure in words.
     Rows(&'a [(String, String)]),
 }
 
@@ -36,10 +53,10 @@ pub(crate) struct RunState {
     pub(crate) round: u32,
     /// Time spent measuring.
     pub(crate) spent: Duration,
-    /// Widest relative half-width at the last look.
+    /// Widest relative half-width at the last interim check.
     pub(crate) precision: Option<f64>,
-    /// What the run says so far.
-    pub(crate) figure: Option<Estimate>,
+    /// The run's main figure so far.
+    pub(crate) estimate: Option<Estimate>,
 }
 
 /// Where a run stands before a round.
@@ -52,72 +69,78 @@ pub(crate) struct RoundStart<'s> {
     given_up: &'s BTreeSet<usize>,
 }
 
-/// Numbers of the cases of a round, in their order.
-type Order<'a> = dyn FnMut(&RoundStart) -> Vec<usize> + 'a;
-type Precision<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
-type Figure<'a> = dyn Fn(&[Sample]) -> Option<Estimate> + 'a;
-type Lacking<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
-type Rows<'a> = dyn Fn(&[Sample]) -> Vec<(String, String)> + 'a;
+/// Returns the numbers of the cases of a round, in their order.
+type OrderRule<'a> = dyn FnMut(&RoundStart) -> Vec<usize> + 'a;
+type PrecisionRule<'a> = dyn Fn(&[Sample], &[Failure]) -> Option<f64> + 'a;
+type EstimateRule<'a> = dyn Fn(&[Sample]) -> Option<Estimate> + 'a;
+type LackingRule<'a> = dyn Fn(&[Sample]) -> Vec<usize> + 'a;
+type RowsRule<'a> = dyn Fn(&[Sample]) -> Vec<(String, String)> + 'a;
 
-/// Which cases a round has, and by what the run may stop for being precise.
+/// The rules of a run's rounds: which cases each has, and when the run may stop.
 pub(crate) struct RoundRules<'a> {
-    pub(crate) order: Box<Order<'a>>,
-    /// The widest relative half-width; absent as long as something has no interval.
-    pub(crate) precision: Box<Precision<'a>>,
-    /// What the run says so far, for whoever waits for it. Asked for at the same times, and after
-    /// each of the first rounds.
-    pub(crate) figure: Box<Figure<'a>>,
-    /// Numbers of the cases that have too few clean slices, for whose sake the budget is extended.
-    pub(crate) lacking: Box<Lacking<'a>>,
-    /// The rows of the table so far, for whoever waits for them; absent where nobody does.
-    pub(crate) rows: Option<Box<Rows<'a>>>,
+    pub(crate) order: Box<OrderRule<'a>>,
+    /// Returns the widest relative half-width; nothing as long as a figure has no interval.
+    pub(crate) precision: Box<PrecisionRule<'a>>,
+    /// Returns the run's main figure so far. Asked at interim checks, and after each of the first
+    /// rounds.
+    pub(crate) estimate: Box<EstimateRule<'a>>,
+    /// Returns the cases that have too few clean slices, for whose sake the budget is extended.
+    pub(crate) lacking: Box<LackingRule<'a>>,
+    /// Returns the rows of the table so far; absent where they are not shown.
+    pub(crate) rows: Option<Box<RowsRule<'a>>>,
 }
 
 impl<'a> RoundRules<'a> {
-    /// The plan's own.
-    pub(crate) fn of(plan: &'a Plan) -> Self {
-        if !plan.parts.is_empty() {
-            return Self { order: by_turns(plan), ..Self::of_experiment(plan) };
-        }
-        Self::of_experiment(plan)
-    }
-
-    fn of_experiment(plan: &'a Plan) -> Self {
-        let order = move |start: &RoundStart| {
-            let mut order = plan.order(start.round);
-            if let Some(focus) = interim::focused_cases(plan, start.samples, start.round) {
-                order.retain(|case| focus.contains(case));
-            }
-            order
+    /// Returns the rules of a plan by itself.
+    pub(crate) fn for_plan(plan: &'a Plan) -> Self {
+        let order: Box<OrderRule<'a>> = if plan.parts.is_empty() {
+            Box::new(|start| focused_order(plan, start))
+        } else {
+            order_by_turns(plan)
         };
         Self {
-            order: Box::new(order),
-            precision: Box::new(move |samples, failed| {
-                interim::worst_precision(plan, samples, failed)
+            order,
+            precision: Box::new(|samples, failures| {
+                interim::worst_precision(plan, samples, failures)
             }),
-            figure: Box::new(move |samples| interim::interim_estimate(plan, samples)),
-            lacking: Box::new(move |samples| match plan.stopping.fixed_budget {
-                true => Vec::new(),
-                false => interim::cases_without_full_speed(plan, samples),
+            estimate: Box::new(|samples| interim::interim_estimate(plan, samples)),
+            lacking: Box::new(|samples| {
+                if plan.stopping.fixed_budget {
+                    return Vec::new();
+                }
+                interim::cases_without_full_speed(plan, samples)
             }),
             rows: None,
         }
     }
 }
 
-/// The order of a plan of several experiments: cases that are narrow enough pause, as looked at at
-/// the same rounds at which the run may stop, and no experiment takes the time of the others.
-fn by_turns(plan: &Plan) -> Box<Order<'_>> {
-    let mut paused: Option<BTreeSet<usize>> = None;
+/// Returns the order of a round of one experiment: all cases, or those that need more rounds.
+fn focused_order(plan: &Plan, start: &RoundStart) -> Vec<usize> {
+    let mut order = plan.order(start.round);
+    if let Some(focus) = interim::focused_cases(plan, start.samples, start.round) {
+        order.retain(|case| focus.contains(case));
+    }
+    order
+}
+
+/// Returns the order of a plan of several experiments: cases that are precise enough at an interim
+/// check pause until the next one, and no experiment takes the time of the others.
+fn order_by_turns(plan: &Plan) -> Box<OrderRule<'_>> {
+    let mut paused_at_check: Option<BTreeSet<usize>> = None;
     Box::new(move |start| {
         let round = start.round;
-        // A run that goes on is looked at before its first round.
-        if is_interim_check(round) || (paused.is_none() && round > MIN_CLEAN_ROUNDS) {
-            paused = Some(interim::pausable_cases(plan, start.samples));
+        // A run that goes on is checked before its first round.
+        let is_resumed = paused_at_check.is_none() && round > MIN_CLEAN_ROUNDS;
+        if is_interim_check(round) || is_resumed {
+            paused_at_check = Some(interim::pausable_cases(plan, start.samples));
         }
-        let spent_ns: Vec<u64> = start.spent.iter().copied().map(nanoseconds).collect();
+        let mut spent_ns = Vec::new();
+        for spent in start.spent {
+            spent_ns.push(nanoseconds(*spent));
+        }
         // A case that is not tried again holds no turn for the others of its kind.
-        let mut paused = paused.clone().unwrap_or_default();
+        let mut paused = paused_at_check.clone().unwrap_or_default();
         paused.extend(start.given_up);
         interim::cases_of_round(plan, round, &paused, &spent_ns)
     })
@@ -126,51 +149,59 @@ fn by_turns(plan: &Plan) -> Box<Order<'_>> {
 /// Runs the rounds of a plan.
 struct Schedule<'a> {
     plan: &'a Plan,
-    course: RoundRules<'a>,
-    launch: &'a mut MeasureCase<'a>,
+    rules: RoundRules<'a>,
+    measure_case: &'a mut MeasureCase<'a>,
     watch: &'a mut dyn FnMut(RunEvent<'_>),
     samples: Vec<Sample>,
     failures: Vec<Failure>,
     spent_before: Duration,
     started: Instant,
     precision: Option<f64>,
-    figure: Option<Estimate>,
+    estimate: Option<Estimate>,
     cases: Vec<CaseState>,
     /// The time that each case has taken in this session.
-    took: Vec<Duration>,
+    case_times: Vec<Duration>,
     /// When the rows are asked for next.
     next_rows: Duration,
     /// Where the budget ends: later than the plan's while clean slices are missing.
     limit: Duration,
-    /// The cases that are still measured beyond the plan's budget.
-    only: Option<BTreeSet<usize>>,
+    /// The cases that are still measured beyond the plan's budget; absent before it is spent.
+    extended_cases: Option<BTreeSet<usize>>,
     /// The most rounds of each case, once the plan's budget is spent.
-    most_rounds: Option<Vec<usize>>,
+    max_rounds: Option<Vec<usize>>,
 }
 
 /// What is known of a case beside its samples.
 #[derive(Clone, Default)]
 struct CaseState {
-    /// The last time.
+    /// The time that it took in the last round.
     took: Duration,
     failed_in_a_row: u32,
     is_given_up: bool,
 }
 
-/// So many rounds are never too many for a case: twice those that a figure at full speed takes.
-const LEAST_ROUNDS: usize = 2 * MIN_CLEAN_ROUNDS as usize;
+/// Rounds that every case may have beyond the budget: twice those that a figure at full speed takes.
+const MIN_EXTENDED_ROUNDS: usize = 2 * MIN_CLEAN_ROUNDS as usize;
 
-/// Rows are shown at most once in this time.
-const ROWS_EVERY: Duration = Duration::from_millis(500);
+/// Shortest time between two drawings of the rows.
+const MIN_ROWS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// And only after so many times as long as it took to make them.
-const ROWS_SHARE: u32 = 25;
+/// Shortest time between two drawings of the rows, in times that it took to make them: 4 % of the
+/// time goes into rows at most.
+const MIN_ROWS_FACTOR: u32 = 25;
 
-/// Members from which on a ring's time goes with its size.
-const LARGE: u32 = 256;
+/// Members from which on a ring's time grows with its size.
+const LARGE_RING: u32 = 256;
 
 /// Failures in a row, without running out of anything, after which a case is given up.
-const MOST_FAILURES: u32 = 3;
+const MAX_FAILURES: u32 = 3;
+
+/// The samples of earlier sessions of a run that is resumed, and the time that they took.
+#[derive(Default)]
+pub(crate) struct EarlierSessions {
+    pub(crate) samples: Vec<Sample>,
+    pub(crate) spent: Duration,
+}
 
 /// How a schedule ended.
 #[derive(Debug)]
@@ -184,45 +215,46 @@ pub(crate) struct ScheduleOutcome {
     pub(crate) spent: Duration,
 }
 
-/// Runs rounds until a reason to stop comes up, after the samples of earlier sessions, which took
-/// `spent_before`.
+/// Runs rounds until a reason to stop comes up, after those of earlier sessions.
 pub(crate) fn run<'a>(
     plan: &'a Plan,
-    course: RoundRules<'a>,
-    (samples, spent_before): (Vec<Sample>, Duration),
-    launch: &'a mut MeasureCase<'a>,
+    rules: RoundRules<'a>,
+    earlier: EarlierSessions,
+    measure_case: &'a mut MeasureCase<'a>,
     watch: &'a mut dyn FnMut(RunEvent<'_>),
 ) -> ScheduleOutcome {
     let schedule = Schedule {
         plan,
-        course,
-        launch,
+        rules,
+        measure_case,
         watch,
-        samples,
+        samples: earlier.samples,
         failures: Vec::new(),
-        spent_before,
+        spent_before: earlier.spent,
         started: Instant::now(),
         precision: None,
-        figure: None,
+        estimate: None,
         cases: vec![CaseState::default(); plan.cases.len()],
-        took: vec![Duration::ZERO; plan.cases.len()],
+        case_times: vec![Duration::ZERO; plan.cases.len()],
         next_rows: Duration::ZERO,
         limit: Duration::from_nanos(plan.stopping.budget_ns),
-        only: None,
-        most_rounds: None,
+        extended_cases: None,
+        max_rounds: None,
     };
     schedule.run()
 }
 
 impl Schedule<'_> {
     fn run(mut self) -> ScheduleOutcome {
-        let last = self.samples.iter().map(Sample::round).max();
-        let mut round = last.map_or(0, |last| last.saturating_add(1));
+        let mut round = match self.samples.iter().map(Sample::round).max() {
+            Some(last) => last.saturating_add(1),
+            None => 0,
+        };
         let reason = loop {
             if self.plan.stopping.rounds.is_some_and(|most| round >= most) {
                 break StopReason::RoundsDone;
             }
-            match self.round(round) {
+            match self.run_round(round) {
                 Err(StopReason::BudgetSpent) if self.extend() => {}
                 Err(reason) => break reason,
                 Ok(()) => {}
@@ -230,7 +262,7 @@ impl Schedule<'_> {
             round += 1;
             // Nobody waits for a first figure longer than it takes.
             if round < MIN_CLEAN_ROUNDS || is_interim_check(round) {
-                self.figure = (self.course.figure)(&self.samples);
+                self.estimate = (self.rules.estimate)(&self.samples);
             }
             if is_interim_check(round) && self.is_precise() {
                 break StopReason::Precise;
@@ -240,57 +272,83 @@ impl Schedule<'_> {
         ScheduleOutcome { samples: self.samples, failures: self.failures, reason, spent }
     }
 
-    /// One round, or a reason to stop.
-    fn round(&mut self, round: u32) -> Result<(), StopReason> {
-        if self.only.is_some() && !self.extend() {
+    /// Measures one round; an error is a reason to stop.
+    fn run_round(&mut self, round: u32) -> Result<(), StopReason> {
+        if self.extended_cases.is_some() && !self.extend() {
             return Err(StopReason::BudgetSpent);
         }
-        let mut tried = false;
-        let given_up = self.cases.iter().enumerate().filter(|(_, case)| case.is_given_up);
-        let given_up: BTreeSet<usize> = given_up.map(|(number, _)| number).collect();
-        let start =
-            RoundStart { samples: &self.samples, round, spent: &self.took, given_up: &given_up };
-        for case in (self.course.order)(&start) {
-            tried |= self.case(case, round)?;
-        }
-        // A round for cases that were given up is one for all: time is left.
-        if !tried && self.only.is_none() {
-            for case in self.plan.order(round) {
-                tried |= self.case(case, round)?;
+        let mut given_up = BTreeSet::new();
+        for (number, case) in self.cases.iter().enumerate() {
+            if case.is_given_up {
+                given_up.insert(number);
             }
         }
-        match self.cases.iter().all(|case| case.is_given_up) {
-            true => Err(StopReason::Failed),
-            false if !tried => Err(StopReason::BudgetSpent),
-            false => Ok(()),
+        let start = RoundStart {
+            samples: &self.samples,
+            round,
+            spent: &self.case_times,
+            given_up: &given_up,
+        };
+        let mut was_tried = false;
+        for case in (self.rules.order)(&start) {
+            was_tried |= self.try_case(case, round)?;
         }
+        // A round for cases that were given up is one for all: time is left.
+        if !was_tried && self.extended_cases.is_none() {
+            for case in self.plan.order(round) {
+                was_tried |= self.try_case(case, round)?;
+            }
+        }
+        if self.cases.iter().all(|case| case.is_given_up) {
+            return Err(StopReason::Failed);
+        }
+        if was_tried { Ok(()) } else { Err(StopReason::BudgetSpent) }
     }
 
     /// Goes on beyond the plan's budget, up to [`MAX_BUDGET_FACTOR`] times as long, with the cases that
-    /// have too few clean slices, each with at most as many times the rounds that it had when the
-    /// budget was spent: one that no time would help does not take the rest for itself. Asked for
-    /// before each round then.
+    /// have too few clean slices; returns whether there is one. Each has at most as many times the
+    /// rounds that it had when the budget was spent: a case that no time would help does not take
+    /// the rest for itself. Asked before each round then.
     fn extend(&mut self) -> bool {
         self.limit = Duration::from_nanos(self.plan.stopping.most_budget_ns());
-        let measured = self.samples.iter().map(|one| (one.case(), one.round()));
-        let mut rounds = vec![0; self.cases.len()];
-        BTreeSet::from_iter(measured).into_iter().for_each(|(case, _)| rounds[case] += 1);
-        let most = self.most_rounds.get_or_insert_with(|| {
-            let most = |count: &usize| (count * MAX_BUDGET_FACTOR as usize).max(LEAST_ROUNDS);
-            rounds.iter().map(most).collect()
+        let rounds = self.rounds_of_cases();
+        let max_rounds = self.max_rounds.get_or_insert_with(|| {
+            let mut max_rounds = rounds.clone();
+            for count in &mut max_rounds {
+                *count = (*count * MAX_BUDGET_FACTOR as usize).max(MIN_EXTENDED_ROUNDS);
+            }
+            max_rounds
         });
-        let mut lacking = BTreeSet::from_iter((self.course.lacking)(&self.samples));
-        // One that never gave a sample would give none now.
-        let may_go_on = |case: usize| (1..most[case]).contains(&rounds[case]);
-        lacking.retain(|case| !self.cases[*case].is_given_up && may_go_on(*case));
-        let extends = !lacking.is_empty() && self.spent() < self.limit;
-        self.only = Some(lacking);
-        extends
+        let mut extended = BTreeSet::new();
+        for case in (self.rules.lacking)(&self.samples) {
+            // A case that never gave a sample would give none now.
+            let may_go_on = (1..max_rounds[case]).contains(&rounds[case]);
+            if may_go_on && !self.cases[case].is_given_up {
+                extended.insert(case);
+            }
+        }
+        let goes_on = !extended.is_empty() && self.spent() < self.limit;
+        self.extended_cases = Some(extended);
+        goes_on
     }
 
-    /// Whether the case was tried: not where it was given up or does not fit into the budget.
-    fn case(&mut self, case: usize, round: u32) -> Result<bool, StopReason> {
-        let is_left_out = self.only.as_ref().is_some_and(|only| !only.contains(&case));
+    /// Returns the rounds in which each case gave a sample.
+    fn rounds_of_cases(&self) -> Vec<usize> {
+        let mut measured = BTreeSet::new();
+        for sample in &self.samples {
+            measured.insert((sample.case(), sample.round()));
+        }
+        let mut rounds = vec![0; self.cases.len()];
+        for (case, _) in measured {
+            rounds[case] += 1;
+        }
+        rounds
+    }
+
+    /// Measures a case, unless it was given up or does not fit into the budget. Returns whether it
+    /// was tried; an error is a reason to stop.
+    fn try_case(&mut self, case: usize, round: u32) -> Result<bool, StopReason> {
+        let is_left_out = self.extended_cases.as_ref().is_some_and(|cases| !cases.contains(&case));
         if is_left_out || self.cases[case].is_given_up {
             return Ok(false);
         }
@@ -305,12 +363,12 @@ impl Schedule<'_> {
         if (round > 0 || !expected.is_zero()) && spent + expected > self.limit {
             return Ok(false);
         }
-        let Self { precision, figure, .. } = *self;
-        (self.watch)(RunEvent::Case(RunState { case, round, spent, precision, figure }));
+        let Self { precision, estimate, .. } = *self;
+        (self.watch)(RunEvent::Case(RunState { case, round, spent, precision, estimate }));
         let result = self.measure(case, round);
         let took = self.spent().saturating_sub(spent);
         self.cases[case].took = took;
-        self.took[case] += took;
+        self.case_times[case] += took;
         (self.watch)(RunEvent::Pause);
         self.show_rows();
         match result {
@@ -342,46 +400,54 @@ impl Schedule<'_> {
         self.failures.push(failure);
     }
 
-    /// Shows the rows of the table, if somebody waits for them, but never takes more than a small
+    /// Shows the rows of the table, if they are shown at all, but never takes more than a small
     /// share of the time for that.
     fn show_rows(&mut self) {
         let before = self.started.elapsed();
-        let Some(rows) = self.course.rows.as_ref().filter(|_| before >= self.next_rows) else {
+        let Some(rows) = &self.rules.rows else { return };
+        if before < self.next_rows {
             return;
-        };
+        }
         let rows = rows(&self.samples);
         (self.watch)(RunEvent::Rows(&rows));
         let after = self.started.elapsed();
-        self.next_rows = after + ROWS_EVERY.max((after - before) * ROWS_SHARE);
+        self.next_rows = after + MIN_ROWS_INTERVAL.max((after - before) * MIN_ROWS_FACTOR);
     }
 
-    /// What a large ring will take that was not measured yet, of a budget that is kept: in ratio to
-    /// the largest that was. Nothing where that is not known, and of all other cases.
+    /// Returns the time that a large ring, which was not measured yet, will take of a budget that is
+    /// kept: in ratio to the largest that was measured. Zero where that is not known, and for all
+    /// other cases.
     fn expected(&self, case: usize) -> Duration {
-        let members = |case: usize| self.plan.ring(case).map_or(0, |ring| ring.members);
-        let own = members(case);
-        if own < LARGE || !self.plan.stopping.fixed_budget {
+        let members = self.members(case);
+        if members < LARGE_RING || !self.plan.stopping.fixed_budget {
             return Duration::ZERO;
         }
         // From a ring of a few nothing follows: most of its time is the laps'.
-        let measured = self.cases.iter().enumerate();
-        let measured =
-            measured.filter(|(other, of)| !of.took.is_zero() && members(*other) >= LARGE);
-        let largest = measured.max_by_key(|(other, _)| members(*other));
-        let ratio = |other: usize| f64::from(own) / f64::from(members(other));
-        largest.map_or(Duration::ZERO, |(other, of)| of.took.mul_f64(ratio(other)))
+        let (mut largest, mut took) = (LARGE_RING, Duration::ZERO);
+        for (number, state) in self.cases.iter().enumerate() {
+            let size = self.members(number);
+            if !state.took.is_zero() && size >= largest {
+                (largest, took) = (size, state.took);
+            }
+        }
+        took.mul_f64(f64::from(members) / f64::from(largest))
     }
 
-    /// A case at which the machine ran out is not tried again, nor is one that needs as much. Any
-    /// other failure costs its round; only a case that keeps failing is given up.
+    /// Returns the members of a ring; 0 for a trial.
+    fn members(&self, case: usize) -> u32 {
+        self.plan.ring(case).map_or(0, |ring| ring.members)
+    }
+
+    /// Counts a failure. A case at which the machine ran out is not tried again, nor is one that
+    /// needs as much. Any other failure costs its round; only a case that keeps failing is given up.
     fn count_failure(&mut self, case: usize, exhausted: bool) {
         let failed = &self.plan.cases[case];
-        for (other, tried) in self.plan.cases.iter().zip(&mut self.cases) {
-            tried.is_given_up |= exhausted && other.needs_as_much(failed);
+        for (number, state) in self.cases.iter_mut().enumerate() {
+            state.is_given_up |= exhausted && self.plan.cases[number].needs_as_much(failed);
         }
-        let tried = &mut self.cases[case];
-        tried.failed_in_a_row += 1;
-        tried.is_given_up |= tried.failed_in_a_row >= MOST_FAILURES;
+        let state = &mut self.cases[case];
+        state.failed_in_a_row += 1;
+        state.is_given_up |= state.failed_in_a_row >= MAX_FAILURES;
     }
 
     fn measure(&mut self, case: usize, round: u32) -> Result<(), WorkerError> {
@@ -394,14 +460,14 @@ impl Schedule<'_> {
         };
         let patience = assignment.patience(self.limit.saturating_sub(self.spent()));
         let (samples, watch) = (&mut self.samples, &mut *self.watch);
-        (self.launch)(&assignment, patience, &mut |sample| {
+        (self.measure_case)(&assignment, patience, &mut |sample| {
             watch(RunEvent::Sample(&sample));
             samples.push(sample);
         })
     }
 
     fn is_precise(&mut self) -> bool {
-        self.precision = (self.course.precision)(&self.samples, &self.failures);
+        self.precision = (self.rules.precision)(&self.samples, &self.failures);
         self.precision.is_some_and(|worst| worst <= self.plan.stopping.precision)
     }
 
@@ -491,19 +557,19 @@ mod tests {
     }
 
     fn run(plan: &Plan, fake: &mut Fake) -> ScheduleOutcome {
-        run_from(plan, RoundRules::of(plan), (Vec::new(), Duration::ZERO), fake)
+        run_from(plan, RoundRules::for_plan(plan), EarlierSessions::default(), fake)
     }
 
     fn run_from<'a>(
         plan: &'a Plan,
-        course: RoundRules<'a>,
-        earlier: (Vec<Sample>, Duration),
+        rules: RoundRules<'a>,
+        earlier: EarlierSessions,
         fake: &mut Fake,
     ) -> ScheduleOutcome {
         let mut launch = |assignment: &Assignment, _, sink: &mut dyn FnMut(Sample)| {
             fake.launch(assignment, sink)
         };
-        super::run(plan, course, earlier, &mut launch, &mut |_| {})
+        super::run(plan, rules, earlier, &mut launch, &mut |_| {})
     }
 
     const LONG: u64 = 3_600_000_000_000;
@@ -567,31 +633,31 @@ mod tests {
         assert_eq!(outcome.reason, StopReason::RoundsDone);
     }
 
-    /// Runs after `spent` on a course on which `lacking` of so many samples lacks clean slices.
+    /// Runs after `spent` by rules by which, of so many samples, the cases `lacking` lack clean slices.
     fn run_lacking(
         plan: &Plan,
         spent: Duration,
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
     ) -> ScheduleOutcome {
-        lack_after(plan, (Vec::new(), spent), fake, lacking)
+        lack_after(plan, EarlierSessions { samples: Vec::new(), spent }, fake, lacking)
     }
 
-    /// The same after samples of an earlier session.
+    /// Like `run_lacking`, but after samples of an earlier session.
     fn lack_after(
         plan: &Plan,
-        earlier: (Vec<Sample>, Duration),
+        earlier: EarlierSessions,
         fake: &mut Fake,
         lacking: impl Fn(usize) -> Vec<usize>,
     ) -> ScheduleOutcome {
-        let course = RoundRules {
+        let rules = RoundRules {
             order: Box::new(|start| plan.order(start.round)),
             precision: Box::new(|_, _| None),
-            figure: Box::new(|_| None),
+            estimate: Box::new(|_| None),
             lacking: Box::new(move |samples: &[Sample]| lacking(samples.len())),
             rows: None,
         };
-        run_from(plan, course, earlier, fake)
+        run_from(plan, rules, earlier, fake)
     }
 
     #[test]
@@ -602,7 +668,10 @@ mod tests {
         for (stored, most) in [(0, 16), (6, 18)] {
             let samples = run(&plan(LONG, Some(stored)), &mut Fake::default()).samples;
             let mut fake = Fake::default();
-            let outcome = lack_after(&whole, (samples, budget), &mut fake, |_| vec![3]);
+            let outcome =
+                lack_after(&whole, EarlierSessions { samples, spent: budget }, &mut fake, |_| {
+                    vec![3]
+                });
             let of_case = fake.asked.iter().filter(|(_, case)| *case == 3).count() as u32;
             assert_eq!((outcome.reason, stored + of_case), (StopReason::BudgetSpent, most));
         }
@@ -630,10 +699,10 @@ mod tests {
     fn a_fixed_budget_is_not_extended() {
         let mut fixed = plan(LONG, None);
         fixed.stopping.fixed_budget = true;
-        assert_eq!((RoundRules::of(&fixed).lacking)(&[]), Vec::<usize>::new());
+        assert_eq!((RoundRules::for_plan(&fixed).lacking)(&[]), Vec::<usize>::new());
         let mut fake = Fake::default();
-        let spent = (Vec::new(), Duration::from_nanos(LONG));
-        let outcome = run_from(&fixed, RoundRules::of(&fixed), spent, &mut fake);
+        let earlier = EarlierSessions { samples: Vec::new(), spent: Duration::from_nanos(LONG) };
+        let outcome = run_from(&fixed, RoundRules::for_plan(&fixed), earlier, &mut fake);
         assert_eq!((outcome.reason, fake.asked.len()), (StopReason::BudgetSpent, 6));
     }
 
@@ -646,12 +715,13 @@ mod tests {
             plan.cases.extend([300, 600, 1200].map(|members| case(members).into()));
             plan.stopping.fixed_budget = is_kept;
             let mut fake = Fake::default();
-            let spent = (Vec::new(), Duration::from_nanos(LONG));
-            run_from(&plan, RoundRules::of(&plan), spent, &mut fake);
+            let earlier =
+                EarlierSessions { samples: Vec::new(), spent: Duration::from_nanos(LONG) };
+            run_from(&plan, RoundRules::for_plan(&plan), earlier, &mut fake);
             let members = |case: &usize| plan.ring(*case).map_or(0, |of| of.members);
             let all: Vec<u32> = fake.asked.iter().map(|(_, case)| members(case)).collect();
             let [small, large] = [true, false]
-                .map(|is| all.iter().filter(|members| (**members < LARGE) == is).count());
+                .map(|is| all.iter().filter(|members| (**members < LARGE_RING) == is).count());
             (small, large)
         };
         assert_eq!([large(true), large(false)], [(6, 1), (6, 3)]);
@@ -661,22 +731,24 @@ mod tests {
     fn a_figure_is_there_after_the_first_round_and_has_its_interval_at_the_first_look() {
         let plan = plan(LONG, Some(9));
         let mut fake = Fake { wobble: 30, ..Fake::default() };
-        let mut figures = Vec::new();
+        let mut estimates = Vec::new();
         let mut launch = |assignment: &Assignment, _, sink: &mut dyn FnMut(Sample)| {
             fake.launch(assignment, sink)
         };
         super::run(
             &plan,
-            RoundRules::of(&plan),
-            (Vec::new(), Duration::ZERO),
+            RoundRules::for_plan(&plan),
+            EarlierSessions::default(),
             &mut launch,
-            &mut |of| {
-                if let RunEvent::Case(RunState { round, figure, .. }) = of {
-                    figures.push((round, figure));
+            &mut |event| {
+                if let RunEvent::Case(RunState { round, estimate, .. }) = event {
+                    estimates.push((round, estimate));
                 }
             },
         );
-        let at = |of: u32| figures.iter().find(|(round, _)| *round == of).and_then(|(_, f)| *f);
+        let at = |of: u32| {
+            estimates.iter().find(|(round, _)| *round == of).and_then(|(_, found)| *found)
+        };
         assert_eq!(at(0), None);
         // 3,000 ns less 1,000, and the wobble.
         let first = at(1).unwrap();
@@ -692,8 +764,8 @@ mod tests {
             1 => vec![2, 4],
             round => plan.order(round),
         };
-        let course = RoundRules { order: Box::new(order), ..RoundRules::of(&plan) };
-        run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
+        let rules = RoundRules { order: Box::new(order), ..RoundRules::for_plan(&plan) };
+        run_from(&plan, rules, EarlierSessions::default(), &mut fake);
         let mut second: Vec<usize> =
             fake.asked.iter().filter(|(round, _)| *round == 1).map(|(_, case)| *case).collect();
         second.sort_unstable();
@@ -702,15 +774,15 @@ mod tests {
 
     #[test]
     fn a_round_for_cases_that_were_given_up_does_not_end_the_run() {
-        let plan = plan(LONG, Some(MOST_FAILURES + 2));
-        let fail = (0..MOST_FAILURES + 2).map(|round| (round, 4)).collect();
+        let plan = plan(LONG, Some(MAX_FAILURES + 2));
+        let fail = (0..MAX_FAILURES + 2).map(|round| (round, 4)).collect();
         let mut fake = Fake { fail, ..Fake::default() };
         let order = |start: &RoundStart| match start.round {
-            round @ 0..MOST_FAILURES => plan.order(round),
+            round @ 0..MAX_FAILURES => plan.order(round),
             _ => vec![2],
         };
-        let course = RoundRules { order: Box::new(order), ..RoundRules::of(&plan) };
-        let outcome = run_from(&plan, course, (Vec::new(), Duration::ZERO), &mut fake);
+        let rules = RoundRules { order: Box::new(order), ..RoundRules::for_plan(&plan) };
+        let outcome = run_from(&plan, rules, EarlierSessions::default(), &mut fake);
         assert_eq!(outcome.reason, StopReason::RoundsDone);
     }
 
@@ -735,8 +807,9 @@ mod tests {
             triples[assignment.case_number] = assignment.batching.ring.triples;
             fake.launch(assignment, sink)
         };
-        let start = (Vec::new(), Duration::ZERO);
-        let outcome = super::run(&plan, RoundRules::of(&plan), start, &mut launch, &mut |_| {});
+        let start = EarlierSessions::default();
+        let outcome =
+            super::run(&plan, RoundRules::for_plan(&plan), start, &mut launch, &mut |_| {});
         assert_eq!(outcome.reason, StopReason::RoundsDone);
         assert!(fake.asked[..8].iter().all(|(round, _)| *round == 0), "{:?}", fake.asked);
         assert_eq!(triples, [None, None, None, None, None, None, Some(4), Some(4)]);
@@ -761,7 +834,7 @@ mod tests {
         assert_eq!(asked(29), BTreeSet::from([6, 7]));
         assert_eq!(asked(32), BTreeSet::from([0, 1, 2, 3, 4, 6, 7]));
         let failed = fake.asked.iter().filter(|(_, case)| *case == 5).count();
-        assert_eq!(failed, MOST_FAILURES as usize, "given up");
+        assert_eq!(failed, MAX_FAILURES as usize, "given up");
     }
 
     #[test]
@@ -773,8 +846,8 @@ mod tests {
             fake.launch(assignment, sink)
         };
         let count = |samples: &[Sample]| vec![("samples".to_string(), samples.len().to_string())];
-        let course = RoundRules { rows: Some(Box::new(count)), ..RoundRules::of(&plan) };
-        super::run(&plan, course, (Vec::new(), Duration::ZERO), &mut launch, &mut |event| {
+        let rules = RoundRules { rows: Some(Box::new(count)), ..RoundRules::for_plan(&plan) };
+        super::run(&plan, rules, EarlierSessions::default(), &mut launch, &mut |event| {
             if let RunEvent::Rows(rows) = event {
                 shown.extend(rows.to_vec());
             }
@@ -782,7 +855,7 @@ mod tests {
         // At once behind the first case, and later not with each.
         assert_eq!(shown[0], ("samples".to_string(), "1".to_string()));
         assert!(shown.len() < 16, "{shown:?}");
-        assert!(RoundRules::of(&plan).rows.is_none());
+        assert!(RoundRules::for_plan(&plan).rows.is_none());
     }
 
     #[test]
@@ -830,9 +903,10 @@ mod tests {
     fn a_resumed_run_goes_on_with_the_next_round() {
         let plan = plan(LONG, Some(7));
         let mut fake = Fake { wobble: 300, interrupt_after: 9, ..Fake::default() };
-        let earlier = run(&plan, &mut fake).samples;
+        let samples = run(&plan, &mut fake).samples;
+        let earlier = EarlierSessions { samples, spent: Duration::ZERO };
         let mut fake = Fake { wobble: 300, ..Fake::default() };
-        let outcome = run_from(&plan, RoundRules::of(&plan), (earlier, Duration::ZERO), &mut fake);
+        let outcome = run_from(&plan, RoundRules::for_plan(&plan), earlier, &mut fake);
         assert_eq!(fake.asked.first().map(|(round, _)| *round), Some(2));
         assert_eq!(outcome.samples.len(), 9 + 5 * 6);
     }

@@ -1,6 +1,7 @@
 //! The setting of a plan: CPUs, placement, policy and memory, as typed and as this machine grants
 //! them.
 
+use std::cmp::Reverse;
 use std::env;
 use std::path::Path;
 use std::str::FromStr;
@@ -30,65 +31,68 @@ pub(crate) enum PlacementArg {
 impl FromStr for PlacementArg {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "same" => Self::Same,
-            "free" => Self::Free,
-            "sweep" => Self::Sweep,
-            list => {
-                let cpus = list.split(',').map(|item| item.trim().parse());
-                let accepted = "accepted: same, free, sweep, or CPU numbers such as 1 or 0,2";
-                Self::Cpus(cpus.collect::<Result<_, _>>().map_err(|_| accepted)?)
-            }
-        })
+        match text {
+            "same" => return Ok(Self::Same),
+            "free" => return Ok(Self::Free),
+            "sweep" => return Ok(Self::Sweep),
+            _ => {}
+        }
+        let mut cpus = Vec::new();
+        for number in text.split(',') {
+            let cpu = number.trim().parse();
+            let accepted = "accepted: same, free, sweep, or CPU numbers such as 1 or 0,2";
+            cpus.push(cpu.map_err(|_| accepted)?);
+        }
+        Ok(Self::Cpus(cpus))
     }
 }
 
-/// A plan, and what was not available for it.
+/// A plan, and notes on what this machine does not grant for it.
 pub(crate) type PlanWithNotices = (Plan, Vec<Notice>);
 
-/// Two processes that pass a token by the pipe, without work, under SCHED_OTHER: rings differ from
-/// it.
+/// Returns the simplest ring: two processes that pass a token by the pipe, without work, under
+/// SCHED_OTHER.
 pub(crate) fn pair(placement: Placement) -> RingCase {
     RingCase::of_processes(2, placement)
 }
 
-/// Where a plan is to run.
+/// The machine and process for which a plan is made.
 #[derive(Clone)]
 pub(crate) struct LocalHost {
     /// CPUs that this process was started on.
     pub(crate) allowed: Vec<u32>,
     pub(crate) machine: Machine,
-    /// How busy the CPUs are and whether SCHED_FIFO is granted, where that is known beforehand;
-    /// otherwise it is found out for each plan.
+    /// The load, where it is known beforehand; otherwise it is measured for each plan.
     pub(crate) load: Option<CurrentLoad>,
 }
 
-/// The environment variable that keeps plans the same however busy the CPUs are.
+/// The environment variable under which plans are made as if all CPUs were idle.
 const IGNORE_BUSY: &str = "SWITCHCOST_IGNORE_BUSY";
 
-/// How busy the CPUs are when a plan is made, and what keeps others away.
+/// CPU time that competing tasks use when a plan is made, and whether SCHED_FIFO would make them
+/// wait.
 #[derive(Clone, Debug)]
 pub(crate) struct CurrentLoad {
     pub(crate) shares: CpuShares,
-    /// Whether SCHED_FIFO is granted; absent where something else says what the policy is.
+    /// Whether SCHED_FIFO is granted; absent where the policy is decided elsewhere.
     pub(crate) fifo: Option<Result<(), Errno>>,
 }
 
 impl CurrentLoad {
-    /// Chooses the CPU that suits a ring best, of those that others use least.
-    pub(crate) fn choose_one(&self, here: &LocalHost) -> Option<u32> {
-        placement::choose_one(&self.shares.least_used(&here.allowed), &here.machine)
+    /// Chooses the CPU that suits a ring best, of those that competing tasks use least.
+    pub(crate) fn choose_one(&self, host: &LocalHost) -> Option<u32> {
+        placement::choose_one(&self.shares.least_used(&host.allowed), &host.machine)
     }
 }
 
 impl LocalHost {
-    /// This machine and process.
+    /// Reads the facts of this machine and process.
     pub(crate) fn detect() -> Result<Self> {
         let allowed = placement::allowed_cpus().context("cannot read the affinity mask")?;
         Ok(Self { allowed, machine: probe::machine::read(Path::new("/")), load: None })
     }
 
-    /// Returns how busy the CPUs are now; takes a tenth of a second.
+    /// Returns the load of the CPUs now; measuring it takes a tenth of a second.
     pub(crate) fn current_load(&self) -> CurrentLoad {
         if let Some(load) = &self.load {
             return load.clone();
@@ -100,15 +104,18 @@ impl LocalHost {
         }
     }
 
-    /// The CPU asked for, if it is available, or the one that suits best.
+    /// Returns the CPU that was asked for, if it is available, or chooses the one that suits best.
     pub(crate) fn cpu(&self, asked: Option<u32>, load: &CurrentLoad) -> Result<u32> {
         match asked {
-            Some(cpu) => self.check_cpu("--cpu", cpu).map(|()| cpu),
+            Some(cpu) => {
+                self.check_cpu("--cpu", cpu)?;
+                Ok(cpu)
+            }
             None => load.choose_one(self).context("no CPU is allowed"),
         }
     }
 
-    /// Where members run that were told where: `same` is for the experiment to choose.
+    /// Returns the placement that was asked for. The CPU of `same` is chosen by the experiment.
     pub(crate) fn placement(&self, asked: &PlacementArg, same: Option<u32>) -> Result<Placement> {
         match asked {
             PlacementArg::Free => Ok(Placement::Free { cpus: self.allowed.clone() }),
@@ -118,13 +125,16 @@ impl LocalHost {
                  numbers; see switchcost ring)",
             )),
             PlacementArg::Cpus(cpus) => {
-                cpus.iter().try_for_each(|cpu| self.check_cpu("--placement", *cpu))?;
+                for cpu in cpus {
+                    self.check_cpu("--placement", *cpu)?;
+                }
                 Ok(Placement::Pinned { cpus: cpus.clone(), relation: None })
             }
         }
     }
 
-    /// All placements that were asked for: several for a sweep, which begins with `same` alone.
+    /// Returns all placements that were asked for: one, or those of a sweep, which begins with one
+    /// CPU.
     pub(crate) fn placements(
         &self,
         asked: &PlacementArg,
@@ -137,66 +147,85 @@ impl LocalHost {
         Ok(rundata::placement::placements_for_sweep(&self.machine, &self.allowed, same))
     }
 
-    /// Why a CPU cannot be used: it is not present, it is offline, or it is not allowed.
+    /// Checks that a CPU may be used.
+    ///
+    /// # Errors
+    /// Where it is not present, is offline, or is not allowed to this process.
     pub(crate) fn check_cpu(&self, flag: &str, cpu: u32) -> Result<()> {
         if self.allowed.contains(&cpu) {
             return Ok(());
         }
-        let have = words::list(&self.allowed);
-        let of = &self.machine.cpu;
-        let present = of.present.known().filter(|list| !list.contains(cpu));
-        let online = of.online.known().filter(|list| !list.contains(cpu));
-        Err(usage(match (present, online) {
-            (Some(present), _) => format!(
-                "{flag}: CPU {cpu} is not present (this machine has {present}; accepted here: \
-                 {have})"
-            ),
-            (None, Some(online)) => {
-                format!("{flag}: CPU {cpu} is offline (online: {online}; accepted here: {have})")
+        let allowed = words::list(&self.allowed);
+        if let Some(present) = self.machine.cpu.present.known() {
+            if !present.contains(cpu) {
+                return Err(usage(format!(
+                    "{flag}: CPU {cpu} is not present (this machine has {present}; accepted here: \
+                     {allowed})"
+                )));
             }
-            (None, None) => format!(
-                "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted \
-                 here: {have}; see taskset -p $$ and the control group's cpuset)"
-            ),
-        }))
+        }
+        if let Some(online) = self.machine.cpu.online.known() {
+            if !online.contains(cpu) {
+                return Err(usage(format!(
+                    "{flag}: CPU {cpu} is offline (online: {online}; accepted here: {allowed})"
+                )));
+            }
+        }
+        Err(usage(format!(
+            "{flag}: CPU {cpu} is not in this process's cpuset or affinity mask (accepted \
+             here: {allowed}; see taskset -p $$ and the control group's cpuset)"
+        )))
     }
 
-    /// What does not fit into memory would be ended by the out-of-memory killer, or end others.
-    /// `what` needs so many bytes; `less` is what to ask for instead.
+    /// Refuses to measure `what`, which needs so many bytes, if they exceed 90 % of the free
+    /// memory: the out-of-memory killer would end it, or other processes. `less` names what to ask
+    /// for instead.
     pub(crate) fn check_memory(&self, what: &str, needed: u128, less: &str) -> Result<()> {
-        let machine = &self.machine;
-        let group = machine.cgroup.memory_max_bytes.known().and_then(|limit| limit.as_ref());
-        let left =
-            group.map(|limit| limit.max - limit.current.known().unwrap_or(&0).min(&limit.max));
-        let free = machine.memory.available_bytes.known().copied().into_iter().chain(left).min();
-        match free {
-            Some(free) if needed > u128::from(free) * 9 / 10 => Err(usage(format!(
-                "{what} needs {} MiB, {} MiB are free: ask for {less}",
-                needed >> 20,
-                free >> 20
-            ))),
-            _ => Ok(()),
+        let Some(free) = self.free_bytes() else { return Ok(()) };
+        if needed <= u128::from(free) * 9 / 10 {
+            return Ok(());
         }
+        Err(usage(format!(
+            "{what} needs {} MiB, {} MiB are free: ask for {less}",
+            needed >> 20,
+            free >> 20
+        )))
+    }
+
+    /// Returns the bytes that are free in the machine and in this process's control group,
+    /// whichever are fewer.
+    fn free_bytes(&self) -> Option<u64> {
+        let in_machine = self.machine.memory.available_bytes.known().copied();
+        let Some(Some(limit)) = self.machine.cgroup.memory_max_bytes.known() else {
+            return in_machine;
+        };
+        let used = limit.current.known().copied().unwrap_or(0);
+        let in_group = limit.max.saturating_sub(used);
+        Some(in_machine.unwrap_or(u64::MAX).min(in_group))
     }
 }
 
-/// Why this CPU.
-pub(crate) fn chosen_cpu(cpu: u32, machine: &Machine) -> String {
+/// CPUs whose interrupts are told beside those of the chosen one: the busiest.
+const MAX_TOLD_CPUS: usize = 4;
+
+/// Returns a note that says why members run on this CPU.
+pub(crate) fn describe_chosen_cpu(cpu: u32, machine: &Machine) -> String {
     if machine.cpu.isolated.known().is_some_and(|list| list.contains(cpu)) {
         return format!("setting: members on CPU {cpu}, which is isolated");
     }
-    let Some(all) = machine.interrupts.known() else {
+    let Some(interrupts) = machine.interrupts.known() else {
         return format!(
             "setting: members on CPU {cpu}; which CPU serves most interrupts could not be read: {}",
             machine.interrupts.why().unwrap_or("unknown")
         );
     };
-    let mut counts = all.clone();
-    counts.sort_by_key(|of| (of.cpu != cpu, std::cmp::Reverse(of.devices)));
-    // Many CPUs: the busiest beside it say enough.
-    counts.truncate(4);
-    let counts: Vec<String> =
-        counts.iter().map(|of| format!("CPU {}: {}", of.cpu, of.devices)).collect();
+    let mut by_cpu = interrupts.clone();
+    by_cpu.sort_by_key(|count| (count.cpu != cpu, Reverse(count.devices)));
+    by_cpu.truncate(MAX_TOLD_CPUS);
+    let mut counts = Vec::new();
+    for count in &by_cpu {
+        counts.push(format!("CPU {}: {}", count.cpu, count.devices));
+    }
     format!(
         "setting: members on CPU {cpu}, chosen by its interrupts from devices since the start of \
             the machine ({})",
@@ -204,18 +233,18 @@ pub(crate) fn chosen_cpu(cpu: u32, machine: &Machine) -> String {
     )
 }
 
-/// A real-time policy that was had.
-pub(crate) fn granted(policy: Policy, priority: u32) -> String {
+/// Returns a note on a real-time policy that was granted.
+pub(crate) fn describe_granted(policy: Policy, priority: u32) -> String {
     format!("policy {policy} at priority {priority} was granted")
 }
 
-/// Why a thread cannot have the policy fifo.
-pub(crate) fn no_fifo(errno: Errno) -> String {
+/// Returns the reason why a thread cannot have the policy fifo.
+pub(crate) fn describe_no_fifo(errno: Errno) -> String {
     format!("fifo: {errno}; {}", policy::describe_needs(Policy::Fifo, errno))
 }
 
-/// A real-time policy that was refused.
-pub(crate) fn not_granted(policy: Policy, errno: Errno) -> String {
+/// Returns a note on a real-time policy that was refused.
+pub(crate) fn describe_refused(policy: Policy, errno: Errno) -> String {
     format!(
         "policy {policy} was refused ({errno}; {}); SCHED_OTHER instead",
         policy::describe_needs(policy, errno)

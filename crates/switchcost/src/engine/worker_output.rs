@@ -1,9 +1,15 @@
-//! What a worker writes, line by line, until it has ended.
+//! Reads what a worker writes, line by line, until it has ended.
 //!
 //! The end of its output is not enough to go by: what a prefix has left running in the background
-//! holds the other end of the pipe too, and may hold it for ever. A worker has a deadline of its
-//! own (SIGALRM), but a member under a real-time policy may keep its CPU from delivering that: so
-//! there is one here, too. One that was stopped is sent none at all: it is looked for.
+//! holds the other end of the pipe too, and may hold it for ever. So five events are waited for:
+//!
+//! | event | then |
+//! |---|---|
+//! | output, or its end | it is read |
+//! | the worker has ended | its group is killed; for a second more, output is read |
+//! | a signal asks to stop | the worker is killed |
+//! | the deadline is over | the worker is killed. It has a deadline of its own (SIGALRM), but a member under a real-time policy may keep its CPU from delivering that |
+//! | a process of it was stopped and nobody continued it | the worker is killed. To a stopped process no SIGALRM is delivered at all, so it is looked for |
 
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,42 +22,43 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::engine::interrupt::Interrupt;
 
-/// How long those that died with the worker may take to let go of the pipe.
-const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// Longest time for which output is read after the end of the worker: processes that were killed
+/// with it need a moment to let go of the pipe.
+const MAX_LAST_OUTPUT: Duration = Duration::from_secs(1);
 
-/// Later than any deadline.
-const LONGEST: Duration = Duration::from_secs(1 << 32);
+/// Longest patience: later than any deadline.
+const MAX_PATIENCE: Duration = Duration::from_secs(1 << 32);
 
-/// The lines of the running worker, which leads a process group. It is not waited for before they
-/// are read.
+/// The lines of the running worker, which leads a process group. They must be read before the
+/// worker is waited for.
 pub(crate) struct WorkerOutput<R> {
     interrupt: Interrupt,
     stdout: R,
     /// Readable once the worker has ended. None where the kernel has no such descriptor (before
-    /// 5.3): then the end of its output is its end.
+    /// 5.3): then the end of the output stands for the end of the worker.
     worker: Option<OwnedFd>,
-    /// When it is killed; after its end, until when its output is read.
+    /// When the worker is killed; after its end, until when its output is read.
     deadline: Instant,
     standstill: StandstillWatch,
     unread: Vec<u8>,
     at_end_of_file: bool,
     has_ended: bool,
-    /// It was killed, as somebody asked to stop.
+    /// Whether the worker was killed because a signal asked to stop.
     is_stopped: bool,
-    /// It was killed for taking too long.
+    /// Whether the worker was killed for taking too long.
     pub(crate) is_overdue: bool,
-    /// It was killed, as this process of its had been stopped and nobody continued it.
+    /// The process for whose sake the worker was killed: it was stopped and nobody continued it.
     pub(crate) stood_still: Option<i32>,
 }
 
 impl<R: Read + AsFd> WorkerOutput<R> {
-    /// Of the process `worker`, which is killed after `patience`.
-    pub(crate) fn of(interrupt: &Interrupt, worker: Pid, stdout: R, patience: Duration) -> Self {
+    /// Watches the process `worker`, which is killed after `patience`.
+    pub(crate) fn watch(interrupt: &Interrupt, worker: Pid, stdout: R, patience: Duration) -> Self {
         Self {
             interrupt: interrupt.clone(),
             stdout,
             worker: pidfd_open(worker, PidfdFlags::empty()).ok(),
-            deadline: Instant::now() + patience.min(LONGEST),
+            deadline: Instant::now() + patience.min(MAX_PATIENCE),
             standstill: StandstillWatch::with_children(worker),
             unread: Vec::new(),
             at_end_of_file: false,
@@ -65,38 +72,42 @@ impl<R: Read + AsFd> WorkerOutput<R> {
     /// Kills the worker and all that it or the prefix before it has started in its group.
     fn kill(&mut self) {
         self.interrupt.kill_worker();
-        self.deadline = Instant::now() + LAST_OUTPUT;
+        self.deadline = Instant::now() + MAX_LAST_OUTPUT;
     }
 
-    /// Waits for more output, the worker's end, or a signal that asks to stop. False once there
-    /// will be none.
+    /// Waits for the next event. Returns false once there will be none.
     fn wait(&mut self) -> bool {
         if !self.is_stopped && self.interrupt.signal().is_some() {
             self.is_stopped = true;
             self.kill();
         }
         let reads = !self.at_end_of_file;
-        let worker = self.worker.as_ref().filter(|_| !self.has_ended);
-        let mut ends: Vec<PollFd<'_>> =
-            Vec::from_iter(reads.then(|| PollFd::new(&self.stdout, PollFlags::IN)));
-        ends.extend(worker.map(|worker| PollFd::new(worker, PollFlags::IN)));
-        if ends.is_empty() {
+        let worker = if self.has_ended { None } else { self.worker.as_ref() };
+        let mut polled: Vec<PollFd<'_>> = Vec::new();
+        if reads {
+            polled.push(PollFd::new(&self.stdout, PollFlags::IN));
+        }
+        if let Some(worker) = worker {
+            polled.push(PollFd::new(worker, PollFlags::IN));
+        }
+        if polled.is_empty() {
             return false;
         }
-        let wake = self.interrupt.wake();
-        ends.extend((!self.is_stopped).then(|| PollFd::from_borrowed_fd(wake, PollFlags::IN)));
-        let left = self.deadline.saturating_duration_since(Instant::now());
+        if !self.is_stopped {
+            polled.push(PollFd::from_borrowed_fd(self.interrupt.wake(), PollFlags::IN));
+        }
         let was_killed =
             self.has_ended || self.is_overdue || self.is_stopped || self.stood_still.is_some();
+        let left = self.deadline.saturating_duration_since(Instant::now());
         let pause = self.standstill.pause();
-        let looks = !was_killed && pause < left;
-        let left = if looks { pause } else { left };
-        match poll(&mut ends, Timespec::try_from(left).ok().as_ref()) {
+        let looks_for_standstill = !was_killed && pause < left;
+        let timeout = if looks_for_standstill { pause } else { left };
+        match poll(&mut polled, Timespec::try_from(timeout).ok().as_ref()) {
             Err(Errno::INTR) => return true,
             Err(_) => return false,
-            // What still holds the pipe is outside of the group.
+            // The process that still holds the pipe is outside of the group.
             Ok(0) if was_killed => return false,
-            Ok(0) if looks => {
+            Ok(0) if looks_for_standstill => {
                 self.stood_still = self.standstill.look();
                 if self.stood_still.is_some() {
                     self.kill();
@@ -111,13 +122,12 @@ impl<R: Read + AsFd> WorkerOutput<R> {
             Ok(_) => {}
         }
         // The signal itself is seen at the next wait.
-        if !self.is_stopped && ends.last().is_some_and(|wake| !wake.revents().is_empty()) {
+        if !self.is_stopped && polled.last().is_some_and(is_ready) {
             self.interrupt.was_woken();
         }
-        let mut ready = ends.iter().map(|end| !end.revents().is_empty());
-        let has_output = reads && ready.next() == Some(true);
-        let is_watched = worker.is_some();
-        if is_watched && ready.next() == Some(true) {
+        let has_output = reads && is_ready(&polled[0]);
+        let has_ended = worker.is_some() && is_ready(&polled[usize::from(reads)]);
+        if has_ended {
             self.has_ended = true;
             self.kill();
         }
@@ -137,10 +147,14 @@ impl<R: Read + AsFd> WorkerOutput<R> {
     }
 }
 
+fn is_ready(polled: &PollFd<'_>) -> bool {
+    !polled.revents().is_empty()
+}
+
 impl<R: Read + AsFd> Iterator for WorkerOutput<R> {
     type Item = Vec<u8>;
 
-    /// The next line, without its end; at last what was cut off.
+    /// Returns the next line, without its end; at last what was cut off.
     fn next(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(end) = self.unread.iter().position(|byte| *byte == b'\n') {
@@ -151,7 +165,7 @@ impl<R: Read + AsFd> Iterator for WorkerOutput<R> {
             }
             if !self.wait() {
                 let rest = std::mem::take(&mut self.unread);
-                return (!rest.is_empty()).then_some(rest);
+                return if rest.is_empty() { None } else { Some(rest) };
             }
         }
     }
@@ -177,7 +191,7 @@ mod tests {
     fn run(commands: &str, patience: Duration) -> (Vec<Vec<u8>>, bool, ExitStatus) {
         let interrupt = Interrupt::default();
         let (pid, stdout) = start(&interrupt, commands);
-        let mut output = WorkerOutput::of(&interrupt, pid, stdout, patience);
+        let mut output = WorkerOutput::watch(&interrupt, pid, stdout, patience);
         let lines = output.by_ref().collect();
         (lines, output.is_overdue, interrupt.wait_for_worker().expect("its status"))
     }
@@ -195,7 +209,7 @@ mod tests {
             let (pid, stdout) = start(&interrupt, commands);
             interrupt.wake_for_another();
             let mut output =
-                WorkerOutput::of(&interrupt, pid, stdout, Duration::from_secs(100_000));
+                WorkerOutput::watch(&interrupt, pid, stdout, Duration::from_secs(100_000));
             let has_child = output.by_ref().count() > 0;
             let stood = output.stood_still.expect("somebody stood");
             assert_eq!(stood != pid.as_raw_pid(), has_child, "{commands}");
@@ -211,7 +225,7 @@ mod tests {
         let taken = |child: &mut Child| (Pid::from_child(child), child.stdout.take());
         let (pid, stdout) = interrupt.start(|| sleep.spawn(), taken).expect("sleep(1) starts");
         let stdout = stdout.expect("its pipe");
-        let output = WorkerOutput::of(&interrupt, pid, stdout, Duration::from_secs(1000));
+        let output = WorkerOutput::watch(&interrupt, pid, stdout, Duration::from_secs(1000));
         rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::TERM)
             .expect("itself");
         assert_eq!(output.count(), 0);

@@ -2,6 +2,15 @@
 //!
 //! The program never times anything in its own process: a fresh worker has a fresh address space,
 //! is small enough to fork rings from, and its crash costs one sample, not the run.
+//!
+//! ```text
+//! switchcost ring                        switchcost worker --parent 4711
+//!   Workers::measure --- case, as JSON ---> standard input
+//!     sink(sample) <--- {"Ok": sample} ---- standard output, a line a sample
+//!     sink(sample) <--- {"Ok": sample} ----
+//!     WorkerError  <--- {"Err": failure} -- at last, where the case failed
+//!     WorkerError  <--- exit status ------- where it was killed or crashed
+//! ```
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -29,19 +38,19 @@ use crate::engine::worker_output::WorkerOutput;
 /// The hidden command of a worker.
 const WORKER: &str = "worker";
 
-/// With it a worker only says as what it was started.
+/// The option with which a worker only reports its scheduling state.
 const LOOK: &str = "--look";
 
-/// A worker that only looks is there and gone; what stands before it may take a moment.
+/// Longest time for a worker that only reports its state; what stands before it may take a moment.
 const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 
-/// A line of a worker: a sample, proven, or why there are no more.
+/// A line of a worker: a sample, or why there are no more.
 pub(crate) type WorkerMessage = Result<Box<Sample>, CaseFailure>;
 
 /// Why a worker gave no (further) samples.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum WorkerError {
-    /// Somebody asked to stop.
+    /// A signal asked to stop.
     #[error("was interrupted")]
     Interrupted,
     /// This round of the case gave no (further) samples.
@@ -53,7 +62,7 @@ pub(crate) enum WorkerError {
 }
 
 impl WorkerError {
-    /// Something that need not happen again.
+    /// Returns a failure that need not happen again.
     pub(crate) fn once(message: impl Display) -> Self {
         Self::Case(CaseFailure { message: message.to_string(), exhausted: false })
     }
@@ -74,60 +83,74 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
+    /// Returns workers that this program starts itself, on the CPUs of the calling thread.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
         Self { interrupt, prefix: Vec::new(), started_on: None }
     }
 
-    /// Workers that are started through a command, which must become them (exec): its process is
-    /// the one that is waited for and killed, and the worker asks for its parent. It finds the CPUs
-    /// `allowed` to this program, not those to which the calling thread has moved out of the way.
+    /// Returns workers that are started through a command, which must become them (exec): its
+    /// process is the one that is waited for and killed, and the worker asks for its parent. The
+    /// command finds the CPUs `allowed` to this program, not those to which the calling thread has
+    /// moved out of the way.
     pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>, allowed: Vec<u32>) -> Self {
         Self { interrupt, prefix, started_on: Some(allowed) }
     }
 
-    /// As what a worker is started: what one says that does no more. Refused where the prefix
-    /// starts it as a child of its own.
+    /// Returns the scheduling state in which a worker is started, as one reports it that does
+    /// nothing else.
+    ///
+    /// # Errors
+    /// Where the worker cannot be started, or the prefix starts it as a child of its own.
     pub(crate) fn look(&self) -> Result<SchedulingState, WorkerError> {
-        let refused = |why: String| match self.interrupt.signal() {
-            Some(_) => WorkerError::Interrupted,
-            None => WorkerError::once(why),
-        };
-        let cannot = |error: io::Error| refused(format!("cannot be started: {error}"));
-        let (_, mut output) = self.start(&[LOOK], &[], LOOK_PATIENCE).map_err(cannot)?;
-        let started = self.interrupt.worker();
+        let started = self.start(&[LOOK], &[], LOOK_PATIENCE);
+        let (_, mut output) = started.map_err(|error| self.cannot_start(&error))?;
+        let pid = self.interrupt.worker();
         // What a prefix writes itself comes before it; what it has left running may go on for ever.
-        let standing =
-            output.find_map(|line| serde_json::from_slice::<SchedulingState>(&line).ok());
-        if standing.is_some() {
+        let state = output.find_map(|line| serde_json::from_slice::<SchedulingState>(&line).ok());
+        if state.is_some() {
             self.interrupt.kill_worker();
         }
-        let status = self.interrupt.wait_for_worker().map_err(cannot)?;
-        match standing {
+        let status = self.interrupt.wait_for_worker();
+        let status = status.map_err(|error| self.cannot_start(&error))?;
+        match state {
             None if output.is_overdue => {
                 let limit_s = LOOK_PATIENCE.as_secs();
-                Err(refused(format!("it did not start the worker within {limit_s} s")))
+                Err(self.refused(format!("it did not start the worker within {limit_s} s")))
             }
-            None => Err(refused(format!("it did not start the worker ({status})"))),
-            Some(standing) if Some(standing.pid) != started => Err(refused(
+            None => Err(self.refused(format!("it did not start the worker ({status})"))),
+            Some(state) if Some(state.pid) != pid => Err(self.refused(
                 "it starts the worker as a child instead of becoming it (exec): the worker would \
                     outlive this program"
                     .to_string(),
             )),
-            Some(standing) => Ok(standing),
+            Some(state) => Ok(state),
         }
     }
 
-    /// Starts this program again.
+    fn cannot_start(&self, error: &io::Error) -> WorkerError {
+        self.refused(format!("cannot be started: {error}"))
+    }
+
+    /// Returns this error, or that a signal asked to stop, which may have caused it.
+    fn refused(&self, why: String) -> WorkerError {
+        match self.interrupt.signal() {
+            Some(_) => WorkerError::Interrupted,
+            None => WorkerError::once(why),
+        }
+    }
+
+    /// Starts this program again as a worker, with these arguments and environment.
     fn start(
         &self,
-        more: &[&str],
+        arguments: &[&str],
         environment: &[(&str, Option<String>)],
         patience: Duration,
     ) -> io::Result<(ChildStdin, WorkerOutput<ChildStdout>)> {
-        let own = self.own_program();
-        let mut words = self.prefix.iter().chain([&own]);
-        let mut command = Command::new(words.next().unwrap_or(&own));
-        command.args(words).args([WORKER, "--parent", &std::process::id().to_string()]);
+        let own_program = self.own_program();
+        let mut words = self.prefix.clone();
+        words.push(own_program);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args([WORKER, "--parent", &std::process::id().to_string()]);
         for (name, value) in environment {
             match value {
                 Some(value) => command.env(name, value),
@@ -135,14 +158,16 @@ impl Workers {
             };
         }
         // Ctrl-C comes to this program alone, which then ends the worker.
-        command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         in_own_session(&mut command);
-        let spawn = || self.spawn_where_allowed(&mut command);
-        let (pid, pipes) = self.interrupt.start(spawn, |child| {
-            (Pid::from_child(child), child.stdin.take().zip(child.stdout.take()))
-        })?;
-        let (stdin, stdout) = pipes.ok_or_else(|| io::Error::other("the worker has no pipes"))?;
-        Ok((stdin, WorkerOutput::of(&self.interrupt, pid, stdout, patience)))
+        let (pid, stdin, stdout) = self.interrupt.start(
+            || self.spawn_where_allowed(&mut command),
+            |child| (Pid::from_child(child), child.stdin.take(), child.stdout.take()),
+        )?;
+        let (Some(stdin), Some(stdout)) = (stdin, stdout) else {
+            return Err(io::Error::other("the worker has no pipes"));
+        };
+        Ok((stdin, WorkerOutput::watch(&self.interrupt, pid, stdout, patience)))
     }
 
     /// Returns the path by which a worker is started. By /proc it is this very program, also when its
@@ -160,38 +185,34 @@ impl Workers {
         format!("/proc/{}/exe", std::process::id())
     }
 
-    /// A process takes over the CPUs of the thread that starts it: this one goes back for a moment.
-    /// The worker is not told its case before.
+    /// Starts a process on the CPUs that workers are given. A process takes over the CPUs of the
+    /// thread that starts it: this thread goes back to them for a moment. The worker is not told its
+    /// case before.
     fn spawn_where_allowed(&self, command: &mut Command) -> io::Result<Child> {
         let Some(allowed) = &self.started_on else { return spawn_watched(command) };
-        let here = placement::allowed_cpus()?;
+        let current = placement::allowed_cpus()?;
         placement::pin(allowed)?;
         let child = spawn_watched(command);
         // Where it stays decides how quiet the worker has it, not whether it is measured.
-        let _ = placement::pin(&here);
+        let _ = placement::pin(&current);
         child
     }
 
     /// Measures one case in one round; each sample goes to `sink` as it arrives. After `patience`
     /// the worker is killed.
-    pub(crate) fn launch(
+    pub(crate) fn measure(
         &self,
         assignment: &Assignment,
         patience: Duration,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), WorkerError> {
-        let case = |what: &str, error: &dyn Display| WorkerError::once(format!("{what}: {error}"));
         let started = self.start(&[], &assignment.environment(), patience);
-        let (mut stdin, mut output) = started.map_err(|error| match self.interrupt.signal() {
-            Some(_) => WorkerError::Interrupted,
-            None => {
-                let program = self.prefix.first().map_or("/proc/self/exe", String::as_str);
-                case(&format!("cannot start a worker ({program})"), &error)
-            }
+        let (mut stdin, mut output) = started.map_err(|error| {
+            let program = self.prefix.first().map_or("/proc/self/exe", String::as_str);
+            self.refused(format!("cannot start a worker ({program}): {error}"))
         })?;
         let worker = self.interrupt.worker();
-        let sent = serde_json::to_writer(&mut stdin, assignment).map_err(io::Error::from);
-        let sent = sent.and_then(|()| stdin.flush());
+        let sent = send(&mut stdin, assignment);
         drop(stdin);
         let mut failure = None;
         for line in output.by_ref() {
@@ -202,22 +223,38 @@ impl Workers {
                 Err(_) => {}
             }
         }
-        let status = self.interrupt.wait_for_worker();
-        let status = status.map_err(|error| case("cannot wait for the worker", &error))?;
-        let stood_still = output.stood_still.map(|pid| stop_in_words(pid, worker, assignment));
-        match failure {
-            _ if self.interrupt.signal().is_some() => Err(WorkerError::Interrupted),
-            Some(failure) => Err(WorkerError::Case(failure)),
-            None if status.success() => {
-                sent.map_err(|error| case("cannot send the worker its case", &error))
-            }
-            None if output.is_overdue => Err(WorkerError::Overdue(patience)),
-            None => Err(WorkerError::once(stood_still.unwrap_or_else(|| end_in_words(status)))),
+        let status = self
+            .interrupt
+            .wait_for_worker()
+            .map_err(|error| WorkerError::once(format!("cannot wait for the worker: {error}")))?;
+        if self.interrupt.signal().is_some() {
+            return Err(WorkerError::Interrupted);
         }
+        if let Some(failure) = failure {
+            return Err(WorkerError::Case(failure));
+        }
+        if status.success() {
+            return sent.map_err(|error| {
+                WorkerError::once(format!("cannot send the worker its case: {error}"))
+            });
+        }
+        if output.is_overdue {
+            return Err(WorkerError::Overdue(patience));
+        }
+        Err(WorkerError::once(match output.stood_still {
+            Some(pid) => stop_in_words(pid, worker, assignment),
+            None => end_in_words(status),
+        }))
     }
 }
 
-/// Of a process that was stopped for too long, the worker or one of its own.
+/// Sends a worker its case.
+fn send(stdin: &mut ChildStdin, assignment: &Assignment) -> io::Result<()> {
+    serde_json::to_writer(&mut *stdin, assignment)?;
+    stdin.flush()
+}
+
+/// Says that a process was stopped for too long: the worker or one of its own.
 fn stop_in_words(pid: i32, worker: Option<u32>, assignment: &Assignment) -> String {
     let who = match &assignment.case {
         _ if worker == u32::try_from(pid).ok() => "the worker",
@@ -228,6 +265,7 @@ fn stop_in_words(pid: i32, worker: Option<u32>, assignment: &Assignment) -> Stri
     format!("{who} (process {pid}) was stopped by a signal and not continued within {s} s: killed")
 }
 
+/// Says how a worker ended that gave no reason itself.
 fn end_in_words(status: ExitStatus) -> String {
     match status.signal() {
         Some(SIGALRM) => "the worker did not end within its deadline and was killed".to_string(),
@@ -246,19 +284,24 @@ fn end_in_words(status: ExitStatus) -> String {
     }
 }
 
-/// What `worker --parent PID` does, and `--look` behind it, where the program was started so. It
-/// must be asked before the arguments are parsed: the memory that this takes would be in every
-/// member of every ring.
+/// Acts as a worker if this program was started as `worker --parent PID`, or with `--look` behind
+/// it. This must be asked before the arguments are parsed: the memory that parsing takes would be in
+/// every member of every ring.
 pub(crate) fn worker_if_asked() -> Option<Result<ExitCode>> {
-    let mut words = std::env::args_os().skip(1);
-    (words.next()? == WORKER).then(|| {
-        let words: Vec<OsString> = words.collect();
-        let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-        match (&words[..], words.get(1).and_then(|pid| pid.parse().ok())) {
-            (["--parent", _], Some(parent)) => worker(parent),
-            (["--parent", _, LOOK], Some(_)) => worker_look(),
-            _ => Err(internal()),
-        }
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != WORKER {
+        return None;
+    }
+    let arguments: Vec<OsString> = arguments.collect();
+    let mut words = Vec::new();
+    for argument in &arguments {
+        words.extend(argument.to_str());
+    }
+    let parent = words.get(1).and_then(|pid| pid.parse().ok());
+    Some(match (&words[..], parent) {
+        (["--parent", _], Some(parent)) => worker(parent),
+        (["--parent", _, LOOK], Some(_)) => worker_look(),
+        _ => Err(internal()),
     })
 }
 
@@ -266,7 +309,7 @@ fn internal() -> anyhow::Error {
     anyhow!("`{WORKER}` is an internal command of switchcost")
 }
 
-/// The hidden worker: a case on standard input, samples on standard output, then the end.
+/// Acts as a worker: reads a case from standard input, writes samples to standard output.
 fn worker(parent: i32) -> Result<ExitCode> {
     if !probe::set_parent_death_signal(parent).context("prctl(PR_SET_PDEATHSIG)")? {
         return Err(internal());
@@ -284,18 +327,21 @@ fn worker(parent: i32) -> Result<ExitCode> {
             lost = report(&WorkerMessage::Ok(Box::new(sample)));
         }
     });
-    match measured {
-        Err(error) => report(&WorkerMessage::Err(error)).map(|()| ExitCode::FAILURE),
-        Ok(()) => lost.map(|()| ExitCode::SUCCESS),
+    if let Err(failure) = measured {
+        report(&WorkerMessage::Err(failure))?;
+        return Ok(ExitCode::FAILURE);
     }
+    lost?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Says as what it was started. It ends at once, so that nothing has to see to its end.
+/// Reports the scheduling state of a worker. It ends at once, so that nothing has to see to its end.
 fn worker_look() -> Result<ExitCode> {
     report(&SchedulingState::own().context("the worker cannot read its own state")?)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Writes a line to standard output.
 fn report(message: &impl Serialize) -> Result<()> {
     let mut line = serde_json::to_vec(message)?;
     line.push(b'\n');

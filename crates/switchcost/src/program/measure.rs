@@ -79,7 +79,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     }
     let planned = measure.planned.context("nothing of it can be measured here: see above")?;
     let mut progress = Progress::new(&planned.0, args.quiet);
-    progress.rows_of = Some(rows_so_far);
+    progress.row_builder = Some(rows_so_far);
     let about = HeaderOptions {
         name: args.name.clone(),
         anonymous: args.anonymous,
@@ -87,12 +87,12 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         since: Some(started),
         is_quick: false,
     };
-    let mut taken = execute::take(planned, here, &interrupt, progress, None, about);
+    let mut taken = execute::measure_run(planned, here, &interrupt, progress, None, about);
     taken.run.header.plan.reference.strict = args.strict;
     let record = Record::of(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));
     let is_told = tell(&taken, &record, args);
-    let failed = !is_told || !taken.is_whole() || !measure.left_out.is_empty();
+    let failed = !is_told || !taken.is_complete() || !measure.left_out.is_empty();
     Ok(interrupt.exit_code().unwrap_or(u8::from(failed)).into())
 }
 

@@ -17,7 +17,9 @@ use rundata::run::{Arm, Header, Run, SessionHalf};
 
 use crate::base::failure::{Interrupted, usage};
 use crate::base::secrets::{kept_prefix, masked, shown};
-use crate::engine::execute::{self, HeaderOptions, RecordedRun, fill, move_controller, run_name};
+use crate::engine::execute::{
+    self, HeaderOptions, RecordedRun, distribute, move_controller, run_name,
+};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::schedule::RoundRules;
@@ -47,28 +49,28 @@ pub(crate) fn measure(
     let started = SystemTime::now();
     let name = run_name(Experiment::Ring, started);
     let notices = move_controller(&both, &here);
-    let about = HeaderOptions::of(&args.output);
+    let about = HeaderOptions::from_output(&args.output);
     let headers =
         halves.each_ref().map(|half| half.header(&name, started, &here, &notices, &about));
     let empty = headers.clone().map(Run::new);
-    let course = RoundRules {
+    let rules = RoundRules {
         order: Box::new(|start| halves[0].plan.order_of_twins(start.round)),
         precision: Box::new(|samples, failures| {
             let mut runs = empty.clone();
             let failures = failures.iter().cloned();
-            fill(&mut runs.each_mut(), samples.iter().cloned(), failures);
+            distribute(&mut runs.each_mut(), samples.iter().cloned(), failures);
             compare(runs.each_ref(), terms).worst_precision()
         }),
         // What is asked for is a ratio.
-        figure: Box::new(|_| None),
-        ..RoundRules::of(&both)
+        estimate: Box::new(|_| None),
+        ..RoundRules::for_plan(&both)
     };
     let workers = halves
         .each_ref()
         .map(|half| Workers::behind(interrupt.clone(), half.words.clone(), here.allowed.clone()));
     let progress = Progress::new(&both, args.output.files.quiet);
     let runs = headers.map(|header| RecordedRun::begin(header, &interrupt));
-    let runs = execute::measure(runs, workers, &both, course, &here, progress);
+    let runs = execute::measure_runs(runs, workers, &both, rules, &here, progress);
     Ok((compare(runs.each_ref().map(|taken| &taken.run), terms), runs))
 }
 

@@ -197,7 +197,7 @@ fn measure(
         started => started.context("cannot start getrusage (/proc/self/exe)")?,
     };
     let stderr = stderr.context("getrusage has no standard error")?;
-    let lines: Vec<Vec<u8>> = WorkerOutput::of(interrupt, pid, stderr, Duration::MAX).collect();
+    let lines: Vec<Vec<u8>> = WorkerOutput::watch(interrupt, pid, stderr, Duration::MAX).collect();
     let said = String::from_utf8_lossy(&lines.join(&b'\n')).into_owned();
     let status = interrupt.wait_for_worker().context("getrusage")?;
     if interrupt.signal().is_some() {

@@ -38,7 +38,7 @@ pub(crate) fn plan(
     let cpu = placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
     trial::check_noise(args.noise)
         .map_err(|error| usage(format!("--noise {}: {error}", args.noise)))?;
-    let mut notices = vec![Notice::from(setting::chosen_cpu(cpu, &here.machine))];
+    let mut notices = vec![Notice::from(setting::describe_chosen_cpu(cpu, &here.machine))];
     let sizes = match &args.sizes {
         Some(sizes) => sizes.clone(),
         None => default_sizes(here, cpu, &mut notices),
@@ -170,11 +170,11 @@ fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
 fn policy_here(has_other_cpu: bool, notices: &mut Vec<Notice>) -> (Policy, Option<u32>) {
     let notice = match has_other_cpu.then(|| policy::highest_priority(Policy::Fifo)) {
         Some(Ok(priority)) => {
-            notices.push(setting::granted(Policy::Fifo, priority).into());
+            notices.push(setting::describe_granted(Policy::Fifo, priority).into());
             return (Policy::Fifo, Some(priority));
         }
         Some(Err(errno)) => {
-            let refused = setting::not_granted(Policy::Fifo, errno);
+            let refused = setting::describe_refused(Policy::Fifo, errno);
             format!("{refused}: other work may run on the CPU of the augmented setting")
         }
         None => "this program may use one CPU only, so both settings are the plain one: noise on \

@@ -1,4 +1,13 @@
 //! One run file: a header, a line per sample as it arrives, an end line.
+//!
+//! ```text
+//! {"header": {"run": "20260101t120000000z-ring-4711", "plan": ...}}
+//! {"sample": {"case": 2, "round": 0, ...}}       handed to the kernel at once
+//! {"sample": {"case": 0, "round": 0, ...}}
+//! {"failure": {"case": 1, "round": 3, ...}}
+//! {"end": {"reason": "precise", ...}}            none if the program was killed
+//! {"result": "a switch costs 640 ns"}
+//! ```
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -28,22 +37,23 @@ impl RunFile {
     pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
         make_private(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        let refused = || format!("no run can be stored in {}", folder.display());
-        refuse_others_store(folder).with_context(refused)?;
+        refuse_others_store(folder)
+            .with_context(|| format!("no run can be stored in {}", folder.display()))?;
         let path = folder.join(format!("{}.jsonl", header.run));
-        let cannot = |error| cannot_write(&path, error);
         let experiment = header.plan.experiment;
-        let mut new = Unfinished::create(&path, OWNERS_ONLY).map_err(cannot)?;
+        let text = line_text(&RunFileLine::Header(Box::new(header.clone())), experiment)?;
+        let mut new =
+            Unfinished::create(&path, OWNERS_ONLY).map_err(|error| cannot_write(&path, error))?;
         lock(&path, new.file())?;
-        let first = text_of(&RunFileLine::Header(Box::new(header.clone())), experiment)?;
-        new.file().write_all(first.as_bytes()).map_err(cannot)?;
-        new.file().sync_data().map_err(cannot)?;
-        let file = new.finish(&path).map_err(cannot)?;
+        let written = new.file().write_all(text.as_bytes());
+        let synced = written.and_then(|()| new.file().sync_data());
+        let named = synced.and_then(|()| new.finish(&path));
+        let file = named.map_err(|error| cannot_write(&path, error))?;
         Ok(Self { path, file, experiment })
     }
 
     /// Opens the file of an earlier run to add to it, and reads it. A last line that was cut off is
-    /// taken away, as the next one must start on a line of its own; but only of a file that is a
+    /// taken away, as the next one must start on a line of its own; but only in a file that is a
     /// run of ours.
     pub(crate) fn reopen(path: &Path) -> Result<(Self, Run)> {
         let file = OpenOptions::new()
@@ -64,24 +74,27 @@ impl RunFile {
         let path = self.path.display().to_string();
         self.file.seek(SeekFrom::Start(0)).with_context(|| format!("cannot read {path}"))?;
         self.file.read_to_end(&mut text).with_context(|| format!("cannot read {path}"))?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
-        let mended = match &text[whole..] {
+        let end = match text.iter().rposition(|byte| *byte == b'\n') {
+            Some(last) => last + 1,
+            None => 0,
+        };
+        let mended = match &text[end..] {
             [] => Ok(()),
             // Only its end of line is missing.
             tail if self.is_line(tail) => self.file.write_all(b"\n"),
-            _ => self.file.set_len(whole as u64),
+            _ => self.file.set_len(end as u64),
         };
         mended.with_context(|| format!("cannot mend {path}"))
     }
 
     fn is_line(&self, text: &[u8]) -> bool {
-        let text = std::str::from_utf8(text);
-        text.is_ok_and(|text| RunFileLine::from_text(text, self.experiment).is_ok())
+        let Ok(text) = std::str::from_utf8(text) else { return false };
+        RunFileLine::from_text(text, self.experiment).is_ok()
     }
 
     /// Hands a line to the kernel: from then on it outlives this process.
     pub(crate) fn write(&mut self, line: &RunFileLine) -> Result<()> {
-        let text = text_of(line, self.experiment)?;
+        let text = line_text(line, self.experiment)?;
         self.file.write_all(text.as_bytes()).map_err(|error| cannot_write(&self.path, error))
     }
 
@@ -92,17 +105,18 @@ impl RunFile {
     }
 }
 
+/// Locks a run file.
+///
+/// # Errors
+/// Where another process holds the lock. A file system without locks is no reason not to keep a run.
 fn lock(path: &Path, file: &File) -> Result<()> {
-    match flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => {
-            bail!("{} is being written by another switchcost", path.display())
-        }
-        // A file system without locks is no reason not to keep a run.
-        Ok(()) | Err(_) => Ok(()),
+    if flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        bail!("{} is being written by another switchcost", path.display());
     }
+    Ok(())
 }
 
-fn text_of(line: &RunFileLine, experiment: Experiment) -> Result<String> {
+fn line_text(line: &RunFileLine, experiment: Experiment) -> Result<String> {
     let text = line.to_text(experiment).context("cannot write a line as JSON")?;
     Ok(text + "\n")
 }

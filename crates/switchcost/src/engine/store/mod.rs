@@ -1,12 +1,24 @@
 //! Run files: one folder of them, one file a run, written by one process. And the file of the CPUs'
 //! full speed.
+//!
+//! How a word names a run, of files that were stored under these names:
+//!
+//! ```text
+//! file                                      --name     named by
+//! 20261101t080000000z-ring-4711.jsonl       before     last~2, 20261101, before, bef
+//! 20261101t090000000z-cost-4822.jsonl                  last~1, 20261101t09
+//! 20261102t100000000z-ring-4933.jsonl       before     last, 20261102, before
+//! ```
+//!
+//! `before` is the newest run of that name; where several are compared, both of them ([`find_all`]).
+//! `20261101` alone begins two names: an error lists them.
 
 mod file;
 pub(crate) mod speed;
 
 use std::borrow::Cow;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use analysis::results::PUBLISHED_PREFIX;
@@ -26,21 +38,19 @@ pub(crate) use file::RunFile;
 
 /// The folder of stored runs.
 pub(crate) struct RunStore {
-    /// Where it is.
     pub(crate) path: PathBuf,
 }
 
-/// A stored run.
+/// The file of a stored run, which was not read yet.
 pub(crate) struct StoredRun {
-    /// Its name.
+    /// The name of the file, without its ending.
     pub(crate) name: String,
-    /// Its file.
     pub(crate) path: PathBuf,
 }
 
 impl RunStore {
-    /// `$XDG_DATA_HOME/switchcost/runs`, by default `~/.local/share/switchcost/runs`. The folder
-    /// need not exist.
+    /// Returns the user's folder, which need not exist: `$XDG_DATA_HOME/switchcost/runs`, by default
+    /// `~/.local/share/switchcost/runs`.
     pub(crate) fn of_user() -> Result<Self> {
         let dirs = ProjectDirs::from("", "", "switchcost").ok_or_else(|| {
             anyhow!("there is no home directory to keep runs in: set HOME or XDG_DATA_HOME")
@@ -48,7 +58,7 @@ impl RunStore {
         Ok(Self { path: dirs.data_dir().join("runs") })
     }
 
-    /// Makes it, if it is not there, and looks whether a run can be stored in it.
+    /// Makes the folder, if it is not there, and checks that a run can be stored in it.
     pub(crate) fn make(&self) -> Result<()> {
         let cannot = || format!("no run can be stored in {}", self.path.display());
         make_private(&self.path).with_context(cannot)?;
@@ -56,45 +66,53 @@ impl RunStore {
         access(&self.path, Access::WRITE_OK | Access::EXEC_OK).with_context(cannot)
     }
 
-    /// All runs, oldest first: a name starts with the time.
+    /// Returns all runs, oldest first: a name starts with the time.
     pub(crate) fn entries(&self) -> Result<Vec<StoredRun>> {
         // Whoever can plant a run there chooses what `last` is.
         refuse_others_store(&self.path)
             .with_context(|| format!("no run is read from {}", self.path.display()))?;
         let files = match std::fs::read_dir(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             files => files.with_context(|| format!("cannot read {}", self.path.display()))?,
         };
-        let paths = files.flatten().map(|file| file.path());
-        let runs = paths.filter(|path| path.extension().is_some_and(|end| end == "jsonl"));
-        // A FIFO would be waited for, a device may have no end, and a link may lead to either.
-        let is_file = |path: &PathBuf| path.symlink_metadata().is_ok_and(|found| found.is_file());
-        let (runs, others): (Vec<PathBuf>, Vec<PathBuf>) = runs.partition(is_file);
-        for other in others {
-            say(&format!("warning: {} is not a file and is ignored", other.display()));
+        let mut entries = Vec::new();
+        for file in files.flatten() {
+            let path = file.path();
+            if path.extension().is_none_or(|end| end != "jsonl") {
+                continue;
+            }
+            // A FIFO would be waited for, a device may have no end, and a link may lead to either.
+            if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
+                entries.push(StoredRun::at(path));
+            } else {
+                say(&format!("warning: {} is not a file and is ignored", path.display()));
+            }
         }
-        let mut entries: Vec<StoredRun> = runs.into_iter().map(StoredRun::of).collect();
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
-    fn named(&self, wanted: &str) -> Result<StoredRun> {
+    /// Finds the run that a word names which is no path.
+    fn find(&self, wanted: &str) -> Result<StoredRun> {
         let mut entries = self.entries()?;
         if let Some(back) = steps_back(wanted) {
-            return self.newest(entries, back);
+            return self.find_last(entries, back);
         }
         if let Some(index) = entries.iter().position(|entry| entry.name == wanted) {
             return Ok(entries.swap_remove(index));
         }
-        let given: Vec<Option<String>> = entries.iter().map(StoredRun::given_name).collect();
-        let is_given = |name: &Option<String>| name.as_deref() == Some(wanted);
-        if let Some(index) = given.iter().rposition(is_given) {
+        let mut given_names = Vec::new();
+        for entry in &entries {
+            given_names.push(entry.given_name());
+        }
+        if let Some(index) = given_names.iter().rposition(|name| name.as_deref() == Some(wanted)) {
             return Ok(entries.swap_remove(index));
         }
-        self.begun(wanted, entries, &given)
+        self.find_beginning(wanted, entries, given_names)
     }
 
-    fn newest(&self, mut entries: Vec<StoredRun>, back: usize) -> Result<StoredRun> {
+    /// Finds the run so many steps before the newest.
+    fn find_last(&self, mut entries: Vec<StoredRun>, back: usize) -> Result<StoredRun> {
         let (folder, count) = (self.path.display(), entries.len());
         match count.checked_sub(back + 1) {
             Some(index) => Ok(entries.swap_remove(index)),
@@ -106,92 +124,99 @@ impl RunStore {
         }
     }
 
-    /// All runs whose name begins so, its own or the one that it was given, oldest first.
+    /// Returns all runs of which the file's name, or the name that was given, begins so, oldest
+    /// first.
     pub(crate) fn beginning(&self, wanted: &str) -> Result<Vec<StoredRun>> {
-        let mut all = self.entries()?;
-        let is_meant = |name: &str| begins(name, wanted);
-        all.retain(|entry| {
-            is_meant(&entry.name) || entry.given_name().is_some_and(|of| is_meant(&of))
+        let mut entries = self.entries()?;
+        entries.retain(|entry| {
+            begins(&entry.name, wanted)
+                || entry.given_name().is_some_and(|name| begins(&name, wanted))
         });
-        Ok(all)
+        Ok(entries)
     }
 
-    /// The run whose name begins so, its own or the one that it was given. Of several runs that
-    /// were given one name the newest is meant.
-    fn begun(
+    /// Finds the run of which the file's name, or the name that was given, begins so. Of several
+    /// runs that were given one name it is the newest.
+    fn find_beginning(
         &self,
         wanted: &str,
         entries: Vec<StoredRun>,
-        given: &[Option<String>],
+        given_names: Vec<Option<String>>,
     ) -> Result<StoredRun> {
         let mut found: Vec<(String, StoredRun)> = Vec::new();
-        for (entry, given) in entries.into_iter().zip(given) {
-            let names = [given.as_ref(), Some(&entry.name)].into_iter().flatten();
-            let meant = names.into_iter().find(|name| begins(name, wanted)).cloned();
-            let Some(name) = meant else { continue };
+        for (entry, given_name) in entries.into_iter().zip(given_names) {
+            let name = match given_name {
+                Some(name) if begins(&name, wanted) => name,
+                _ if begins(&entry.name, wanted) => entry.name.clone(),
+                _ => continue,
+            };
             found.retain(|(known, _)| *known != name);
             found.push((name, entry));
         }
         if found.len() > 1 {
-            let names = found.iter().map(|(name, _)| &**name).take(MOST_NAMES);
-            let names = names.collect::<Vec<&str>>().join(", ");
-            let more = match found.len().saturating_sub(MOST_NAMES) {
+            let mut names = Vec::new();
+            for (name, _) in found.iter().take(MAX_NAMES) {
+                names.push(name.as_str());
+            }
+            let names = names.join(", ");
+            let more = match found.len().saturating_sub(MAX_NAMES) {
                 0 => String::new(),
                 left => format!(" and {left} more"),
             };
             return Err(usage(format!("'{wanted}' is the start of several names: {names}{more}")));
         }
-        found.pop().map(|(_, entry)| entry).ok_or_else(|| {
-            let folder = self.path.display();
-            usage(format!(
-                "no stored run is called '{wanted}' (see `switchcost runs list`; runs are in \
-                 {folder}; a file's name has a slash or ends in .jsonl)"
-            ))
-        })
+        if let Some((_, entry)) = found.pop() {
+            return Ok(entry);
+        }
+        let folder = self.path.display();
+        Err(usage(format!(
+            "no stored run is called '{wanted}' (see `switchcost runs list`; runs are in \
+             {folder}; a file's name has a slash or ends in .jsonl)"
+        )))
     }
 }
 
-/// The run that is meant: `last` or `last~N`, the whole of a name, the start of one that no other
-/// shares, or a file. A word is only taken for a file if it has a slash or ends in `.jsonl`: what a
-/// folder happens to hold must not stand for a stored run. Without a home only files can be meant.
+/// Finds the run that a word names: `last` or `last~N`, the whole of a name, the start of one that
+/// no other shares, or a file. A word is only taken for a file if it has a slash or ends in
+/// `.jsonl`: what a folder happens to hold must not stand for a stored run. Without a home only
+/// files can be named.
 pub(crate) fn find(wanted: &str) -> Result<StoredRun> {
     if wanted.starts_with(PUBLISHED_PREFIX) {
         let why = "published figures are no run (see `switchcost runs list --history`)";
         return Err(usage(format!("{wanted}: {why}")));
     }
     let path = Path::new(wanted);
-    if wanted.contains('/') || path.extension().is_some_and(|end| end == "jsonl") {
-        return match path.is_file() {
-            true => Ok(StoredRun::of(path.to_path_buf())),
-            false => Err(usage(format!("no run file is called '{wanted}'"))),
-        };
+    if !wanted.contains('/') && path.extension().is_none_or(|end| end != "jsonl") {
+        return RunStore::of_user()?.find(wanted);
     }
-    RunStore::of_user()?.named(wanted)
+    if !path.is_file() {
+        return Err(usage(format!("no run file is called '{wanted}'")));
+    }
+    Ok(StoredRun::at(path.to_path_buf()))
 }
 
-/// All runs that are meant, oldest first: the whole of a name that was given stands for all that was
-/// stored under it, everything else for one run, as in [`find`].
+/// Finds all runs that a word names, oldest first: the whole of a name that was given stands for all
+/// that was stored under it, everything else for one run, as in [`find`].
 pub(crate) fn find_all(wanted: &str) -> Result<Vec<StoredRun>> {
     let newest = find(wanted)?;
-    let Ok(folder) = RunStore::of_user() else { return Ok(vec![newest]) };
-    let given = newest.given_name().filter(|given| {
-        let is_stored = newest.path.parent() == Some(folder.path.as_path());
-        is_stored && given == wanted && newest.name != wanted
-    });
-    let Some(given) = given else { return Ok(vec![newest]) };
-    let mut all = folder.entries()?;
-    all.retain(|entry| entry.given_name().as_ref() == Some(&given));
-    Ok(all)
+    let Ok(store) = RunStore::of_user() else { return Ok(vec![newest]) };
+    let is_stored = newest.path.parent() == Some(store.path.as_path());
+    if !is_stored || newest.name == wanted || newest.given_name().as_deref() != Some(wanted) {
+        return Ok(vec![newest]);
+    }
+    let mut entries = store.entries()?;
+    entries.retain(|entry| entry.given_name().as_deref() == Some(wanted));
+    Ok(entries)
 }
 
 fn begins(name: &str, wanted: &str) -> bool {
     !wanted.is_empty() && name.starts_with(wanted)
 }
 
-/// Names that an ambiguous one is told to stand for.
-const MOST_NAMES: usize = 5;
+/// Names that are listed where a word begins several.
+const MAX_NAMES: usize = 5;
 
-/// How many runs before the newest: 0 for `last`, 2 for `last~2`.
+/// Returns how many runs before the newest a word means: 0 for `last`, 2 for `last~2`.
 fn steps_back(wanted: &str) -> Option<usize> {
     match wanted.strip_prefix("last")? {
         "" => Some(0),
@@ -200,32 +225,35 @@ fn steps_back(wanted: &str) -> Option<usize> {
 }
 
 impl StoredRun {
-    fn of(path: PathBuf) -> Self {
+    fn at(path: PathBuf) -> Self {
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Self { name, path }
     }
 
-    /// The name that it was given; none where its header cannot be read.
+    /// Returns the name that the run was given (`--name`); none where its header cannot be read.
     fn given_name(&self) -> Option<String> {
         let first = first_line(&self.path).ok()?;
         serde_json::from_str::<HeaderLine>(&first).ok()?.header.name
     }
 
-    /// What a list of runs has of it: from the first and the last lines alone.
+    /// Reads what a list of runs needs: from the first and the last lines alone.
     pub(crate) fn brief(&self) -> Result<RunBrief> {
         let first = first_line(&self.path)?;
-        let Ok(HeaderLine { header: mut begun }) = serde_json::from_str(&first) else {
+        let Ok(HeaderLine { header: mut brief_header }) = serde_json::from_str(&first) else {
             // It says what is wrong with it.
             header(&self.path)?;
             bail!("{}: its first line is no header", self.path.display());
         };
-        begun.invocation = masked(&begun.invocation);
-        let mut brief = RunBrief { header: begun, end: None, result: None };
+        brief_header.invocation = masked(&brief_header.invocation);
+        let mut brief = RunBrief { header: brief_header, end: None, result: None };
         for line in last_lines(&self.path)?.lines() {
             match serde_json::from_str(line) {
                 Ok(LastLine::End { reason }) => brief.end = Some(reason),
                 Ok(LastLine::Result(result)) => brief.result = Some(result),
-                Ok(LastLine::Resumed {}) => (brief.end, brief.result) = (None, None),
+                Ok(LastLine::Resumed {}) => {
+                    brief.end = None;
+                    brief.result = None;
+                }
                 // A sample, or a line of which the beginning was not read.
                 Err(_) => {}
             }
@@ -233,19 +261,20 @@ impl StoredRun {
         Ok(brief)
     }
 
-    /// Whether another process is writing it.
+    /// Returns whether another process is writing the file.
     pub(crate) fn is_running(&self) -> bool {
         open(&self.path)
             .is_ok_and(|file| flock(file, FlockOperation::NonBlockingLockShared).is_err())
     }
 }
 
-/// Most bytes of a run file that is read, and of its header.
-const MOST_BYTES: u64 = 256 << 20;
-const MOST_HEADER_BYTES: u64 = 16 << 20;
+/// Most bytes of a run file that is read.
+const MAX_RUN_BYTES: u64 = 256 << 20;
+/// Most bytes of a header that is read.
+const MAX_HEADER_BYTES: u64 = 16 << 20;
 
 /// Opens a run file to read it. Refuses whatever is no file, without waiting for it, and a file of
-/// more than [`MOST_BYTES`].
+/// more than [`MAX_RUN_BYTES`].
 fn open(path: &Path) -> Result<File> {
     let how = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, how, Mode::empty())?);
@@ -253,24 +282,24 @@ fn open(path: &Path) -> Result<File> {
     ensure!(found.is_file(), "it is not a file");
     let bytes = found.len();
     ensure!(
-        bytes <= MOST_BYTES,
+        bytes <= MAX_RUN_BYTES,
         "it has {} MiB, and a run has at most {} MiB",
         bytes >> 20,
-        MOST_BYTES >> 20
+        MAX_RUN_BYTES >> 20
     );
     Ok(file)
 }
 
-/// What a list of runs has of one.
+/// What a list of runs says of each.
 pub(crate) struct RunBrief {
     pub(crate) header: BriefHeader,
-    /// Why it ended; none of one that was killed or is still going on.
+    /// Why the run ended; none where it was killed or is still going on.
     pub(crate) end: Option<StopReason>,
-    /// What it says in a few words.
+    /// What the run says in a few words.
     pub(crate) result: Option<String>,
 }
 
-/// What a list needs of a header.
+/// Fields of a header that a list of runs needs.
 #[derive(Deserialize)]
 pub(crate) struct BriefHeader {
     pub(crate) started: String,
@@ -313,10 +342,11 @@ fn last_lines(path: &Path) -> Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// Reads the first line that is not blank.
 fn first_line(path: &Path) -> Result<String> {
     let cannot = || format!("cannot read {}", path.display());
     let mut first = Vec::new();
-    let mut file = BufReader::new(open(path).with_context(cannot)?.take(MOST_HEADER_BYTES));
+    let mut file = BufReader::new(open(path).with_context(cannot)?.take(MAX_HEADER_BYTES));
     while first.trim_ascii().is_empty()
         && file.read_until(b'\n', &mut first).with_context(cannot)? > 0
     {}
@@ -345,16 +375,16 @@ fn check_is_built(path: &Path, header: &Header) -> Result<()> {
 pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>) -> Result<Run> {
     let cannot = || format!("cannot read {}", path.display());
     let not_a_run = |error: RunError| anyhow!("{} {error}", path.display());
-    let file = open(path).with_context(cannot)?.take(MOST_BYTES);
+    let file = open(path).with_context(cannot)?.take(MAX_RUN_BYTES);
     let mut file = BufReader::with_capacity(READ_BYTES, file);
-    let (mut reader, mut line) = (RunFileReader::default(), Vec::new());
-    while file.read_until(b'\n', &mut line).with_context(cannot)? > 0 {
-        // A line cut off within a character is one line that cannot be read, not a file.
-        let text = std::str::from_utf8(&line).map(Cow::Borrowed);
-        for line in text.unwrap_or_else(|_| String::from_utf8_lossy(&line)).lines() {
-            reader.line(line).map_err(not_a_run)?.map_or(Ok(()), &mut take)?;
+    let (mut reader, mut bytes) = (RunFileReader::default(), Vec::new());
+    while file.read_until(b'\n', &mut bytes).with_context(cannot)? > 0 {
+        for line in decode(&bytes).lines() {
+            if let Some(sample) = reader.line(line).map_err(not_a_run)? {
+                take(sample)?;
+            }
         }
-        line.clear();
+        bytes.clear();
     }
     let mut run = reader.finish().map_err(not_a_run)?;
     // Older programs have stored command lines as they were.
@@ -365,7 +395,16 @@ pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>)
     Ok(run)
 }
 
-/// Bytes that are read of a run file at once.
+/// Decodes a line. One that was cut off within a character is one line that cannot be read, not a
+/// file.
+fn decode(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
+/// Bytes of a run file that are read at once.
 const READ_BYTES: usize = 1 << 16;
 
 /// Reads the header alone of a run file of an experiment that this build has.

@@ -44,7 +44,7 @@ pub(crate) fn plan(args: &CostArgs, here: &LocalHost) -> Result<PlanWithNotices>
     let placement = here.placement(&args.placement, quiet)?;
     // Why this CPU, where it was chosen here.
     let chosen = quiet.filter(|_| args.placement == PlacementArg::Same);
-    let chosen = chosen.map(|cpu| setting::chosen_cpu(cpu, machine));
+    let chosen = chosen.map(|cpu| setting::describe_chosen_cpu(cpu, machine));
     let mut notices: Vec<Notice> = chosen.into_iter().map(Notice::from).collect();
     let own_cpu = allowed.iter().any(|cpu| !placement.cpus().contains(cpu));
     let (policy, priority) = take_policy(args, own_cpu, &mut notices)?;
@@ -116,7 +116,7 @@ fn fitting(works: Vec<Work>, args: &CostArgs) -> (Vec<Work>, Option<Notice>) {
     let each = (works.len() * args.members.len()).div_ceil(arrays.len().max(1));
     let most = args.members.iter().copied().max().unwrap_or(0);
     let others = args.members.len() + YIELDING.len() * YIELDING_KINDS.len();
-    let (kept, note) = args.effort.fitting(&arrays, (each, others), |bytes| {
+    let (kept, note) = args.effort.fitting(&arrays, each, others, |bytes| {
         MEMORY.mul_f64(bytes as f64 / MIB * f64::from(most))
     });
     (works.into_iter().filter(|work| kept.contains(&work.bytes)).collect(), note)
@@ -202,11 +202,11 @@ fn take_policy(
     }
     match asked.is_realtime().then(|| policy::highest_priority(asked)) {
         Some(Ok(priority)) => {
-            notices.push(setting::granted(asked, priority).into());
+            notices.push(setting::describe_granted(asked, priority).into());
             Ok((asked, Some(priority)))
         }
         Some(Err(errno)) if args.policy.is_none() => {
-            notices.push(setting::not_granted(asked, errno).into());
+            notices.push(setting::describe_refused(asked, errno).into());
             Ok((Policy::Other, None))
         }
         _ => {

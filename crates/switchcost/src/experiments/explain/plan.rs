@@ -43,7 +43,7 @@ pub(crate) fn plan(args: &ExplainArgs, here: &LocalHost) -> Result<PlanWithNotic
     let cpu = here.cpu(args.common.cpu, &load)?;
     let mut notices = Vec::new();
     let what = "the rings and calls";
-    let policy = take_policy(args.policy, (cpu, what), (&load, here), &mut notices)?;
+    let policy = take_policy(args.policy, cpu, what, &load, here, &mut notices)?;
     let whole = RingCase { kind: args.kind, policy, ..pair(Placement::Same { cpu }) };
     let mut cases = chain(&whole);
     if threadclock::time_stamp_ordered().is_some() {

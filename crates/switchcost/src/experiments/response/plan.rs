@@ -104,7 +104,7 @@ fn take_policy(
     match (names.is_empty(), args.policy) {
         (false, asked) => {
             let what = names.join(", ");
-            policies::take_policy(asked, (cpu, &what), (load, here), notices)
+            policies::take_policy(asked, cpu, &what, load, here, notices)
         }
         (true, None | Some(Policy::Other)) => Ok(Policy::Other),
         (true, Some(asked)) => Err(usage(format!(
@@ -169,7 +169,7 @@ fn wakeup(cpu: u32, seed: u64, here: &LocalHost) -> Planning {
             "a real-time sleeper needs a second CPU to be watched from (taskset, cpuset)"
                 .to_string(),
         ),
-        false => policy::check(Policy::Fifo).err().map(setting::no_fifo),
+        false => policy::check(Policy::Fifo).err().map(setting::describe_no_fifo),
     };
     let policies: &[_] =
         if why.is_some() { &[Policy::Other] } else { &[Policy::Fifo, Policy::Other] };

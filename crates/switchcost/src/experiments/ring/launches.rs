@@ -45,15 +45,15 @@ pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
         let progress = Progress::new(&plan, output.files.quiet);
         let launch = Some(LaunchPosition { set: set.clone(), number, count });
         let planned = (plan, notices.clone());
-        let taken = execute::take(
+        let taken = execute::measure_run(
             planned,
             here.clone(),
             &interrupt,
             progress,
             launch,
-            HeaderOptions::of(output),
+            HeaderOptions::from_output(output),
         );
-        whole &= taken.is_whole();
+        whole &= taken.is_complete();
         let path = taken.path();
         runs.push((taken.run, path));
         if interrupt.signal().is_some() {

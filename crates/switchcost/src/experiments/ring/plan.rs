@@ -64,7 +64,7 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
         if also_fifo { rings.iter().filter(|ring| is_on_one_cpu(ring)).count() } else { 0 };
     let kinds = (rings.len() + under_fifo) * states.len();
     let (sizes, too_short) =
-        args.effort.fitting(&args.members, (kinds, kinds), |members| MEMBER * members);
+        args.effort.fitting(&args.members, kinds, kinds, |members| MEMBER * members);
     notices.extend(too_short);
     let cases = cases(&rings, &states, &sizes, also_fifo);
     let (events, not_counted) = events::choose(&args.events, one_cpu)?;

@@ -272,7 +272,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> 
     report(args, terms, &results_of(&runs_of), drawn)?;
     let code = exit_code(&found, args)?;
     // That something is slower is true whatever else failed.
-    if !runs.iter().all(RecordedRun::is_whole) && code == ExitCode::SUCCESS {
+    if !runs.iter().all(RecordedRun::is_complete) && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }
     Ok(code)

@@ -577,7 +577,7 @@ impl SoFar {
         let Some(middle) = median(&times) else { return };
         let interval = median_interval(&times, plan.confidence);
         let half = interval.map(|interval| interval.half_width() / middle);
-        self.bar.show(runs.len() as u64, (middle, half), &plan.label(last.command));
+        self.bar.show(runs.len() as u64, middle, half, &plan.label(last.command));
     }
 }
 

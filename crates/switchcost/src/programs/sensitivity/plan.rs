@@ -67,7 +67,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &LocalHost) -> Result<PlanWithN
                     "--stay: {refused}: without it the program would get its CPU back meanwhile"
                 )));
             }
-            let refused = setting::not_granted(Policy::Fifo, errno);
+            let refused = setting::describe_refused(Policy::Fifo, errno);
             notices.push(format!(
                 "{refused}: the neighbour runs under SCHED_OTHER at the nice value that is granted, \
                  and may preempt less often than it wakes"
@@ -135,7 +135,7 @@ pub(crate) fn plan(args: &SensitivityArgs, here: &LocalHost) -> Result<PlanWithN
     let others = others.as_millis().div_ceil(80) as usize + 1;
     // Those that stay are measured twice in a round, and have the CPU for as long again.
     let beside = if stays_ns > 0 { sample * 3 } else { sample };
-    let (sizes, left_out) = args.effort.fitting(&sizes, (PART as usize, others), |_| beside);
+    let (sizes, left_out) = args.effort.fitting(&sizes, PART as usize, others, |_| beside);
     notices.extend(left_out);
     let most_ns = if processes.is_some() { OF_PROCESS_NS } else { OF_COMMAND_NS };
     let cases = cases(&of, (args.rate, most_ns), &neighbours(&sizes, stays_ns)).into_iter();
@@ -187,7 +187,7 @@ fn cpus(
     if args.cpus.is_empty() {
         let cpu =
             placement::choose_quiet(&here.allowed, &here.machine).context("no CPU is allowed")?;
-        notices.push(setting::chosen_cpu(cpu, &here.machine).into());
+        notices.push(setting::describe_chosen_cpu(cpu, &here.machine).into());
         return Ok(vec![cpu]);
     }
     Ok(args.cpus.clone())

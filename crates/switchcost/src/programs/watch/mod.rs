@@ -176,7 +176,7 @@ fn watch(
     let first = find_first(&processes.pids).map_err(cannot)?;
     let busiest = processes.busiest(|moment| _ = interrupt.wait(moment));
     let candidates = busiest.into_iter().chain([first]).chain(processes.pids.iter().copied());
-    let bar = Progress::whole(duration, output.files.quiet);
+    let bar = Progress::for_budget(duration, output.files.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
     let mut watcher = watch_first(candidates, duration).map_err(cannot)?;
     let mut session = TracerSession::begin(processes.scope(), None, None);

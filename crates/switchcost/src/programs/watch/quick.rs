@@ -54,10 +54,10 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = SavedActions::keep();
-        let about = HeaderOptions { is_quick: true, ..HeaderOptions::of(&quiet) };
+        let about = HeaderOptions { is_quick: true, ..HeaderOptions::from_output(&quiet) };
         let progress = Progress::new(&plan, true);
         let interrupt = Interrupt::watch()?;
-        execute::take((plan, notices), here, &interrupt, progress, None, about)
+        execute::measure_run((plan, notices), here, &interrupt, progress, None, about)
     };
     if taken.exit_code() != ExitCode::SUCCESS {
         bail!("interrupted");

@@ -356,7 +356,8 @@ impl<'a> RunningTrace<'a> {
         let recording = args.perfetto.as_ref().map(PerfettoRecording::start).transpose()?;
         let session = TracerSession::open(scope, args.recorder(), args.by, instead)?;
         // The terminal is the command's.
-        let bar = Progress::whole(args.budget, args.output.files.quiet || !args.command.is_empty());
+        let bar =
+            Progress::for_budget(args.budget, args.output.files.quiet || !args.command.is_empty());
         let (timeline, notices) = (TraceTimeline::default(), Vec::new());
         Ok(Self { args, session, recording, timeline, bar, notices })
     }

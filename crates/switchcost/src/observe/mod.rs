@@ -1,4 +1,4 @@
-//! Processes that run: their names, and what the tracer counts of each.
+//! Programs that run: the processes that are meant, and what the tracer counts of each.
 
 pub(crate) mod live;
 pub(crate) mod processes;

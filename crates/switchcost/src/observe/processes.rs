@@ -24,27 +24,34 @@ pub(crate) enum ProcessName {
 
 /// Parses a list of process ids and names.
 pub(crate) fn process_names(text: &str) -> Result<List<ProcessName>, String> {
-    text.split(',').map(process_name).collect()
+    let mut names = List::new();
+    for word in text.split(',') {
+        names.push(process_name(word)?);
+    }
+    Ok(names)
 }
 
 fn process_name(text: &str) -> Result<ProcessName, String> {
-    match text.trim() {
-        "" => Err("an empty name (accepted: ids and names of processes, as 812,nginx)".to_string()),
-        number if number.trim_start_matches(['-', '+']).bytes().all(|b| b.is_ascii_digit()) => {
-            pid(number).map(ProcessName::Id)
-        }
-        name => Ok(ProcessName::Name(name.to_string())),
+    let word = text.trim();
+    if word.is_empty() {
+        return Err(
+            "an empty name (accepted: ids and names of processes, as 812,nginx)".to_string()
+        );
     }
+    if word.trim_start_matches(['-', '+']).bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(ProcessName::Id(pid(word)?));
+    }
+    Ok(ProcessName::Name(word.to_string()))
 }
 
 /// The processes of a program that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ProcessSet {
-    /// Those that were asked for; never empty.
+    /// The processes that were asked for; never empty.
     pub(crate) pids: Vec<i32>,
     /// Whether all that descends from them is part of the program.
     pub(crate) has_children: bool,
-    /// What they are called together.
+    /// The program's name, from those of its processes.
     pub(crate) name: String,
     /// The option that asks for them: `--pid 812`.
     pub(crate) typed: String,
@@ -72,21 +79,21 @@ impl ProcessSet {
     /// # Errors
     /// A message for the user where one of them is not there, or cannot be watched.
     pub(crate) fn by_name(names: &[ProcessName], has_children: bool) -> anyhow::Result<Self> {
-        let mut pids = Vec::new();
+        let (mut pids, mut texts) = (Vec::new(), Vec::new());
         for name in names {
             match name {
                 ProcessName::Id(pid) => {
-                    check(*pid)?;
+                    check_running(*pid)?;
                     pids.push(*pid);
+                    texts.push(pid.to_string());
                 }
-                ProcessName::Name(name) => pids.extend(find_named(name)?),
+                ProcessName::Name(name) => {
+                    pids.extend(find_named(name)?);
+                    texts.push(name.clone());
+                }
             }
         }
-        let texts = names.iter().map(|name| match name {
-            ProcessName::Id(pid) => pid.to_string(),
-            ProcessName::Name(name) => name.clone(),
-        });
-        let texts = Vec::from_iter(texts).join(",");
+        let texts = texts.join(",");
         let typed = format!("--pid {}", shell_words::quote(&texts));
         let pids = each_once(pids);
         let name = common_name(&pids);
@@ -113,51 +120,54 @@ impl ProcessSet {
         Ok(Self { pids, has_children, name: last.to_string(), typed })
     }
 
-    /// What a tracer looks at.
+    /// Returns the scope of a tracer.
     pub(crate) fn scope(&self) -> TraceScope {
         let ids = self.pids.iter().map(|pid| pid.unsigned_abs()).collect();
         if self.has_children { TraceScope::Families(ids) } else { TraceScope::Processes(ids) }
     }
 
-    /// All processes of the program that live now: those that were asked for come first.
+    /// Returns all processes of the program that live now: those that were asked for come first.
     pub(crate) fn all_pids(&self) -> Vec<i32> {
-        let mut all = self.pids.clone();
+        let mut pids = self.pids.clone();
         if self.has_children {
-            all.extend(descendants(Path::new("/"), &self.pids));
+            pids.extend(descendants(Path::new("/"), &self.pids));
         }
-        all.retain(|pid| !is_own(*pid));
-        all
+        pids.retain(|pid| !is_own(*pid));
+        pids
     }
 
-    /// The process of the program that uses the most CPU time within a moment, for which `wait`
-    /// waits where there are several. None where none has memory that could be watched: threads of
-    /// the kernel have none.
+    /// Returns the process of the program that uses the most CPU time within a moment, for which
+    /// `wait` waits where there are several. None where none has memory that could be watched:
+    /// threads of the kernel have none.
     pub(crate) fn busiest(&self, wait: impl FnOnce(Duration)) -> Option<i32> {
         let mut pids = self.all_pids();
         pids.retain(|pid| WatchedProcess::find(Path::new("/"), *pid).is_ok());
-        let before: Vec<(i32, u64)> = pids.into_iter().map(|pid| (pid, cpu_ns(pid))).collect();
+        let mut before = Vec::new();
+        for pid in pids {
+            before.push(CpuUse { pid, ns: cpu_ns(pid) });
+        }
         if before.len() > 1 {
-            wait(MOMENT);
+            wait(COMPARED_TIME);
         }
         busiest(&before)
     }
 
-    /// The options that ask for the program, as a shell takes them.
+    /// Returns the options that ask for the program, as a shell takes them.
     pub(crate) fn arguments(&self) -> String {
         let without = if self.has_children { "" } else { " --no-children" };
         format!("{}{without}", self.typed)
     }
 }
 
-/// Ids that are told of several processes.
-const MOST_IDS: usize = 3;
+/// Processes of which each id, or each name, is told.
+const MAX_TOLD: usize = 3;
 
-/// How a program is called in a sentence: `postgres (pid 2075 and 13 children)`.
+/// Returns the name of a program in a sentence: `postgres (pid 2075 and 13 children)`.
 pub(crate) fn program_in_words(name: &str, pids: &[u32], children: usize) -> String {
     let processes = match pids {
         [] => return name.to_string(),
         [pid] => format!("pid {pid}"),
-        pids if pids.len() <= MOST_IDS => {
+        pids if pids.len() <= MAX_TOLD => {
             let ids: Vec<String> = pids.iter().map(u32::to_string).collect();
             format!("pids {}", ids.join(", "))
         }
@@ -170,29 +180,29 @@ pub(crate) fn program_in_words(name: &str, pids: &[u32], children: usize) -> Str
     }
 }
 
-/// The name of these processes, or their names where they differ.
+/// Returns the name of these processes, or their names where they differ.
 fn common_name(pids: &[i32]) -> String {
-    let names = each_once(pids.iter().filter_map(|pid| name_of(*pid)));
+    let names = each_once(pids.iter().filter_map(|pid| read_name(*pid)));
     match &names[..] {
         [] => "program".to_string(),
-        names if names.len() <= MOST_IDS => names.join(", "),
+        names if names.len() <= MAX_TOLD => names.join(", "),
         [first, ..] => format!("{first} and {} others", names.len() - 1),
     }
 }
 
-/// The name of a process, of a thread of the kernel too.
-fn name_of(pid: i32) -> Option<String> {
+/// Reads the name of a process, of a thread of the kernel too.
+fn read_name(pid: i32) -> Option<String> {
     let comm = fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(one_line(String::from_utf8_lossy(&comm).trim_end_matches('\n')))
 }
 
-/// Whether a process is this program itself.
+/// Returns whether a process is this program itself.
 fn is_own(pid: i32) -> bool {
     pid.unsigned_abs() == std::process::id()
 }
 
 /// Refuses what is no process that runs. A thread of the kernel has switches, if no memory.
-fn check(pid: i32) -> anyhow::Result<()> {
+fn check_running(pid: i32) -> anyhow::Result<()> {
     match WatchedProcess::find(Path::new("/"), pid) {
         Err(error @ (WatchError::Gone | WatchError::Ended(_))) => {
             Err(usage(format!("--pid {pid}: {error}")))
@@ -203,7 +213,7 @@ fn check(pid: i32) -> anyhow::Result<()> {
 
 fn find_named(name: &str) -> anyhow::Result<Vec<i32>> {
     let mut pids = processes_named(Path::new("/"), name);
-    pids.retain(|pid| !is_own(*pid) && check(*pid).is_ok());
+    pids.retain(|pid| !is_own(*pid) && check_running(*pid).is_ok());
     if pids.is_empty() {
         return Err(usage(format!(
             "--pid {name}: no process is called '{name}' (ps -e lists those that run; accepted: \
@@ -213,22 +223,32 @@ fn find_named(name: &str) -> anyhow::Result<Vec<i32>> {
     Ok(pids)
 }
 
-/// For how long it is looked which process uses the most CPU time.
-const MOMENT: Duration = Duration::from_millis(100);
+/// Time over which processes are compared by the CPU time that they use.
+const COMPARED_TIME: Duration = Duration::from_millis(100);
 
-/// CPU time that a process has used until now, in nanoseconds; 0 where it has ended.
+/// CPU time that a process had used at some moment.
+struct CpuUse {
+    pid: i32,
+    ns: u64,
+}
+
+/// Returns the CPU time that a process has used until now, in nanoseconds; 0 where it has ended.
 fn cpu_ns(pid: i32) -> u64 {
     cpu_clock_ns(pid, false, CpuClock::Precise).unwrap_or_default()
 }
 
-/// The process that used the most CPU time since each had used what `before` says; of equals that
-/// with the most in its life, then the first.
-fn busiest(before: &[(i32, u64)]) -> Option<i32> {
-    let used = |(pid, before_ns): &(i32, u64)| {
+/// Returns the process that used the most CPU time since `before`; of equals that with the most in
+/// its life, then the first.
+fn busiest(before: &[CpuUse]) -> Option<i32> {
+    let mut most = None;
+    for CpuUse { pid, ns } in before {
         let now_ns = cpu_ns(*pid);
-        (now_ns.saturating_sub(*before_ns), now_ns)
-    };
-    before.iter().rev().max_by_key(|of| used(of)).map(|(pid, _)| *pid)
+        let used = (now_ns.saturating_sub(*ns), now_ns);
+        if most.is_none_or(|(most_used, _)| used > most_used) {
+            most = Some((used, *pid));
+        }
+    }
+    most.map(|(_, pid)| pid)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 //! Every switch of the machine, as the tracer sees it: live (`top`) and for a while (`trace`).
+//! `observe/live` says how events become accounts and rows.
 
 pub(crate) mod top;
 pub(crate) mod trace;

@@ -1,16 +1,16 @@
-//! What each thread did, and who took the CPU from whom, from one look at the tracer to the next.
-//! Bounded, however many threads come and go: what has ended is added up by name.
+//! Adds up what each thread did, and who took the CPU from whom, from one look at the tracer to the
+//! next. Bounded, however many threads come and go: those that have ended are added up by name.
 
 use std::collections::{HashMap, HashSet};
 
 use switchtrace::{DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot};
 
 /// Threads that have ended and are kept one by one.
-const MOST_ENDED: usize = 4_096;
+const MAX_ENDED: usize = 4_096;
 /// Pairs that are kept one by one where a thread of them has ended.
-const MOST_PAIRS: usize = 16_384;
+const MAX_PAIRS: usize = 16_384;
 
-/// Which processes are looked at.
+/// Which processes are in scope.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TraceScope {
     #[default]
@@ -24,7 +24,7 @@ pub(crate) enum TraceScope {
 }
 
 impl TraceScope {
-    /// The processes that were asked for.
+    /// Returns the processes that were asked for.
     fn roots(&self) -> &[u32] {
         match self {
             Self::All => &[],
@@ -44,51 +44,62 @@ pub(crate) struct ThreadUsage {
     pub(crate) cpu_ns: u64,
     pub(crate) bursts: DurationHistogram,
     pub(crate) waits: DurationHistogram,
+    /// Times off the CPU, by cause.
     pub(crate) off: [DurationHistogram; SwitchCause::ALL.len()],
 }
 
 impl ThreadUsage {
-    /// What a thread did since `before`; without it, in all its life.
-    fn since(now: &ThreadSnapshot, before: Option<&ThreadSnapshot>) -> Self {
-        let count = |of: fn(&ThreadSnapshot) -> u64| {
-            of(now).saturating_sub(before.map(of).unwrap_or_default())
-        };
-        let lengths = |of: &dyn Fn(&ThreadSnapshot) -> DurationHistogram| {
-            of(now) - before.map(of).unwrap_or_default()
-        };
+    /// Returns what a thread did in all its life.
+    fn of_life(thread: &ThreadSnapshot) -> Self {
         Self {
-            voluntary: count(|of| of.voluntary),
-            involuntary: count(|of| of.involuntary),
-            yields: count(|of| of.yields),
-            migrations: count(|of| of.migrations.into()),
-            cpu_ns: count(|of| of.cpu_ns),
-            bursts: lengths(&|of| of.bursts),
-            waits: lengths(&|of| of.waits),
-            off: std::array::from_fn(|cause| lengths(&|of| of.off[cause])),
+            voluntary: thread.voluntary,
+            involuntary: thread.involuntary,
+            yields: thread.yields,
+            migrations: thread.migrations.into(),
+            cpu_ns: thread.cpu_ns,
+            bursts: thread.bursts,
+            waits: thread.waits,
+            off: thread.off,
         }
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
-        self.voluntary += other.voluntary;
-        self.involuntary += other.involuntary;
-        self.yields += other.yields;
-        self.migrations += other.migrations;
-        self.cpu_ns += other.cpu_ns;
-        self.bursts.add(&other.bursts);
-        self.waits.add(&other.waits);
-        self.off.iter_mut().zip(&other.off).for_each(|(sum, more)| sum.add(more));
+    /// Returns what was done since `before`.
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+            yields: self.yields.saturating_sub(before.yields),
+            migrations: self.migrations.saturating_sub(before.migrations),
+            cpu_ns: self.cpu_ns.saturating_sub(before.cpu_ns),
+            bursts: self.bursts - before.bursts,
+            waits: self.waits - before.waits,
+            off: std::array::from_fn(|cause| self.off[cause] - before.off[cause]),
+        }
+    }
+
+    pub(crate) fn add(&mut self, more: &Self) {
+        self.voluntary += more.voluntary;
+        self.involuntary += more.involuntary;
+        self.yields += more.yields;
+        self.migrations += more.migrations;
+        self.cpu_ns += more.cpu_ns;
+        self.bursts.add(&more.bursts);
+        self.waits.add(&more.waits);
+        for (sum, more) in self.off.iter_mut().zip(&more.off) {
+            sum.add(more);
+        }
     }
 
     pub(crate) fn switches(&self) -> u64 {
         self.voluntary + self.involuntary
     }
 
-    /// From 0 to 1; 0 without switches.
+    /// Returns the involuntary share of the switches, from 0 to 1; 0 without switches.
     pub(crate) fn involuntary_share(&self) -> f64 {
         self.involuntary as f64 / self.switches().max(1) as f64
     }
 
-    /// Switches because somebody else was to run.
+    /// Returns the switches that happened because another task was to run.
     pub(crate) fn preempted(&self) -> u64 {
         self.involuntary.saturating_sub(self.yields)
     }
@@ -97,48 +108,85 @@ impl ThreadUsage {
 /// A thread, or several that have ended.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum TracedTask {
-    /// Nobody: the CPU was idle.
+    /// No task: the CPU was idle.
     Idle,
     Thread(ThreadKey),
-    /// Those of a process and a name that have ended; `tgid` is 0 of several processes.
+    /// Ended threads of a process and a name; `tgid` is 0 for those of several processes.
     Ended {
         tgid: u32,
         name: String,
-        inside: bool,
+        in_scope: bool,
     },
 }
 
-/// What is known of it.
+impl TracedTask {
+    fn new(key: ThreadKey) -> Self {
+        if key.tid == 0 { Self::Idle } else { Self::Thread(key) }
+    }
+}
+
+/// What is known of a task.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TaskRecord {
-    /// Its process; 0 if it is of several.
+    /// Its process; 0 for tasks of several.
     pub(crate) tgid: u32,
     pub(crate) name: String,
-    /// Whether it is of the processes that are looked at.
-    pub(crate) inside: bool,
-    /// Whether it is the observer's, or that of a launcher which it started.
-    pub(crate) observes: bool,
+    /// Whether its process is in scope.
+    pub(crate) in_scope: bool,
+    /// Whether it is a thread of the observer, or of a launcher which that started.
+    pub(crate) is_observer: bool,
     pub(crate) used: ThreadUsage,
 }
 
-/// Counts of a pair, voluntary and involuntary.
-type Counts = [u64; 2];
+/// Switches from one task to another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PairCounts {
+    /// The first one slept.
+    pub(crate) voluntary: u64,
+    /// The first one could have run on.
+    pub(crate) involuntary: u64,
+}
+
+impl PairCounts {
+    fn since(self, before: Self) -> Self {
+        Self {
+            voluntary: self.voluntary.saturating_sub(before.voluntary),
+            involuntary: self.involuntary.saturating_sub(before.involuntary),
+        }
+    }
+
+    pub(crate) fn add(&mut self, more: Self) {
+        self.voluntary += more.voluntary;
+        self.involuntary += more.involuntary;
+    }
+
+    pub(crate) fn total(self) -> u64 {
+        self.voluntary + self.involuntary
+    }
+}
+
+/// The process that started the command, and when the command began.
+#[derive(Clone, Copy, Debug)]
+struct CommandStart {
+    starter: u32,
+    born: u32,
+}
 
 #[derive(Debug, Default)]
 pub(crate) struct SwitchAccount {
     scope: TraceScope,
     /// The process that looks; 0 if none is known.
     observer: u32,
-    /// The processes that are looked at.
-    inside: HashSet<u32>,
-    /// Who started a tree's root, and when: it becomes the parent of those whose own has ended.
-    starter: Option<(u32, u32)>,
+    /// The processes in scope.
+    in_scope: HashSet<u32>,
+    /// Of a command: its starter becomes the parent of processes whose own parent has ended.
+    command_start: Option<CommandStart>,
     last: HashMap<ThreadKey, ThreadSnapshot>,
-    last_pairs: HashMap<(ThreadKey, ThreadKey), Counts>,
+    last_pairs: HashMap<(ThreadKey, ThreadKey), PairCounts>,
     /// `CLOCK_MONOTONIC` at the last look; none before the first.
     looked_ns: Option<u64>,
-    pub(crate) lives: HashMap<TracedTask, TaskRecord>,
-    pub(crate) pairs: HashMap<(TracedTask, TracedTask), Counts>,
+    pub(crate) tasks: HashMap<TracedTask, TaskRecord>,
+    pub(crate) pairs: HashMap<(TracedTask, TracedTask), PairCounts>,
     /// The most threads that ended between two looks, of those that were seen.
     pub(crate) most_ended: usize,
 }
@@ -150,69 +198,82 @@ impl SwitchAccount {
         account
     }
 
-    /// The same, by process `observer`: what it does to those that it looks at is told apart.
+    /// Returns the account with `observer` as the process that looks: what it does to tasks in scope
+    /// is told apart.
     pub(crate) fn by_observer(self, observer: u32) -> Self {
         Self { observer, ..self }
     }
 
-    /// Looks from now on at what this process is the root of.
+    /// Changes the scope from now on.
     pub(crate) fn set_scope(&mut self, scope: TraceScope) {
-        self.inside = scope.roots().iter().copied().collect();
+        self.in_scope = HashSet::from_iter(scope.roots().iter().copied());
         self.scope = scope;
     }
 
-    /// Takes a look at `now_ns` into account; the first is what others are compared with. Gives the
-    /// pairs that will not be counted again.
-    pub(crate) fn see(
+    /// Adds what a look at `now_ns` has seen; later looks are compared with the first one. Returns
+    /// the pairs that will not be counted again.
+    pub(crate) fn add_look(
         &mut self,
         now_ns: u64,
         threads: Vec<ThreadSnapshot>,
         pairs: &[SwitchPair],
     ) -> Vec<(ThreadKey, ThreadKey)> {
-        self.grow(&threads);
+        self.find_descendants(&threads);
         let mut ended = 0;
         for thread in &threads {
             let before = self.last.get(&thread.key);
-            ended += usize::from(thread.ended && before.is_none_or(|before| !before.ended));
-            // One that is older than the last look and was not seen then had no room: its past is
-            // not of now.
-            let is_news =
-                before.is_some() || self.looked_ns.is_some_and(|at| is_younger(thread, at, now_ns));
-            let used = is_news.then(|| ThreadUsage::since(thread, before));
-            if let Some(used) = used.filter(|used| *used != ThreadUsage::default()) {
-                let (tgid, inside) = (thread.tgid, self.is_inside(thread.tgid));
-                let new = TaskRecord {
-                    tgid,
-                    inside,
-                    observes: self.observes(thread),
-                    ..TaskRecord::default()
-                };
-                let life = self.lives.entry(TracedTask::Thread(thread.key)).or_insert(new);
-                life.name.clone_from(&thread.comm);
-                life.used.add(&used);
+            if thread.ended && before.is_none_or(|before| !before.ended) {
+                ended += 1;
             }
+            self.add_thread(thread, now_ns);
         }
         self.most_ended = self.most_ended.max(ended);
-        self.last = threads.into_iter().map(|thread| (thread.key, thread)).collect();
-        let settled = self.see_pairs(pairs);
+        self.last = HashMap::with_capacity(threads.len());
+        for thread in threads {
+            self.last.insert(thread.key, thread);
+        }
+        let settled = self.add_pairs(pairs);
         self.looked_ns = Some(now_ns);
-        self.fold();
+        self.fold_ended();
         settled
     }
 
-    fn see_pairs(&mut self, pairs: &[SwitchPair]) -> Vec<(ThreadKey, ThreadKey)> {
+    /// Adds what a thread did since the last look.
+    fn add_thread(&mut self, thread: &ThreadSnapshot, now_ns: u64) {
+        let life = ThreadUsage::of_life(thread);
+        let used = match (self.last.get(&thread.key), self.looked_ns) {
+            (Some(before), _) => life.since(&ThreadUsage::of_life(before)),
+            (None, Some(looked_ns)) if is_younger(thread, looked_ns, now_ns) => life,
+            // It is older than the last look and was not seen then, as there was no room: its past
+            // is not of now.
+            (None, _) => return,
+        };
+        if used == ThreadUsage::default() {
+            return;
+        }
+        let new = TaskRecord {
+            tgid: thread.tgid,
+            in_scope: self.is_in_scope(thread.tgid),
+            is_observer: self.is_observer(thread),
+            ..TaskRecord::default()
+        };
+        let task = self.tasks.entry(TracedTask::Thread(thread.key)).or_insert(new);
+        task.name.clone_from(&thread.comm);
+        task.used.add(&used);
+    }
+
+    fn add_pairs(&mut self, pairs: &[SwitchPair]) -> Vec<(ThreadKey, ThreadKey)> {
         let mut settled = Vec::new();
         let mut now = HashMap::with_capacity(pairs.len());
-        let is_over = |name: ThreadKey| {
-            name.tid != 0 && self.last.get(&name).is_none_or(|thread| thread.ended)
-        };
         for pair in pairs {
-            let (key, counts) = ((pair.prev, pair.next), [pair.voluntary, pair.involuntary]);
+            let key = (pair.prev, pair.next);
+            let counts = PairCounts { voluntary: pair.voluntary, involuntary: pair.involuntary };
             let before = self.last_pairs.get(&key).copied();
-            let since = [0, 1].map(|at| counts[at].saturating_sub(before.unwrap_or_default()[at]));
-            if since != [0, 0] && self.looked_ns.is_some() {
-                add(self.pairs.entry((who(pair.prev), who(pair.next))).or_default(), since);
-            } else if before.is_some() && (is_over(pair.prev) || is_over(pair.next)) {
+            let since = counts.since(before.unwrap_or_default());
+            if since != PairCounts::default() && self.looked_ns.is_some() {
+                let tasks = (TracedTask::new(pair.prev), TracedTask::new(pair.next));
+                self.pairs.entry(tasks).or_default().add(since);
+            } else if before.is_some() && (self.is_over(pair.prev) || self.is_over(pair.next)) {
                 settled.push(key);
             }
             now.insert(key, counts);
@@ -221,238 +282,300 @@ impl SwitchAccount {
         settled
     }
 
-    /// Finds the descendants among processes that are new.
-    fn grow(&mut self, threads: &[ThreadSnapshot]) {
+    /// Returns whether a thread has ended; the idle one never does.
+    fn is_over(&self, key: ThreadKey) -> bool {
+        key.tid != 0 && self.last.get(&key).is_none_or(|thread| thread.ended)
+    }
+
+    /// Adds to the scope the descendants among processes that are new.
+    fn find_descendants(&mut self, threads: &[ThreadSnapshot]) {
         match self.scope {
             TraceScope::All | TraceScope::Processes(_) => return,
             TraceScope::Families(_) => {}
-            TraceScope::Tree(root) => self.note_starter(root, threads),
+            TraceScope::Tree(root) => self.note_start(root, threads),
         }
-        let mut open: Vec<&ThreadSnapshot> =
-            threads.iter().filter(|thread| !self.last.contains_key(&thread.key)).collect();
-        // An id may have been given anew.
-        for thread in &open {
+        let mut unplaced = Vec::new();
+        for thread in threads {
+            if self.last.contains_key(&thread.key) {
+                continue;
+            }
+            unplaced.push(thread);
+            // An id may have been given anew.
             if thread.key.tid == thread.tgid && !self.is_root(thread.tgid) {
-                self.inside.remove(&thread.tgid);
+                self.in_scope.remove(&thread.tgid);
             }
         }
+        // A grandchild may come before its parent: until nobody is found any more.
         loop {
-            let before = self.inside.len();
-            let (inside, left): (Vec<_>, Vec<_>) =
-                open.into_iter().partition(|thread| self.belongs(thread));
-            self.inside.extend(inside.iter().map(|thread| thread.tgid));
-            open = left;
-            if self.inside.len() == before {
+            let (found, left): (Vec<_>, Vec<_>) =
+                unplaced.into_iter().partition(|thread| self.is_descendant(thread));
+            let count_before = self.in_scope.len();
+            for thread in found {
+                self.in_scope.insert(thread.tgid);
+            }
+            unplaced = left;
+            if self.in_scope.len() == count_before {
                 return;
             }
         }
     }
 
     /// Notes who started the command, once it is seen.
-    fn note_starter(&mut self, root: u32, threads: &[ThreadSnapshot]) {
-        let roots = threads.iter().filter(|of| of.key.tid == of.tgid && of.tgid == root);
-        let root = roots.max_by_key(|root| root.key.born);
-        self.starter = self.starter.or(root.map(|root| (root.parent, root.key.born)));
+    fn note_start(&mut self, root: u32, threads: &[ThreadSnapshot]) {
+        if self.command_start.is_some() {
+            return;
+        }
+        let roots = threads.iter().filter(|thread| thread.key.tid == root && thread.tgid == root);
+        if let Some(root) = roots.max_by_key(|root| root.key.born) {
+            self.command_start = Some(CommandStart { starter: root.parent, born: root.key.born });
+        }
     }
 
-    /// Whether a process that is new was asked for: those that run already are all seen in the
-    /// first look, and who has the id of one later is somebody else.
+    /// Returns whether a process that is new was asked for: those that run already are all seen in
+    /// the first look, and a process that has the id of one later is another.
     fn is_root(&self, tgid: u32) -> bool {
         let may_be_new = matches!(self.scope, TraceScope::Tree(_)) || self.looked_ns.is_none();
         may_be_new && self.scope.roots().contains(&tgid)
     }
 
-    /// Whether a thread that is new is of a child of those that are looked at. This program is not,
-    /// whoever started it.
-    fn belongs(&self, thread: &ThreadSnapshot) -> bool {
-        let is_orphan = || {
-            // Births wrap.
-            let is_later = |born: u32| thread.key.born.wrapping_sub(born) < 1 << 31;
-            self.starter.is_some_and(|(pid, born)| thread.parent == pid && is_later(born))
-        };
-        let is_observer = self.observer != 0 && thread.tgid == self.observer;
-        !is_observer && (self.inside.contains(&thread.parent) || is_orphan())
+    /// Returns whether a thread that is new is of a child of a process in scope. This program is
+    /// not, whoever started it.
+    fn is_descendant(&self, thread: &ThreadSnapshot) -> bool {
+        if self.observer != 0 && thread.tgid == self.observer {
+            return false;
+        }
+        self.in_scope.contains(&thread.parent) || self.is_orphan(thread)
     }
 
-    fn is_inside(&self, tgid: u32) -> bool {
-        self.scope == TraceScope::All || self.inside.contains(&tgid)
+    /// Returns whether a process was started by the command, but its own parent has ended.
+    fn is_orphan(&self, thread: &ThreadSnapshot) -> bool {
+        let Some(start) = self.command_start else { return false };
+        // Births wrap.
+        let is_later = thread.key.born.wrapping_sub(start.born) < 1 << 31;
+        thread.parent == start.starter && is_later
     }
 
-    /// Processes that belong to those that were asked for, beside them, those that have ended among
-    /// them.
+    fn is_in_scope(&self, tgid: u32) -> bool {
+        self.scope == TraceScope::All || self.in_scope.contains(&tgid)
+    }
+
+    /// Returns the number of processes in scope beside those that were asked for, those that have
+    /// ended among them.
     pub(crate) fn children(&self) -> usize {
         let roots = self.scope.roots();
-        self.inside.iter().filter(|tgid| !roots.contains(tgid)).count()
+        self.in_scope.iter().filter(|tgid| !roots.contains(tgid)).count()
     }
 
-    /// What the processes did that were asked for, without their children.
+    /// Returns what the processes did that were asked for, without their children.
     pub(crate) fn total_of_roots(&self) -> ThreadUsage {
         let roots = self.scope.roots();
+        self.sum(|task| roots.contains(&task.tgid))
+    }
+
+    /// Returns the CPU time of one process in scope, in nanoseconds.
+    pub(crate) fn cpu_ns_of(&self, tgid: u32) -> u64 {
+        let mut cpu_ns = 0;
+        for task in self.tasks.values() {
+            if task.in_scope && task.tgid == tgid {
+                cpu_ns += task.used.cpu_ns;
+            }
+        }
+        cpu_ns
+    }
+
+    /// Adds up what some tasks did.
+    fn sum(&self, is_counted: impl Fn(&TaskRecord) -> bool) -> ThreadUsage {
         let mut sum = ThreadUsage::default();
-        let lives = self.lives.values().filter(|life| roots.contains(&life.tgid));
-        lives.for_each(|life| sum.add(&life.used));
+        for task in self.tasks.values() {
+            if is_counted(task) {
+                sum.add(&task.used);
+            }
+        }
         sum
     }
 
-    /// CPU time of one process of those that are looked at, in nanoseconds.
-    pub(crate) fn cpu_ns_of(&self, tgid: u32) -> u64 {
-        let lives = self.lives.values().filter(|life| life.inside && life.tgid == tgid);
-        lives.map(|life| life.used.cpu_ns).sum()
-    }
-
-    /// The living process of those that are looked at that used the most CPU time.
+    /// Returns the living process in scope that used the most CPU time.
     pub(crate) fn busiest(&self) -> Option<u32> {
-        let living = self.last.values().filter(|of| !of.ended && self.is_inside(of.tgid));
-        let living: HashSet<u32> = living.map(|thread| thread.tgid).collect();
+        let mut living = HashSet::new();
+        for thread in self.last.values() {
+            if !thread.ended && self.is_in_scope(thread.tgid) {
+                living.insert(thread.tgid);
+            }
+        }
         living.into_iter().max_by_key(|tgid| (self.cpu_ns_of(*tgid), *tgid))
     }
 
-    /// The children of the processes that were asked for, where they are left out: how many there
-    /// are, and what they did.
+    /// Returns the number of children of the processes that were asked for, and what they did, where
+    /// the scope leaves them out.
     pub(crate) fn left_out(&self) -> Option<(usize, ThreadUsage)> {
         let TraceScope::Processes(roots) = &self.scope else { return None };
         let mut family = Self::new(TraceScope::Families(roots.clone())).by_observer(self.observer);
-        family.grow(&Vec::from_iter(self.last.values().cloned()));
-        let is_child = |tgid: &u32| family.inside.contains(tgid) && !roots.contains(tgid);
-        let mut sum = ThreadUsage::default();
-        let lives = self.lives.values().filter(|life| is_child(&life.tgid));
-        lives.for_each(|life| sum.add(&life.used));
-        Some((family.children(), sum)).filter(|(count, _)| *count > 0)
+        family.find_descendants(&Vec::from_iter(self.last.values().cloned()));
+        let count = family.children();
+        if count == 0 {
+            return None;
+        }
+        let used =
+            self.sum(|task| family.in_scope.contains(&task.tgid) && !roots.contains(&task.tgid));
+        Some((count, used))
     }
 
-    fn observes(&self, thread: &ThreadSnapshot) -> bool {
-        let is_started = || thread.parent == self.observer && !self.inside.contains(&thread.tgid);
-        self.observer != 0 && (thread.tgid == self.observer || is_started())
+    fn is_observer(&self, thread: &ThreadSnapshot) -> bool {
+        if self.observer == 0 {
+            return false;
+        }
+        let is_launcher = thread.parent == self.observer && !self.in_scope.contains(&thread.tgid);
+        thread.tgid == self.observer || is_launcher
     }
 
-    /// Whether a thread that is looked at lives.
+    /// Returns whether a thread in scope lives.
     pub(crate) fn is_alive(&self) -> bool {
-        self.last.values().any(|thread| !thread.ended && self.is_inside(thread.tgid))
+        self.last.values().any(|thread| !thread.ended && self.is_in_scope(thread.tgid))
     }
 
-    /// The process of a living thread, and the thread's name, as of the last look.
-    pub(crate) fn process_of(&self, tid: u32) -> Option<(u32, String)> {
-        let mut living = self.last.values().filter(|thread| !thread.ended);
-        let found = living.find(|thread| thread.key.tid == tid)?;
-        Some((found.tgid, found.comm.clone()))
+    /// Returns a living thread, as of the last look.
+    pub(crate) fn living_thread(&self, tid: u32) -> Option<&ThreadSnapshot> {
+        self.last.values().find(|thread| !thread.ended && thread.key.tid == tid)
     }
 
-    /// Adds up by name what has ended, where that has become much: first within processes, then
-    /// over them, then all.
-    fn fold(&mut self) {
-        for level in 0..3 {
-            let lives = self.lives.len().saturating_sub(self.last.len());
-            if lives <= MOST_ENDED && self.pairs.len() <= MOST_PAIRS {
+    /// Adds up by name the tasks that have ended, where these have become many: first within
+    /// processes, then over them, then all.
+    fn fold_ended(&mut self) {
+        for level in [FoldLevel::Process, FoldLevel::Name, FoldLevel::All] {
+            let ended = self.tasks.len().saturating_sub(self.last.len());
+            if ended <= MAX_ENDED && self.pairs.len() <= MAX_PAIRS {
                 return;
             }
-            let names = self.lives.iter();
-            let names: HashMap<TracedTask, TracedTask> =
-                names.map(|(who, life)| (who.clone(), self.folded(who, life, level))).collect();
-            for (old, mut life) in std::mem::take(&mut self.lives) {
-                let new = names.get(&old).unwrap_or(&old).clone();
-                if let TracedTask::Ended { tgid, name, .. } = &new {
-                    (life.tgid, life.name) = (*tgid, name.clone());
-                }
-                match self.lives.get_mut(&new) {
-                    Some(sum) => sum.used.add(&life.used),
-                    None => drop(self.lives.insert(new, life)),
-                }
+            let mut folded = HashMap::with_capacity(self.tasks.len());
+            for (task, record) in &self.tasks {
+                folded.insert(task.clone(), self.folded(task, record, level));
             }
-            for ((prev, next), counts) in std::mem::take(&mut self.pairs) {
-                let [prev, next] = [prev, next].map(|who| names.get(&who).cloned().unwrap_or(who));
-                add(self.pairs.entry((prev, next)).or_default(), counts);
-            }
+            self.replace_tasks(&folded);
         }
     }
 
-    fn folded(&self, who: &TracedTask, life: &TaskRecord, level: u32) -> TracedTask {
-        let lives = |name: &ThreadKey| self.last.get(name).is_some_and(|thread| !thread.ended);
-        // A process that was asked for keeps its row, whatever else has ended.
-        let is_root =
-            |name: &ThreadKey| name.tid == life.tgid && self.scope.roots().contains(&life.tgid);
-        match who {
-            TracedTask::Thread(of) if lives(of) || life.observes || is_root(of) => who.clone(),
-            TracedTask::Idle => TracedTask::Idle,
-            TracedTask::Thread(_) | TracedTask::Ended { .. } => TracedTask::Ended {
-                tgid: if level == 0 { life.tgid } else { 0 },
-                name: if level < 2 { life.name.clone() } else { OTHERS.to_string() },
-                inside: life.inside,
-            },
+    /// Adds up all tasks and pairs under other names.
+    fn replace_tasks(&mut self, folded: &HashMap<TracedTask, TracedTask>) {
+        for (old, mut record) in std::mem::take(&mut self.tasks) {
+            let new = folded.get(&old).unwrap_or(&old).clone();
+            if let TracedTask::Ended { tgid, name, .. } = &new {
+                record.tgid = *tgid;
+                record.name.clone_from(name);
+            }
+            match self.tasks.get_mut(&new) {
+                Some(sum) => sum.used.add(&record.used),
+                None => drop(self.tasks.insert(new, record)),
+            }
         }
+        for ((prev, next), counts) in std::mem::take(&mut self.pairs) {
+            let prev = folded.get(&prev).cloned().unwrap_or(prev);
+            let next = folded.get(&next).cloned().unwrap_or(next);
+            self.pairs.entry((prev, next)).or_default().add(counts);
+        }
+    }
+
+    /// Returns the task under which another one is added up: itself as long as it lives, is the
+    /// observer, or is a process that was asked for, which keeps its row.
+    fn folded(&self, task: &TracedTask, record: &TaskRecord, level: FoldLevel) -> TracedTask {
+        match task {
+            TracedTask::Idle => return TracedTask::Idle,
+            TracedTask::Thread(key) => {
+                let is_root = key.tid == record.tgid && self.scope.roots().contains(&record.tgid);
+                let lives = self.last.get(key).is_some_and(|thread| !thread.ended);
+                if lives || is_root || record.is_observer {
+                    return task.clone();
+                }
+            }
+            TracedTask::Ended { .. } => {}
+        }
+        let (tgid, name) = match level {
+            FoldLevel::Process => (record.tgid, record.name.clone()),
+            FoldLevel::Name => (0, record.name.clone()),
+            FoldLevel::All => (0, OTHERS.to_string()),
+        };
+        TracedTask::Ended { tgid, name, in_scope: record.in_scope }
     }
 
     /// Forgets what was added up; what comes is compared with the last look.
     pub(crate) fn forget(&mut self) {
-        self.lives.clear();
+        self.tasks.clear();
         self.pairs.clear();
         self.most_ended = 0;
     }
 
-    /// All threads of the last look.
+    /// Returns all threads of the last look.
     pub(crate) fn threads(&self) -> impl Iterator<Item = &ThreadSnapshot> {
         self.last.values()
     }
 
-    /// All that those did who are looked at.
+    /// Returns what all tasks in scope did.
     pub(crate) fn total(&self) -> ThreadUsage {
-        let mut sum = ThreadUsage::default();
-        self.lives.values().filter(|life| life.inside).for_each(|life| sum.add(&life.used));
-        sum
+        self.sum(|task| task.in_scope)
     }
 
-    /// How often each took the CPU from those who are looked at while they could have run on, of
-    /// pairs that `counts` (who had the CPU, who got it) takes.
+    /// Returns how often each task took the CPU from those in scope while they could have run on,
+    /// of pairs that `is_counted` (who had the CPU, who got it) takes.
     pub(crate) fn preempters(
         &self,
-        counts: impl Fn(&TaskRecord, &TaskRecord) -> bool,
+        is_counted: impl Fn(&TaskRecord, &TaskRecord) -> bool,
     ) -> HashMap<&TracedTask, u64> {
         let mut sums = HashMap::new();
-        for ((prev, next), [_, involuntary]) in &self.pairs {
-            let Some((from, to)) = self.life(prev).zip(self.life(next)) else { continue };
-            if from.inside && *involuntary > 0 && counts(from, to) {
-                *sums.entry(next).or_default() += involuntary;
+        for ((prev, next), counts) in &self.pairs {
+            let (Some(from), Some(to)) = (self.task(prev), self.task(next)) else { continue };
+            if from.in_scope && counts.involuntary > 0 && is_counted(from, to) {
+                *sums.entry(next).or_default() += counts.involuntary;
             }
         }
         sums
     }
 
-    /// How often the observer did.
+    /// Returns how often the observer took the CPU from tasks in scope.
     pub(crate) fn preempted_by_observer(&self) -> u64 {
-        self.preempters(|from, to| to.observes && !from.observes).values().sum()
+        self.preempters(|from, to| to.is_observer && !from.is_observer).values().sum()
     }
 
-    /// Switches of the whole machine, those away from idle CPUs among them.
+    /// Returns the switches of the whole machine, those away from idle CPUs among them.
     pub(crate) fn switches_of_all(&self) -> u64 {
-        let of_threads: u64 = self.lives.values().map(|life| life.used.switches()).sum();
-        let to_idle = self.pairs.iter().filter(|((_, next), _)| *next == TracedTask::Idle);
-        of_threads + to_idle.map(|(_, counts)| counts[0] + counts[1]).sum::<u64>()
+        let mut switches = 0;
+        for task in self.tasks.values() {
+            switches += task.used.switches();
+        }
+        for ((_, next), counts) in &self.pairs {
+            // As many lead away from an idle CPU as to it.
+            if *next == TracedTask::Idle {
+                switches += counts.total();
+            }
+        }
+        switches
     }
 
-    /// A thread's name and process, as it is called in tables.
-    pub(crate) fn life(&self, who: &TracedTask) -> Option<&TaskRecord> {
-        self.lives.get(who)
+    /// Returns what is known of a task.
+    pub(crate) fn task(&self, task: &TracedTask) -> Option<&TaskRecord> {
+        self.tasks.get(task)
     }
 }
 
-/// What those are called that are too many for names.
+/// How far tasks that have ended are added up.
+#[derive(Clone, Copy)]
+enum FoldLevel {
+    /// Threads of one name in one process.
+    Process,
+    /// Threads of one name.
+    Name,
+    All,
+}
+
+/// Name of the tasks that are too many for names.
 const OTHERS: &str = "(others)";
 
-fn add(sum: &mut Counts, more: Counts) {
-    *sum = [sum[0] + more[0], sum[1] + more[1]];
-}
-
-fn who(name: ThreadKey) -> TracedTask {
-    if name.tid == 0 { TracedTask::Idle } else { TracedTask::Thread(name) }
-}
-
-/// Age of a thread at a look that had room and was not seen: it was just being forked, or came
+/// Age of a thread at a look that had room and did not see it: it was just being forked, or came
 /// while the table was read.
 const MAX_UNSEEN_AGE_NS: u64 = 1_000_000_000;
 
-/// Whether a thread was created too late to be seen in the look at `at_ns`, both by a clock that
-/// wraps.
-fn is_younger(thread: &ThreadSnapshot, at_ns: u64, now_ns: u64) -> bool {
+/// Returns whether a thread was created too late to be seen in the look at `looked_ns`. Births are
+/// in units of 1,024 ns, and wrap.
+fn is_younger(thread: &ThreadSnapshot, looked_ns: u64, now_ns: u64) -> bool {
     let age = ((now_ns >> 10) as u32).wrapping_sub(thread.key.born);
-    let max_age_ns = now_ns.saturating_sub(at_ns) + MAX_UNSEEN_AGE_NS;
+    let max_age_ns = now_ns.saturating_sub(looked_ns) + MAX_UNSEEN_AGE_NS;
     u64::from(age) <= max_age_ns >> 10
 }

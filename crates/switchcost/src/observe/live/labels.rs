@@ -1,4 +1,4 @@
-//! Which control group or user a process is of.
+//! The control group or user of each process, which the tracer does not know.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use probe::one_line;
 
 use super::GroupBy;
 
-/// What processes are grouped by that the tracer does not know, as of the last look at each.
+/// Names of the control groups or users of processes, as of the last look at each.
 #[derive(Debug, Default)]
 pub(crate) struct ProcessLabels {
     root: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct ProcessLabels {
 }
 
 impl ProcessLabels {
-    /// Those of the system whose files are below `root` (`/`).
+    /// Returns the labels of the system whose files are below `root` (`/`); none is read yet.
     pub(crate) fn new(root: &Path) -> Self {
         Self { root: root.to_path_buf(), ..Self::default() }
     }
@@ -30,17 +30,24 @@ impl ProcessLabels {
             self.of_process.clear();
         }
         if by == GroupBy::User && self.users.is_empty() {
-            let passwd = fs::read_to_string(self.root.join("etc/passwd")).unwrap_or_default();
-            self.users = passwd.lines().filter_map(user).collect();
+            self.users = read_users(&self.root);
         }
-        let before = std::mem::take(&mut self.of_process);
-        for tgid in processes.filter(|_| matches!(by, GroupBy::Cgroup | GroupBy::User)) {
-            let label = before.get(&tgid).cloned().or_else(|| self.label(by, tgid));
-            self.of_process.extend(label.map(|label| (tgid, label)));
+        let known = std::mem::take(&mut self.of_process);
+        if !matches!(by, GroupBy::Cgroup | GroupBy::User) {
+            return;
+        }
+        for tgid in processes {
+            let label = match known.get(&tgid) {
+                Some(label) => Some(label.clone()),
+                None => self.read_label(by, tgid),
+            };
+            if let Some(label) = label {
+                self.of_process.insert(tgid, label);
+            }
         }
     }
 
-    fn label(&self, by: GroupBy, tgid: u32) -> Option<String> {
+    fn read_label(&self, by: GroupBy, tgid: u32) -> Option<String> {
         let folder = self.root.join(format!("proc/{tgid}"));
         if by == GroupBy::Cgroup {
             return Some(one_line(&cgroup(&fs::read_to_string(folder.join("cgroup")).ok()?)));
@@ -49,20 +56,30 @@ impl ProcessLabels {
         Some(self.users.get(&uid).cloned().unwrap_or_else(|| uid.to_string()))
     }
 
-    /// That of a process; a question mark where it ended before it was looked at.
-    pub(crate) fn of(&self, tgid: u32) -> String {
+    /// Returns the label of a process; a question mark where it ended before it was looked at.
+    pub(crate) fn label(&self, tgid: u32) -> String {
         self.of_process.get(&tgid).map_or("?", String::as_str).to_string()
     }
 }
 
-/// Id and name of a line of passwd(5).
+/// Reads ids and names of users. A system without the file has none.
+fn read_users(root: &Path) -> HashMap<u32, String> {
+    let passwd = fs::read_to_string(root.join("etc/passwd")).unwrap_or_default();
+    let mut users = HashMap::new();
+    for line in passwd.lines() {
+        users.extend(user(line));
+    }
+    users
+}
+
+/// Parses id and name of a line of passwd(5).
 fn user(line: &str) -> Option<(u32, String)> {
     let mut fields = line.split(':');
     let name = fields.next()?;
     Some((fields.nth(1)?.parse().ok()?, name.to_string()))
 }
 
-/// The last part of a control group's path, of a container the start of its id:
+/// Returns the last part of a control group's path, of a container the start of its id:
 /// `docker-4f2b...scope` is `4f2b8c0d1e2f`.
 fn cgroup(text: &str) -> String {
     let path = text.lines().find_map(|line| line.strip_prefix("0::"));
@@ -71,11 +88,10 @@ fn cgroup(text: &str) -> String {
     let plain = last.trim_end_matches(".scope").trim_end_matches(".service");
     let id = plain.rsplit(['-', ':']).next().unwrap_or(plain);
     let is_id = id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match (is_id, plain) {
-        (true, _) => id[..12].to_string(),
-        (false, "") => "/".to_string(),
-        (false, plain) => plain.to_string(),
+    if is_id {
+        return id[..12].to_string();
     }
+    if plain.is_empty() { "/".to_string() } else { plain.to_string() }
 }
 
 #[cfg(test)]
@@ -110,14 +126,14 @@ mod tests {
         write("etc/passwd", &format!("somebody:x:{own}:0::/:/bin/sh\nbroken\n"));
         let mut labels = ProcessLabels::new(root.path());
         labels.read(GroupBy::Cgroup, [7, 8].into_iter());
-        assert_eq!([7, 8].map(|tgid| labels.of(tgid)), ["one", "?"]);
+        assert_eq!([7, 8].map(|tgid| labels.label(tgid)), ["one", "?"]);
         // It has ended meanwhile.
         fs::remove_file(root.path().join("proc/7/cgroup")).unwrap();
         labels.read(GroupBy::Cgroup, [7].into_iter());
-        assert_eq!(labels.of(7), "one");
+        assert_eq!(labels.label(7), "one");
         labels.read(GroupBy::User, [7].into_iter());
-        assert_eq!(labels.of(7), "somebody");
+        assert_eq!(labels.label(7), "somebody");
         labels.read(GroupBy::User, [].into_iter());
-        assert_eq!(labels.of(7), "?");
+        assert_eq!(labels.label(7), "?");
     }
 }

@@ -1,4 +1,7 @@
 //! Figures of what was seen, a row for each thread or process, as lines of at most so many columns.
+//!
+//! A figure of the tracer is a field of [`SwitchRow`], which [`SwitchRow::from_usage`] fills, and an
+//! entry of [`COLUMNS`], which says how it is shown.
 
 use std::collections::HashMap;
 
@@ -27,6 +30,7 @@ pub(crate) enum RowOrder {
 }
 
 impl RowOrder {
+    /// Returns the number that rows are sorted by.
     fn key(self, row: &SwitchRow) -> f64 {
         match self {
             Self::Switches => row.switches_per_s(),
@@ -37,26 +41,30 @@ impl RowOrder {
         }
     }
 
-    /// The rows in its order; of equals the one with more switches, then by name.
+    /// Sorts rows; of equals the one with more switches comes first, then by name.
     pub(crate) fn sort(self, rows: &mut [SwitchRow]) {
-        rows.sort_by(|one, other| {
-            let most = |of: fn(Self, &SwitchRow) -> f64| of(self, other).total_cmp(&of(self, one));
-            most(Self::key)
-                .then_with(|| most(|_, row| row.switches_per_s()))
-                .then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
+        rows.sort_by(|a, b| {
+            let by_key = self.key(b).total_cmp(&self.key(a));
+            by_key
+                .then_with(|| b.switches_per_s().total_cmp(&a.switches_per_s()))
+                .then_with(|| (&a.name, a.id).cmp(&(&b.name, b.id)))
         });
     }
 }
 
-/// Share of the CPU time that switches of so many ns each take, from 0 to 1.
+/// Returns the share of the CPU time that switches of so many ns each take, from 0 to 1; nothing
+/// without CPU time.
 pub(crate) fn share(each_ns: Option<Range>, used: &ThreadUsage) -> Option<Range> {
-    let of = |ns: f64| (used.switches() as f64 * ns / used.cpu_ns as f64).clamp(0.0, 1.0);
-    each_ns.filter(|_| used.cpu_ns > 0).map(|each| each.map(of))
+    if used.cpu_ns == 0 {
+        return None;
+    }
+    let (switches, cpu_ns) = (used.switches() as f64, used.cpu_ns as f64);
+    Some(each_ns?.map(|ns| (switches * ns / cpu_ns).clamp(0.0, 1.0)))
 }
 
-/// The same of the switches themselves, by their kinds.
+/// Returns the share of the CPU time that the switches themselves take, by their kinds.
 pub(crate) fn direct_share(price: Price, used: &ThreadUsage) -> Option<Range> {
-    share(price.direct.map(|of| of.at(used.involuntary_share())), used)
+    share(price.direct.map(|direct| direct.at(used.involuntary_share())), used)
 }
 
 /// The bucket that a quantile lies in.
@@ -70,24 +78,26 @@ pub(crate) struct QuantileBucket {
 }
 
 impl QuantileBucket {
-    /// The bucket itself.
+    /// Returns the bucket of this number.
     pub(crate) fn bucket(number: usize) -> Self {
-        let [low_ns, high_ns] = [number, number + 1].map(DurationHistogram::lower_ns);
+        let low_ns = DurationHistogram::lower_ns(number);
+        let high_ns = DurationHistogram::lower_ns(number + 1);
         Self { low_ns, high_ns }
+    }
+
+    fn of_quantile(histogram: &DurationHistogram, q: f64) -> Option<Self> {
+        let (low_ns, high_ns) = histogram.quantile_ns(q)?;
+        Some(Self { low_ns, high_ns })
     }
 }
 
-fn quantile(of: &DurationHistogram, q: f64) -> Option<QuantileBucket> {
-    of.quantile_ns(q).map(|(low_ns, high_ns)| QuantileBucket { low_ns, high_ns })
-}
-
-/// What a thread did, or those of a process together.
+/// Figures of a thread, or of several together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Row")]
 pub(crate) struct SwitchRow {
     /// Its name.
     pub(crate) name: String,
-    /// Its id; absent where it is of several that have ended.
+    /// Its id; absent for several that have ended.
     pub(crate) id: Option<u32>,
     /// Switches because it slept, a second.
     pub(crate) voluntary_per_s: f64,
@@ -101,7 +111,7 @@ pub(crate) struct SwitchRow {
     pub(crate) cpu_share: f64,
     /// Wait in the run queue: the median.
     pub(crate) wait_median: Option<QuantileBucket>,
-    /// Its 99th percentile.
+    /// Wait in the run queue: the 99th percentile.
     pub(crate) wait_99: Option<QuantileBucket>,
     /// Time on a CPU between two switches: the median.
     pub(crate) burst_median: Option<QuantileBucket>,
@@ -114,8 +124,8 @@ pub(crate) struct SwitchRow {
     pub(crate) own: bool,
 }
 
-/// How often the CPU was taken from those that are looked at while they could have run on, of all
-/// their switches.
+/// How often the CPU was taken from tasks in scope while they could have run on, of all their
+/// switches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Preemptions")]
 pub(crate) struct PreemptionCount {
@@ -128,19 +138,24 @@ pub(crate) struct PreemptionCount {
 }
 
 impl PreemptionCount {
-    pub(crate) fn of(count: u64, used: &ThreadUsage, seconds: f64) -> Self {
+    pub(crate) fn new(count: u64, used: &ThreadUsage, seconds: f64) -> Self {
         Self { count, of_switches: used.switches(), per_s: count as f64 / seconds }
     }
 
-    /// `50 of 82,400 switches (0.061 %), 25 a second`.
+    /// Returns `50 of 82,400 switches (0.061 %), 25 a second`.
     pub(crate) fn in_words(&self) -> String {
-        let [count, all] = [self.count, self.of_switches].map(|count| grouped(count as f64));
-        let percent = two_digits(100.0 * self.count as f64 / self.of_switches.max(1) as f64);
-        format!("{count} of {all} switches ({percent} %), {} a second", grouped(self.per_s))
+        let (count, switches) = (self.count as f64, self.of_switches.max(1) as f64);
+        let percent = two_digits(100.0 * count / switches);
+        format!(
+            "{} of {} switches ({percent} %), {} a second",
+            grouped(count),
+            grouped(self.of_switches as f64),
+            grouped(self.per_s)
+        )
     }
 }
 
-/// Who took the CPU from somebody that could have run on.
+/// The task that took the CPU most often from another that could have run on.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Preempter")]
 pub(crate) struct TopPreempter {
@@ -151,20 +166,19 @@ pub(crate) struct TopPreempter {
 }
 
 impl SwitchRow {
-    /// Its figures, without a name.
-    pub(crate) fn of(used: &ThreadUsage, seconds: f64, price: Price) -> Self {
-        let per_s = |count: u64| count as f64 / seconds;
+    /// Returns the figures of what was done in so many seconds, without a name.
+    pub(crate) fn from_usage(used: &ThreadUsage, seconds: f64, price: Price) -> Self {
         Self {
             name: String::new(),
             id: None,
-            voluntary_per_s: per_s(used.voluntary),
-            preempted_per_s: per_s(used.preempted()),
-            yielded_per_s: per_s(used.yields.min(used.involuntary)),
-            migrations_per_s: per_s(used.migrations),
+            voluntary_per_s: used.voluntary as f64 / seconds,
+            preempted_per_s: used.preempted() as f64 / seconds,
+            yielded_per_s: used.yields.min(used.involuntary) as f64 / seconds,
+            migrations_per_s: used.migrations as f64 / seconds,
             cpu_share: used.cpu_ns as f64 / 1e9 / seconds,
-            wait_median: quantile(&used.waits, 0.5),
-            wait_99: quantile(&used.waits, 0.99),
-            burst_median: quantile(&used.bursts, 0.5),
+            wait_median: QuantileBucket::of_quantile(&used.waits, 0.5),
+            wait_99: QuantileBucket::of_quantile(&used.waits, 0.99),
+            burst_median: QuantileBucket::of_quantile(&used.bursts, 0.5),
             cost_share: direct_share(price, used),
             preempted_by: None,
             own: false,
@@ -176,130 +190,201 @@ impl SwitchRow {
     }
 }
 
-/// What a row is of: a process or a thread, or those of a name.
-type Group = (u32, String);
-
-fn group(
-    account: &SwitchAccount,
-    who: &TracedTask,
-    (by, labels): (GroupBy, &ProcessLabels),
-) -> Option<Group> {
-    let life = account.life(who)?;
-    Some(match (by, who) {
-        (GroupBy::Cgroup | GroupBy::User, _) => (0, labels.of(life.tgid)),
-        (GroupBy::Thread, TracedTask::Thread(of)) => (of.tid, life.name.clone()),
-        (GroupBy::Process, _) if life.tgid != 0 => (life.tgid, String::new()),
-        _ => (0, life.name.clone()),
-    })
+/// What each row stands for, and the labels of processes that this takes.
+#[derive(Clone, Copy)]
+pub(crate) struct RowGrouping<'a> {
+    pub(crate) by: GroupBy,
+    pub(crate) labels: &'a ProcessLabels,
 }
 
-/// What somebody of a group calls it.
-fn called(by: GroupBy, (_, label): &Group, life: &TaskRecord) -> String {
-    if matches!(by, GroupBy::Cgroup | GroupBy::User) { label.clone() } else { life.name.clone() }
+/// The tasks of a row: those of an id, or for id 0 those of a name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct RowGroup {
+    id: u32,
+    name: String,
 }
 
-/// What those of each group did together: what the group is called, and whether it is the observer.
-type Sums = HashMap<Group, (String, ThreadUsage, bool)>;
+impl RowGroup {
+    fn id(&self) -> Option<u32> {
+        if self.id == 0 { None } else { Some(self.id) }
+    }
+}
 
-fn sums(account: &SwitchAccount, by: (GroupBy, &ProcessLabels)) -> Sums {
-    let mut sums = Sums::new();
-    for (who, life) in account.lives.iter().filter(|(_, life)| life.inside) {
-        let Some(group) = group(account, who, by) else { continue };
-        let called = called(by.0, &group, life);
-        let (name, sum, own) =
-            sums.entry(group).or_insert_with(|| (String::new(), ThreadUsage::default(), true));
-        *own &= life.observes;
-        // A process is called by its first thread.
-        if name.is_empty() || matches!(who, TracedTask::Thread(of) if of.tid == life.tgid) {
-            *name = called;
+impl RowGrouping<'_> {
+    /// Returns the group of a task; none where nothing is known of the task.
+    fn group(&self, account: &SwitchAccount, task: &TracedTask) -> Option<RowGroup> {
+        let record = account.task(task)?;
+        let (id, name) = match (self.by, task) {
+            (GroupBy::Cgroup | GroupBy::User, _) => (0, self.labels.label(record.tgid)),
+            (GroupBy::Thread, TracedTask::Thread(key)) => (key.tid, record.name.clone()),
+            (GroupBy::Process, _) if record.tgid != 0 => (record.tgid, String::new()),
+            _ => (0, record.name.clone()),
+        };
+        Some(RowGroup { id, name })
+    }
+
+    /// Returns the name of a row after one of its tasks.
+    fn row_name(&self, group: &RowGroup, task: &TaskRecord) -> String {
+        match self.by {
+            GroupBy::Cgroup | GroupBy::User => group.name.clone(),
+            GroupBy::Thread | GroupBy::Process => task.name.clone(),
         }
-        sum.add(&life.used);
+    }
+}
+
+/// What the tasks of a group did together.
+struct GroupUsage {
+    name: String,
+    used: ThreadUsage,
+    /// Whether all of them are the observer's.
+    is_observer: bool,
+}
+
+/// Adds up by group what the tasks in scope did.
+fn sum_groups(account: &SwitchAccount, grouping: RowGrouping<'_>) -> HashMap<RowGroup, GroupUsage> {
+    let mut sums: HashMap<RowGroup, GroupUsage> = HashMap::new();
+    for (task, record) in &account.tasks {
+        if !record.in_scope {
+            continue;
+        }
+        let Some(group) = grouping.group(account, task) else { continue };
+        let name = grouping.row_name(&group, record);
+        let sum = sums.entry(group).or_insert_with(|| GroupUsage {
+            name: String::new(),
+            used: ThreadUsage::default(),
+            is_observer: true,
+        });
+        sum.is_observer &= record.is_observer;
+        // A process is called by its first thread.
+        let is_first = matches!(task, TracedTask::Thread(key) if key.tid == record.tgid);
+        if is_first || sum.name.is_empty() {
+            sum.name = name;
+        }
+        sum.used.add(&record.used);
     }
     sums
 }
 
-/// How long each waited in the run queue: name, id, waits; the one with the most switches first.
-/// Those that never waited and the observer are left out.
-pub(crate) fn waits(
-    account: &SwitchAccount,
-    by: (GroupBy, &ProcessLabels),
-) -> Vec<(String, Option<u32>, DurationHistogram)> {
-    let all = sums(account, by).into_iter();
-    let mut all: Vec<_> =
-        all.filter(|(_, (_, used, own))| !own && used.waits.total() > 0).collect();
-    all.sort_by(|(one_group, (_, one, _)), (other_group, (_, other, _))| {
-        other.switches().cmp(&one.switches()).then_with(|| one_group.cmp(other_group))
-    });
-    let named = |((id, _), (name, used, _)): (Group, (String, ThreadUsage, bool))| {
-        (name, (id != 0).then_some(id), used.waits)
-    };
-    all.into_iter().map(named).collect()
+/// The waits of a row's tasks in the run queue.
+pub(crate) struct RowWaits {
+    pub(crate) name: String,
+    pub(crate) id: Option<u32>,
+    pub(crate) waits: DurationHistogram,
 }
 
-/// A row for each, the one with the most switches first.
+/// Returns how long each waited in the run queue, the one with the most switches first. Those that
+/// never waited and the observer are left out.
+pub(crate) fn waits(account: &SwitchAccount, grouping: RowGrouping<'_>) -> Vec<RowWaits> {
+    let mut sums = Vec::from_iter(sum_groups(account, grouping));
+    sums.retain(|(_, sum)| !sum.is_observer && sum.used.waits.total() > 0);
+    sums.sort_by(|(a_group, a), (b_group, b)| {
+        b.used.switches().cmp(&a.used.switches()).then_with(|| a_group.cmp(b_group))
+    });
+    let mut waits = Vec::new();
+    for (group, sum) in sums {
+        waits.push(RowWaits { name: sum.name, id: group.id(), waits: sum.used.waits });
+    }
+    waits
+}
+
+/// Returns a row for each group, the one with the most switches first.
 pub(crate) fn rows(
     account: &SwitchAccount,
-    by: (GroupBy, &ProcessLabels),
+    grouping: RowGrouping<'_>,
     seconds: f64,
     price: Price,
 ) -> Vec<SwitchRow> {
-    let sums = sums(account, by);
-    let mut preempters = preempters(account, by);
-    let row = |(group, (name, used, own)): (Group, (String, ThreadUsage, bool))| {
-        let by = preempters.remove(&group);
-        let preempted_by =
-            by.map(|(name, count)| TopPreempter { name, per_s: count as f64 / seconds });
-        let id = (group.0 != 0).then_some(group.0);
-        SwitchRow { name, id, preempted_by, own, ..SwitchRow::of(&used, seconds, price) }
-    };
-    let mut rows: Vec<SwitchRow> = sums.into_iter().map(row).collect();
+    let mut preempters = top_preempters(account, grouping);
+    let mut rows = Vec::new();
+    for (group, sum) in sum_groups(account, grouping) {
+        let mut row = SwitchRow::from_usage(&sum.used, seconds, price);
+        if let Some(preempter) = preempters.remove(&group) {
+            let per_s = preempter.count as f64 / seconds;
+            row.preempted_by = Some(TopPreempter { name: preempter.name, per_s });
+        }
+        row.id = group.id();
+        row.name = sum.name;
+        row.own = sum.is_observer;
+        rows.push(row);
+    }
     RowOrder::Switches.sort(&mut rows);
     rows
 }
 
-/// Who took the CPU most often from a thread of each group that could have run on, others than the
-/// group itself and the observer.
-fn preempters(
+/// How often a group took the CPU from another.
+#[derive(Clone, Debug, Default)]
+struct GroupPreemptions {
+    name: String,
+    count: u64,
+}
+
+/// Finds who took the CPU most often from a thread of each group that could have run on, others than
+/// the group itself and the observer.
+fn top_preempters(
     account: &SwitchAccount,
-    by: (GroupBy, &ProcessLabels),
-) -> HashMap<Group, (String, u64)> {
-    let mut sums: HashMap<(Group, Group), (String, u64)> = HashMap::new();
-    for ((prev, next), [_, involuntary]) in &account.pairs {
-        let Some(taker) = account.life(next).filter(|life| !life.observes) else { continue };
-        let groups = group(account, prev, by).zip(group(account, next, by));
-        let Some(groups) = groups.filter(|(prev, next)| prev != next) else { continue };
-        let name = called(by.0, &groups.1, taker);
-        sums.entry(groups).or_insert((name, 0)).1 += involuntary;
+    grouping: RowGrouping<'_>,
+) -> HashMap<RowGroup, GroupPreemptions> {
+    let mut sums: HashMap<(RowGroup, RowGroup), GroupPreemptions> = HashMap::new();
+    for ((prev, next), counts) in &account.pairs {
+        let Some(taker) = account.task(next) else { continue };
+        let (Some(from), Some(to)) = (grouping.group(account, prev), grouping.group(account, next))
+        else {
+            continue;
+        };
+        if taker.is_observer || from == to {
+            continue;
+        }
+        let name = grouping.row_name(&to, taker);
+        let sum = sums.entry((from, to)).or_insert(GroupPreemptions { name, ..Default::default() });
+        sum.count += counts.involuntary;
     }
-    let mut most: HashMap<Group, (String, u64)> = HashMap::new();
-    for ((prev, _), (name, count)) in sums.into_iter().filter(|(_, (_, count))| *count > 0) {
-        let best = most.entry(prev).or_default();
-        if (count, &best.0) > (best.1, &name) {
-            *best = (name, count);
+    let mut most: HashMap<RowGroup, GroupPreemptions> = HashMap::new();
+    for ((from, _), sum) in sums {
+        if sum.count == 0 {
+            continue;
+        }
+        let best = most.entry(from).or_default();
+        // Of equals the first by name.
+        if (sum.count, &best.name) > (best.count, &sum.name) {
+            *best = sum;
         }
     }
     most
 }
 
-/// A column: its heading, its width, what stands in it, and what that is. One without a meaning
-/// shares that of the next.
-type RowColumn = (&'static str, usize, fn(&SwitchRow) -> String, &'static str);
+/// A column of `trace` and `top`.
+struct RowColumn {
+    heading: &'static str,
+    width: usize,
+    cell: fn(&SwitchRow) -> String,
+    /// What it is, in lines. One without a meaning shares that of the next.
+    meaning: &'static str,
+}
 
 /// All columns of `trace` and `top`, in their order; the first ten make 80.
 const COLUMNS: [RowColumn; 12] = [
-    (NAME, 15, |row| row.name.clone(), ""),
-    ("id", 7, |row| row.id.map_or("-".to_string(), |id| id.to_string()), ""),
-    ("sleeps", 6, |row| rate(row.voluntary_per_s), "switches a second because it slept"),
-    ("prmpts", 6, |row| rate(row.preempted_per_s), "because another was to run (preempted)"),
-    ("yields", 6, |row| rate(row.yielded_per_s), "by sched_yield(2)"),
-    ("moves", 6, |row| rate(row.migrations_per_s), "moves to another CPU, a second"),
-    ("wait", 6, |row| below(row.wait_median), ""),
-    ("p99", 6, |row| below(row.wait_99), WAIT),
-    ("run", 6, |row| below(row.burst_median), "time on the CPU between two switches: median"),
-    ("cost %", 7, |row| row.cost_share.map_or("-".to_string(), percent_range), COST),
-    ("cpu %", 5, |row| percent_of(row.cpu_share), "100 is one CPU"),
-    (TAKER, 15, |row| row.preempted_by.as_ref().map_or(String::new(), |by| by.name.clone()), TOOK),
+    column(NAME, 15, |row| row.name.clone(), ""),
+    column("id", 7, |row| id_cell(row.id), ""),
+    column("sleeps", 6, |row| rate(row.voluntary_per_s), "switches a second because it slept"),
+    column("prmpts", 6, |row| rate(row.preempted_per_s), "because another was to run (preempted)"),
+    column("yields", 6, |row| rate(row.yielded_per_s), "by sched_yield(2)"),
+    column("moves", 6, |row| rate(row.migrations_per_s), "moves to another CPU, a second"),
+    column("wait", 6, |row| below(row.wait_median), ""),
+    column("p99", 6, |row| below(row.wait_99), WAIT),
+    column("run", 6, |row| below(row.burst_median), "time on the CPU between two switches: median"),
+    column("cost %", 7, |row| cost_cell(row.cost_share), COST),
+    column("cpu %", 5, |row| percent_of(row.cpu_share), "100 is one CPU"),
+    column(TAKER, 15, taker_cell, TOOK),
 ];
+
+const fn column(
+    heading: &'static str,
+    width: usize,
+    cell: fn(&SwitchRow) -> String,
+    meaning: &'static str,
+) -> RowColumn {
+    RowColumn { heading, width, cell, meaning }
+}
 
 /// Columns of names, which stand to the left.
 const NAME: &str = "name";
@@ -310,27 +395,40 @@ const COST: &str = "what the switches themselves take of its CPU time, by stored
      refilling caches is not in it: `switchcost trace --pid` has it";
 const TOOK: &str = "who took the CPU from it most often";
 
-/// What stays the longer where there is less room, by their headings; names always stand first.
+fn id_cell(id: Option<u32>) -> String {
+    id.map_or("-".to_string(), |id| id.to_string())
+}
+
+fn cost_cell(share: Option<Range>) -> String {
+    share.map_or("-".to_string(), percent_range)
+}
+
+fn taker_cell(row: &SwitchRow) -> String {
+    row.preempted_by.as_ref().map_or(String::new(), |preempter| preempter.name.clone())
+}
+
+/// Headings of the columns in the order in which they are kept where there is less room; names
+/// always stand first.
 const KEPT: [&str; 11] =
     ["sleeps", "prmpts", "p99", "cost %", "run", "id", "wait", "moves", "yields", "cpu %", TAKER];
 
-/// The same in a paragraph.
+/// The meanings of all columns in a paragraph.
 pub(crate) const LEGEND: &str = "sleeps, prmpts, yields: switches a second because it slept, \
      because another was to run, by sched_yield(2); moves: to another CPU; wait, p99: median and 99th \
      percentile of the wait in the run queue; run: median of the time on a CPU between two \
      switches; cost: what the switches themselves take of its CPU time";
 
-/// What each column is, in lines.
+/// Returns the meaning of each column, in lines.
 pub(crate) fn meanings() -> Vec<String> {
-    let (mut lines, mut names) = (Vec::new(), Vec::new());
+    let (mut lines, mut headings) = (Vec::new(), Vec::new());
     // Names and ids say what they are.
-    for (name, _, _, meaning) in &COLUMNS[2..] {
-        names.push(*name);
-        let mut heading = names.join(", ");
-        for line in meaning.lines() {
+    for column in &COLUMNS[2..] {
+        headings.push(column.heading);
+        let mut heading = headings.join(", ");
+        for line in column.meaning.lines() {
             lines.push(format!("{heading:<9}  {line}"));
             heading.clear();
-            names.clear();
+            headings.clear();
         }
     }
     lines
@@ -339,65 +437,81 @@ pub(crate) fn meanings() -> Vec<String> {
 /// Columns that are shown together, in a line.
 pub(crate) struct ShownColumns {
     columns: Vec<&'static RowColumn>,
-    /// Headings of all others.
+    /// Headings of all other columns.
     pub(crate) left_out: Vec<&'static str>,
 }
 
 impl ShownColumns {
-    /// Those that fit into so many characters: set 0 has what matters most, the next ones what is
-    /// not in those before, round and round.
-    pub(crate) fn of(characters: usize, set: usize) -> Self {
-        let mut sets: Vec<Vec<&str>> = vec![Vec::new()];
-        let mut used = width_of(NAME);
-        for heading in KEPT {
-            let own = width_of(heading) + 1;
-            if used + own > characters && sets.last().is_some_and(|set| !set.is_empty()) {
-                sets.push(Vec::new());
-                used = width_of(NAME);
-            }
-            if used + own <= characters {
-                used += own;
-                sets.last_mut().into_iter().for_each(|set| set.push(heading));
+    /// Returns the columns that fit into so many characters: set 0 has those that matter most, the
+    /// next ones those that are in no set before, round and round.
+    pub(crate) fn fitting(characters: usize, set: usize) -> Self {
+        let sets = column_sets(characters);
+        let chosen: &[&str] = if sets.is_empty() { &[] } else { &sets[set % sets.len()] };
+        let (mut columns, mut left_out) = (Vec::new(), Vec::new());
+        for column in &COLUMNS {
+            let is_shown = if column.heading == NAME {
+                column.width <= characters
+            } else {
+                chosen.contains(&column.heading)
+            };
+            if is_shown {
+                columns.push(column);
+            } else {
+                left_out.push(column.heading);
             }
         }
-        sets.retain(|set| !set.is_empty());
-        let none = Vec::new();
-        let chosen = sets.get(set % sets.len().max(1)).unwrap_or(&none);
-        let is_shown = |heading: &str| match heading {
-            NAME => width_of(NAME) <= characters,
-            _ => chosen.contains(&heading),
-        };
-        let columns = COLUMNS.iter().filter(|(heading, ..)| is_shown(heading)).collect();
-        let left_out = COLUMNS.iter().map(|(heading, ..)| *heading);
-        Self { columns, left_out: left_out.filter(|of| !is_shown(of)).collect() }
+        Self { columns, left_out }
     }
 
-    fn line(&self, cell: impl Fn(&RowColumn) -> String) -> String {
-        let cell = |column: &&RowColumn| {
-            let (heading, width, ..) = **column;
-            let cell = cut(&cell(column), width);
-            let blanks = " ".repeat(width - display_width(&cell));
-            let is_name = [NAME, TAKER].contains(&heading);
-            if is_name { cell + &blanks } else { blanks + &cell }
-        };
-        let cells: Vec<String> = self.columns.iter().map(cell).collect();
+    fn line(&self, text: impl Fn(&RowColumn) -> String) -> String {
+        let mut cells = Vec::new();
+        for column in &self.columns {
+            let cell = cut(&text(column), column.width);
+            let blanks = " ".repeat(column.width - display_width(&cell));
+            let is_name = [NAME, TAKER].contains(&column.heading);
+            cells.push(if is_name { cell + &blanks } else { blanks + &cell });
+        }
         cells.join(" ").trim_end().to_string()
     }
 
+    /// Returns the line of headings.
     pub(crate) fn head(&self) -> String {
-        self.line(|(heading, ..)| heading.to_string())
+        self.line(|column| column.heading.to_string())
     }
 
+    /// Returns the line of a row.
     pub(crate) fn row(&self, row: &SwitchRow) -> String {
-        self.line(|(_, _, shown, _)| shown(row))
+        self.line(|column| (column.cell)(row))
     }
+}
+
+/// Divides the columns, but for names, into sets that fit beside the name into so many characters.
+fn column_sets(characters: usize) -> Vec<Vec<&'static str>> {
+    let mut sets: Vec<Vec<&str>> = Vec::new();
+    let mut set = Vec::new();
+    let mut used = width_of(NAME);
+    for heading in KEPT {
+        let width = width_of(heading) + 1;
+        if used + width > characters && !set.is_empty() {
+            sets.push(std::mem::take(&mut set));
+            used = width_of(NAME);
+        }
+        if used + width <= characters {
+            used += width;
+            set.push(heading);
+        }
+    }
+    if !set.is_empty() {
+        sets.push(set);
+    }
+    sets
 }
 
 fn width_of(heading: &str) -> usize {
-    COLUMNS.iter().find(|(of, ..)| *of == heading).map_or(0, |(_, width, ..)| *width)
+    COLUMNS.iter().find(|column| column.heading == heading).map_or(0, |column| column.width)
 }
 
-/// So many columns of a text at most.
+/// Cuts a text to so many columns, without characters that a terminal obeys.
 pub(crate) fn cut(text: &str, width: usize) -> String {
     let mut kept = printable(text).replace(['\n', '\t'], " ");
     while display_width(&kept) > width {
@@ -406,7 +520,7 @@ pub(crate) fn cut(text: &str, width: usize) -> String {
     kept
 }
 
-/// Six columns at most: `0`, `0.3`, `950`, `41k`, `1.2M`.
+/// Returns a rate in six columns at most: `0`, `0.3`, `950`, `41k`, `1.2M`.
 pub(crate) fn rate(per_s: f64) -> String {
     match per_s {
         none if none <= 0.0 => "0".to_string(),
@@ -415,20 +529,22 @@ pub(crate) fn rate(per_s: f64) -> String {
     }
 }
 
-/// The end of a bucket: `<16us`; a dash for none.
+/// Returns the end of a bucket: `<16us`; a dash for none.
 pub(crate) fn below(bucket: Option<QuantileBucket>) -> String {
-    let time = |ns: u64| scaled(ns as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")]);
-    match bucket {
-        None => "-".to_string(),
-        // The last bucket has no end.
-        Some(QuantileBucket { low_ns, high_ns }) if high_ns == u64::MAX || high_ns <= low_ns => {
-            format!(">{}", time(low_ns))
-        }
-        Some(QuantileBucket { high_ns, .. }) => format!("<{}", time(high_ns)),
+    let Some(QuantileBucket { low_ns, high_ns }) = bucket else { return "-".to_string() };
+    // The last bucket has no end.
+    if high_ns == u64::MAX || high_ns <= low_ns {
+        return format!(">{}", short_time(low_ns));
     }
+    format!("<{}", short_time(high_ns))
 }
 
-/// In the largest unit that leaves one of it; below ten with a digit behind the point.
+fn short_time(ns: u64) -> String {
+    scaled(ns as f64, &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")])
+}
+
+/// Returns a value in the largest unit that leaves one of it; below ten with a digit behind the
+/// point.
 fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     let fitting = units.iter().find(|(scale, _)| value >= 0.995 * scale);
     let (scale, unit) = fitting.or(units.last()).copied().unwrap_or((1.0, ""));
@@ -437,12 +553,15 @@ fn scaled(value: f64, units: &[(f64, &str)]) -> String {
     format!("{part:.decimals$}{unit}")
 }
 
+/// Returns a range of shares in percent: `6.0-16`, `6.0` where both ends read alike, `>=6.0` where
+/// the upper end is not known.
 pub(crate) fn percent_range(share: Range) -> String {
+    let (low, high) = (percent_of(share.low), percent_of(share.high));
     if share.low < 1.0 && share.high >= 1.0 {
-        return format!(">={}", percent_of(share.low));
-    }
-    match (percent_of(share.low), percent_of(share.high)) {
-        (low, high) if low == high => high,
-        (low, high) => format!("{low}-{high}"),
+        format!(">={low}")
+    } else if low == high {
+        high
+    } else {
+        format!("{low}-{high}")
     }
 }

@@ -5,9 +5,9 @@ use proptest::prelude::*;
 use switchtrace::{DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot};
 
 use super::GroupBy;
-use super::account::{SwitchAccount, ThreadUsage, TraceScope, TracedTask};
+use super::account::{PairCounts, SwitchAccount, ThreadUsage, TraceScope, TracedTask};
 use super::labels::ProcessLabels;
-use super::rows::{ShownColumns, rate, rows};
+use super::rows::{RowGrouping, ShownColumns, rate, rows};
 use crate::report::terminal::WIDTH;
 
 const SECOND: u64 = 1_000_000_000;
@@ -65,7 +65,7 @@ fn switches(account: &SwitchAccount) -> u64 {
 fn counts_begin_with_the_first_look_or_with_the_thread() {
     let mut account = SwitchAccount::new(TraceScope::All);
     let (old, late, young) = (name(10, 1), name(11, 2), name(12, 101));
-    account.see(100 * SECOND, vec![thread(old, 10, "old", 1_000)], &[]);
+    account.add_look(100 * SECOND, vec![thread(old, 10, "old", 1_000)], &[]);
     assert_eq!(switches(&account), 0);
     let now = vec![
         thread(old, 10, "old", 1_040),
@@ -73,16 +73,16 @@ fn counts_begin_with_the_first_look_or_with_the_thread() {
         thread(late, 11, "late", 500),
         thread(young, 12, "young", 6),
     ];
-    account.see(102 * SECOND, now, &[]);
+    account.add_look(102 * SECOND, now, &[]);
     assert_eq!(switches(&account), 46);
-    account.see(103 * SECOND, vec![thread(late, 11, "late", 502)], &[]);
+    account.add_look(103 * SECOND, vec![thread(late, 11, "late", 502)], &[]);
     assert_eq!(switches(&account), 48);
     // An id given anew is another thread.
-    account.see(104 * SECOND, vec![thread(name(11, 104), 11, "late", 4)], &[]);
+    account.add_look(104 * SECOND, vec![thread(name(11, 104), 11, "late", 4)], &[]);
     assert_eq!(switches(&account), 52);
     // It was born just before the last look, and came into the table behind it.
     let forked = ThreadKey { born: name(13, 104).born - 100, ..name(13, 104) };
-    account.see(105 * SECOND, vec![thread(forked, 13, "forked", 8)], &[]);
+    account.add_look(105 * SECOND, vec![thread(forked, 13, "forked", 8)], &[]);
     assert_eq!(switches(&account), 60);
 }
 
@@ -93,16 +93,16 @@ fn pairs_of_what_has_ended_are_forgotten_once_they_are_counted() {
     let idle = ThreadKey::default();
     let pairs = |count| [pair(one, other, count, 1), pair(one, idle, 2, 0)];
     let threads = || vec![thread(one, 10, "one", 4), thread(other, 11, "other", 4)];
-    assert_eq!(account.see(SECOND, threads(), &pairs(5)), []);
-    assert_eq!(account.see(2 * SECOND, threads(), &pairs(9)), []);
+    assert_eq!(account.add_look(SECOND, threads(), &pairs(5)), []);
+    assert_eq!(account.add_look(2 * SECOND, threads(), &pairs(9)), []);
     let key = (TracedTask::Thread(one), TracedTask::Thread(other));
-    assert_eq!(account.pairs[&key], [4, 0]);
+    assert_eq!(account.pairs[&key], PairCounts { voluntary: 4, involuntary: 0 });
     let mut ended = threads();
     ended[1].ended = true;
-    assert_eq!(account.see(3 * SECOND, ended.clone(), &pairs(10)), [], "counted only now");
-    assert_eq!(account.see(4 * SECOND, ended.clone(), &pairs(10)), [(one, other)]);
-    assert_eq!(account.see(5 * SECOND, ended, &[pair(one, idle, 2, 0)]), []);
-    assert_eq!(account.pairs[&key], [5, 0]);
+    assert_eq!(account.add_look(3 * SECOND, ended.clone(), &pairs(10)), [], "counted only now");
+    assert_eq!(account.add_look(4 * SECOND, ended.clone(), &pairs(10)), [(one, other)]);
+    assert_eq!(account.add_look(5 * SECOND, ended, &[pair(one, idle, 2, 0)]), []);
+    assert_eq!(account.pairs[&key], PairCounts { voluntary: 5, involuntary: 0 });
     assert_eq!(account.switches_of_all(), 0);
 }
 
@@ -113,13 +113,13 @@ fn a_tree_grows_with_its_descendants_only() {
         parent,
         ..thread(name(tid, 101), tid, "x", switches)
     };
-    account.see(100 * SECOND, vec![], &[]);
+    account.add_look(100 * SECOND, vec![], &[]);
     account.set_scope(TraceScope::Tree(20));
     // The grandchild comes first; 30 is somebody else. The launcher (7) had another child before,
     // and becomes the parent of 23, whose own has ended.
     let rehearsal = ThreadSnapshot { key: name(19, 100), ..at(19, 7, 40) };
     let orphan = ThreadSnapshot { key: name(23, 102), ..at(23, 7, 6) };
-    account.see(
+    account.add_look(
         102 * SECOND,
         vec![at(22, 21, 2), orphan, at(30, 1, 100), rehearsal, at(21, 20, 4), at(20, 7, 8)],
         &[],
@@ -127,11 +127,11 @@ fn a_tree_grows_with_its_descendants_only() {
     assert_eq!((switches(&account), account.is_alive()), (20, true));
     // The id of the child is given to another process.
     let anew = ThreadSnapshot { key: name(21, 103), ..at(21, 1, 50) };
-    account.see(104 * SECOND, vec![anew, at(20, 7, 10)], &[]);
+    account.add_look(104 * SECOND, vec![anew, at(20, 7, 10)], &[]);
     assert_eq!(switches(&account), 22);
     let mut all = vec![at(20, 7, 10), at(30, 1, 100)];
     all[0].ended = true;
-    account.see(105 * SECOND, all, &[]);
+    account.add_look(105 * SECOND, all, &[]);
     assert!(!account.is_alive());
 }
 
@@ -154,11 +154,11 @@ fn running_processes_have_the_children_that_there_are_and_those_that_come() {
     };
     let account = |scope: TraceScope| {
         let mut account = SwitchAccount::new(scope).by_observer(40);
-        account.see(100 * SECOND, look(0), &[]);
+        account.add_look(100 * SECOND, look(0), &[]);
         let mut now = look(1);
         // A child of a child that was there, and one of somebody else.
         now.extend([at(23, 101, 22, 6), at(31, 101, 30, 8)]);
-        account.see(102 * SECOND, now, &[]);
+        account.add_look(102 * SECOND, now, &[]);
         account
     };
     let family = account(TraceScope::Families(vec![20]));
@@ -174,7 +174,11 @@ fn running_processes_have_the_children_that_there_are_and_those_that_come() {
     assert_eq!((switches(&two), two.children()), (66, 4));
     // The id of the first is given to somebody else, whose child is not of the family.
     let mut family = family;
-    family.see(104 * SECOND, vec![at(20, 103, 1, 4), at(50, 103, 20, 4), at(23, 101, 22, 8)], &[]);
+    family.add_look(
+        104 * SECOND,
+        vec![at(20, 103, 1, 4), at(50, 103, 20, 4), at(23, 101, 22, 8)],
+        &[],
+    );
     assert_eq!(switches(&family), 10);
 }
 
@@ -183,7 +187,7 @@ fn running_processes_have_the_children_that_there_are_and_those_that_come() {
 #[test]
 fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
     let mut account = SwitchAccount::new(TraceScope::All);
-    account.see(0, vec![], &[]);
+    account.add_look(0, vec![], &[]);
     let mut tid = 0;
     for second in 1..testing::repeats(22, 60) {
         let mut threads = Vec::new();
@@ -195,14 +199,14 @@ fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
             let comm = format!("x{}", tid % 10_000);
             threads.push(ThreadSnapshot { ended: true, ..thread(name, tid, &comm, 2) });
         }
-        account.see((second + 1) * SECOND, threads, &pairs);
+        account.add_look((second + 1) * SECOND, threads, &pairs);
     }
     assert_eq!(switches(&account), 2 * u64::from(tid));
     assert_eq!(account.switches_of_all(), 4 * u64::from(tid));
     assert!(
-        account.lives.len() <= 6_000 && account.pairs.len() <= 17_384,
+        account.tasks.len() <= 6_000 && account.pairs.len() <= 17_384,
         "{}",
-        account.lives.len()
+        account.tasks.len()
     );
     assert_eq!(account.most_ended, 1_000);
 }
@@ -212,18 +216,23 @@ fn a_crowd_that_comes_and_goes_is_added_up_by_name() {
 fn a_process_that_was_asked_for_is_not_added_up_with_others() {
     let root = thread(name(7, 0), 7, "server", 10);
     let mut account = SwitchAccount::new(TraceScope::Families(vec![7]));
-    account.see(0, vec![root.clone()], &[]);
+    account.add_look(0, vec![root.clone()], &[]);
     let mut threads = vec![ThreadSnapshot { ended: true, ..thread(name(7, 0), 7, "server", 16) }];
     for tid in 100..10_100 {
         let child =
             ThreadSnapshot { parent: 7, ended: true, ..thread(name(tid, 1), tid, "server", 2) };
         threads.push(child);
     }
-    account.see(2 * SECOND, threads, &[]);
+    account.add_look(2 * SECOND, threads, &[]);
     // What has ended is added up by the look after it.
-    account.see(3 * SECOND, Vec::new(), &[]);
+    account.add_look(3 * SECOND, Vec::new(), &[]);
     let labels = ProcessLabels::default();
-    let all = rows(&account, (GroupBy::Process, &labels), 1.0, Price::default());
+    let all = rows(
+        &account,
+        RowGrouping { by: GroupBy::Process, labels: &labels },
+        1.0,
+        Price::default(),
+    );
     let found = all.iter().find(|row| row.id == Some(7)).expect("a row of its own");
     assert_eq!(found.switches_per_s(), 6.0);
     assert!(all.len() < 10, "{} rows", all.len());
@@ -240,7 +249,7 @@ proptest! {
         for (at, look) in looks.iter().enumerate() {
             look.iter().zip(&mut counts).for_each(|(more, count)| *count += more);
             let threads = (0..3).map(|of| thread(name(of + 1, 0), of + 1, "x", counts[of as usize]));
-            account.see(at as u64 * SECOND, threads.collect(), &[]);
+            account.add_look(at as u64 * SECOND, threads.collect(), &[]);
         }
         let growth: u64 = looks.iter().skip(1).flatten().sum();
         prop_assert_eq!(switches(&account), growth);
@@ -258,8 +267,8 @@ fn rows_are_of_threads_or_of_processes() {
             thread(alien, 20, "kworker/1:2", 10 * of),
         ]
     };
-    account.see(2 * SECOND, look(1), &[pair(worker, alien, 0, 1), pair(worker, main, 0, 1)]);
-    account.see(4 * SECOND, look(3), &[pair(worker, alien, 0, 11), pair(worker, main, 0, 31)]);
+    account.add_look(2 * SECOND, look(1), &[pair(worker, alien, 0, 1), pair(worker, main, 0, 1)]);
+    account.add_look(4 * SECOND, look(3), &[pair(worker, alien, 0, 11), pair(worker, main, 0, 31)]);
     // Half of the switches are involuntary: up to 1,600 ns.
     let direct = Direct {
         pipe: Range { low: 1_000.0, high: 2_000.0 },
@@ -267,8 +276,9 @@ fn rows_are_of_threads_or_of_processes() {
     };
     let price = Price { direct: Some(direct), total: None };
     let text = |by, columns: usize| -> Vec<String> {
-        let rows = rows(&account, (by, &ProcessLabels::default()), 2.0, price);
-        let columns = ShownColumns::of(columns, 0);
+        let rows =
+            rows(&account, RowGrouping { by, labels: &ProcessLabels::default() }, 2.0, price);
+        let columns = ShownColumns::fitting(columns, 0);
         std::iter::once(columns.head()).chain(rows.iter().map(|row| columns.row(row))).collect()
     };
     assert_eq!(
@@ -302,15 +312,19 @@ fn rates_have_six_columns_at_most() {
 #[test]
 fn names_are_cut_and_obey_no_terminal() {
     let mut account = SwitchAccount::new(TraceScope::All);
-    account.see(0, vec![], &[]);
+    account.add_look(0, vec![], &[]);
     let strange =
         thread(name(1, 1), 1, "\u{1b}[2Jab\ncd\u{4f60}\u{597d}\u{4f60}\u{597d}\u{4f60}xyz", 2);
-    account.see(2 * SECOND, vec![strange], &[]);
-    let lines: Vec<String> =
-        rows(&account, (GroupBy::Thread, &ProcessLabels::default()), 1.0, Price::default())
-            .iter()
-            .map(|row| ShownColumns::of(WIDTH, 0).row(row))
-            .collect();
+    account.add_look(2 * SECOND, vec![strange], &[]);
+    let lines: Vec<String> = rows(
+        &account,
+        RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() },
+        1.0,
+        Price::default(),
+    )
+    .iter()
+    .map(|row| ShownColumns::fitting(WIDTH, 0).row(row))
+    .collect();
     assert!(lines[0].starts_with("[2Jab cd\u{4f60}\u{597d}\u{4f60}        1 "), "{}", lines[0]);
 }
 

@@ -30,7 +30,7 @@ pub(super) fn traced_so_far(session: &TracerSession) -> Option<Program> {
 /// By the tracer, until its last look.
 pub(crate) fn traced(session: &TracerSession) -> Seen {
     let used = session.account.total();
-    let each = session.own().ns_per_switch;
+    let each = session.overhead().ns_per_switch;
     let each =
         each.known().map_or(String::new(), |ns| format!(", which takes {ns:.0} ns a switch"));
     let method = format!(

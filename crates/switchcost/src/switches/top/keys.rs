@@ -1,4 +1,4 @@
-//! What keys do: without a terminal.
+//! The effect of keys, without a terminal.
 
 use analysis::program::CostProfile;
 
@@ -19,12 +19,12 @@ pub(super) enum PressedKey {
     PageDown,
 }
 
-/// What the program is to do.
+/// What the program is to do after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyAction {
     Nothing,
     Quit,
-    /// Rows are of something else now.
+    /// Rows stand for something else now.
     Regroup,
 }
 
@@ -36,43 +36,43 @@ pub(super) struct ScreenState {
     pub(super) filter: String,
     /// Whether the filter is being typed.
     pub(super) is_typing: bool,
-    pub(super) frozen: bool,
-    pub(super) help: bool,
+    pub(super) is_frozen: bool,
+    pub(super) shows_help: bool,
     /// Rows that were scrolled past, or lines of the help.
-    pub(super) first: usize,
-    /// Which set of columns is shown.
-    pub(super) columns: usize,
+    pub(super) scrolled: usize,
+    /// Number of the set of columns that is shown.
+    pub(super) column_set: usize,
     /// The stored costs, or why there are none; absent before they were looked up.
     pub(super) costs: Option<Result<CostProfile, String>>,
-    /// Programs that were measured themselves.
-    pub(super) own: Vec<OwnCost>,
+    /// Costs of programs that were measured themselves.
+    pub(super) own_costs: Vec<OwnCost>,
 }
 
 const GROUPS: [GroupBy; 4] = [GroupBy::Process, GroupBy::Thread, GroupBy::Cgroup, GroupBy::User];
 const ORDERS: [RowOrder; 5] =
     [RowOrder::Switches, RowOrder::Preempted, RowOrder::Wait, RowOrder::Cost, RowOrder::Cpu];
-const PAGE: usize = 10;
+/// Rows that Page Up and Page Down scroll by.
+const PAGE_ROWS: usize = 10;
 
-/// The one that follows, round and round.
-fn next<T: Copy + PartialEq>(all: &[T], of: T) -> T {
-    let at = all.iter().position(|one| *one == of).unwrap_or(0);
-    all[(at + 1) % all.len()]
+/// Returns the choice that follows, round and round.
+fn next<T: Copy + PartialEq>(choices: &[T], current: T) -> T {
+    let place = choices.iter().position(|choice| *choice == current).unwrap_or(0);
+    choices[(place + 1) % choices.len()]
 }
 
 impl ScreenState {
     pub(super) fn new(by: GroupBy, sort: RowOrder, filter: String) -> Self {
-        let (is_typing, frozen, help) = (false, false, false);
         Self {
             by,
             sort,
             filter,
-            is_typing,
-            frozen,
-            help,
-            first: 0,
-            columns: 0,
+            is_typing: false,
+            is_frozen: false,
+            shows_help: false,
+            scrolled: 0,
+            column_set: 0,
             costs: None,
-            own: Vec::new(),
+            own_costs: Vec::new(),
         }
     }
 
@@ -84,19 +84,33 @@ impl ScreenState {
         match key {
             PressedKey::Char('q') => return KeyAction::Quit,
             PressedKey::Char('g') => {
-                (self.by, self.first) = (next(&GROUPS, self.by), 0);
+                self.by = next(&GROUPS, self.by);
+                self.scrolled = 0;
                 return KeyAction::Regroup;
             }
-            PressedKey::Char('s') => (self.sort, self.first) = (next(&ORDERS, self.sort), 0),
-            PressedKey::Char('f' | ' ') => self.frozen = !self.frozen,
-            PressedKey::Char('c') => self.columns += 1,
-            PressedKey::Char('h' | '?') => (self.help, self.first) = (!self.help, 0),
-            PressedKey::Char('/') => (self.is_typing, self.help, self.first) = (true, false, 0),
-            PressedKey::Escape => (self.help, self.filter) = (false, String::new()),
-            PressedKey::Up => self.first = self.first.saturating_sub(1),
-            PressedKey::PageUp => self.first = self.first.saturating_sub(PAGE),
-            PressedKey::Down => self.first += 1,
-            PressedKey::PageDown => self.first += PAGE,
+            PressedKey::Char('s') => {
+                self.sort = next(&ORDERS, self.sort);
+                self.scrolled = 0;
+            }
+            PressedKey::Char('f' | ' ') => self.is_frozen = !self.is_frozen,
+            PressedKey::Char('c') => self.column_set += 1,
+            PressedKey::Char('h' | '?') => {
+                self.shows_help = !self.shows_help;
+                self.scrolled = 0;
+            }
+            PressedKey::Char('/') => {
+                self.is_typing = true;
+                self.shows_help = false;
+                self.scrolled = 0;
+            }
+            PressedKey::Escape => {
+                self.shows_help = false;
+                self.filter.clear();
+            }
+            PressedKey::Up => self.scrolled = self.scrolled.saturating_sub(1),
+            PressedKey::PageUp => self.scrolled = self.scrolled.saturating_sub(PAGE_ROWS),
+            PressedKey::Down => self.scrolled += 1,
+            PressedKey::PageDown => self.scrolled += PAGE_ROWS,
             PressedKey::Char(_) | PressedKey::Enter | PressedKey::Backspace => {}
         }
         KeyAction::Nothing
@@ -107,13 +121,16 @@ impl ScreenState {
             PressedKey::Char(c) => self.filter.push(c),
             PressedKey::Backspace => drop(self.filter.pop()),
             PressedKey::Enter => self.is_typing = false,
-            PressedKey::Escape => (self.is_typing, self.filter) = (false, String::new()),
+            PressedKey::Escape => {
+                self.is_typing = false;
+                self.filter.clear();
+            }
             _ => {}
         }
-        self.first = 0;
+        self.scrolled = 0;
     }
 
-    /// Rows that are asked for, in the order that is.
+    /// Leaves the rows that the filter keeps, in the chosen order.
     pub(super) fn arrange(&self, rows: &mut Vec<SwitchRow>) {
         rows.retain(|row| row.name.contains(&self.filter));
         self.sort.sort(rows);

@@ -1,4 +1,4 @@
-//! `switchcost top`: every switch of the machine, live; here is what may be typed.
+//! `switchcost top`: every switch of the machine, live; the arguments and the two loops.
 
 mod keys;
 mod screen;
@@ -31,7 +31,7 @@ use keys::{KeyAction, ScreenState};
 use terminal::RawTerminal;
 
 /// Longest wait for a key: after it the size of the terminal is looked at.
-const SOON: Duration = Duration::from_millis(200);
+const MAX_KEY_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
@@ -71,7 +71,7 @@ pub(crate) struct TopArgs {
 }
 
 impl TopArgs {
-    /// When its time is over.
+    /// Returns when the time is over.
     fn end(&self) -> Instant {
         Instant::now() + self.budget.unwrap_or(MAX_DURATION)
     }
@@ -86,7 +86,7 @@ enum BatchForm {
 /// Version of [`TopUpdate`].
 const SCHEMA: u32 = 1;
 
-/// What happened since the update before.
+/// What happened since the last update.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Update")]
 pub(crate) struct TopUpdate {
@@ -112,67 +112,83 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     if args.batch.is_none() && !(stdin().is_terminal() && stdout().is_terminal()) {
         return Err(usage("standard input and output are no terminal: --batch prints the updates"));
     }
-    let named = args.profile.as_deref().map(watch::named).transpose()?;
-    let chosen = named.map_or_else(watch::newest, Ok);
-    let direct = chosen.as_ref().ok().and_then(|of| watch::direct(&of.profile.points));
+    let chosen = match &args.profile {
+        Some(name) => Ok(watch::named(name)?),
+        None => watch::newest(),
+    };
+    let direct = match &chosen {
+        Ok(chosen) => watch::direct(&chosen.profile.points),
+        Err(_) => None,
+    };
     let price = Price { direct, total: None };
     let interrupt = Interrupt::watch()?;
-    let mut session =
-        TracerSession::open(TraceScope::All, None, Some(args.by), "switchcost cost --pid PID")?;
+    let instead = "switchcost cost --pid PID";
+    let mut session = TracerSession::open(TraceScope::All, None, Some(args.by), instead)?;
     let mut state = ScreenState::new(args.by, args.sort, args.filter.clone());
     state.costs = Some(chosen.map(|chosen| chosen.profile));
-    state.own = if args.profile.is_none() { OwnCost::all() } else { Vec::new() };
+    if args.profile.is_none() {
+        state.own_costs = OwnCost::all();
+    }
     match args.batch {
-        Some(form) => batch(args, &mut session, &state, price, form, &interrupt)?,
-        None => live(args, &mut session, &mut state, price, &interrupt)?,
+        Some(form) => print_batch(args, &mut session, &state, price, form, &interrupt)?,
+        None => show_live(args, &mut session, &mut state, price, &interrupt)?,
     }
     Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
 /// Prices the switches of programs that were measured themselves by what these cost: with the
-/// refill of caches, which others' are without. What was done, for each of them.
-fn reprice(rows: &mut [SwitchRow], own: &[OwnCost]) -> Vec<String> {
-    let mut told = Vec::new();
-    for row in rows.iter_mut().filter(|row| row.cpu_share > 0.0) {
-        let id = row.id.and_then(|id| i32::try_from(id).ok());
-        let Some(of) = id.and_then(|id| own.iter().find(|of| of.is_of(id))) else { continue };
-        let share = |ns: f64| (row.switches_per_s() * ns * 1e-9 / row.cpu_share).clamp(0.0, 1.0);
-        row.cost_share = Some(of.each_ns.map(share));
-        told.push(format!("cost of {}: with refilling caches, {}", row.name, of.in_words()));
+/// refilling of caches, which prices of others are without. Returns a note for each of them.
+fn reprice(rows: &mut [SwitchRow], own_costs: &[OwnCost]) -> Vec<String> {
+    let mut notes = Vec::new();
+    for row in rows {
+        if row.cpu_share <= 0.0 {
+            continue;
+        }
+        let Some(own_cost) = find_own_cost(row, own_costs) else { continue };
+        let (per_s, cpu_share) = (row.switches_per_s(), row.cpu_share);
+        let share = own_cost.each_ns.map(|ns| (per_s * ns * 1e-9 / cpu_share).clamp(0.0, 1.0));
+        row.cost_share = Some(share);
+        notes.push(format!("cost of {}: with refilling caches, {}", row.name, own_cost.in_words()));
     }
-    told.sort_unstable();
-    told.dedup();
-    told
+    notes.sort_unstable();
+    notes.dedup();
+    notes
 }
 
-/// Looks, and gives what has happened since the update before.
+fn find_own_cost<'a>(row: &SwitchRow, own_costs: &'a [OwnCost]) -> Option<&'a OwnCost> {
+    let pid = i32::try_from(row.id?).ok()?;
+    own_costs.iter().find(|own_cost| own_cost.is_of(pid))
+}
+
+/// Looks, and returns what has happened since the last update.
 fn update(session: &mut TracerSession, state: &ScreenState, price: Price) -> TopUpdate {
-    let by = state.by;
-    let profile: Reading<CostProfile> =
-        state.costs.clone().map_or_else(Reading::default, Reading::from);
+    let profile: Reading<CostProfile> = match &state.costs {
+        Some(costs) => costs.clone().into(),
+        None => Reading::default(),
+    };
     session.look();
     let seconds = session.elapsed().as_secs_f64();
-    let total = SwitchRow {
-        name: "machine".into(),
-        ..SwitchRow::of(&session.account.total(), seconds, price)
-    };
-    let mut rows = rows(&session.account, (by, &session.labels), seconds, price);
-    let priced = reprice(&mut rows, &state.own);
+    let mut total = SwitchRow::from_usage(&session.account.total(), seconds, price);
+    total.name = "machine".to_string();
+    let mut rows = rows(&session.account, session.grouping(state.by), seconds, price);
+    let mut notices = session.gaps();
+    notices.extend(reprice(&mut rows, &state.own_costs));
     let update = TopUpdate {
         schema: SCHEMA,
         seconds,
         total,
-        own: session.own(),
+        own: session.overhead(),
         rows,
-        profile: profile.clone().map(|of| of.run),
-        profile_age_s: profile.known().and_then(|of| of.age_s),
-        notices: session.gaps().into_iter().chain(priced).collect(),
+        profile_age_s: profile.known().and_then(|profile| profile.age_s),
+        profile: profile.map(|profile| profile.run),
+        notices,
     };
     session.begin_anew();
     update
 }
 
-fn batch(
+/// Prints one update after another.
+fn print_batch(
     args: &TopArgs,
     session: &mut TracerSession,
     state: &ScreenState,
@@ -208,8 +224,8 @@ fn batch(
     Ok(())
 }
 
-/// Waits so long, but looks often enough to see threads that come and go; whether waiting was
-/// ended.
+/// Waits so long, but looks often enough to see threads that come and go. Returns whether a signal
+/// ended it.
 fn wait(session: &mut TracerSession, time: Duration, interrupt: &Interrupt) -> bool {
     let end = Instant::now() + time;
     while !interrupt.wait_until(end, LOOK) {
@@ -218,7 +234,8 @@ fn wait(session: &mut TracerSession, time: Duration, interrupt: &Interrupt) -> b
     interrupt.signal().is_some()
 }
 
-fn live(
+/// Shows updates on the terminal and does what keys say.
+fn show_live(
     args: &TopArgs,
     session: &mut TracerSession,
     state: &mut ScreenState,
@@ -232,7 +249,7 @@ fn live(
         if Instant::now() >= due {
             due = Instant::now() + args.interval;
             let new = update(session, state, price);
-            if !state.frozen {
+            if !state.is_frozen {
                 shown = Some(new);
             }
             left -= 1;
@@ -242,14 +259,15 @@ fn live(
             break;
         }
         session.look_if_due();
-        let longest = due.saturating_duration_since(Instant::now()).min(SOON);
+        let longest = due.saturating_duration_since(Instant::now()).min(MAX_KEY_WAIT);
         for key in terminal.keys(longest)? {
             match state.press(key) {
                 KeyAction::Quit => return Ok(()),
                 KeyAction::Regroup => {
                     session.group_by(state.by);
                     // What is shown is of other groups.
-                    (shown, due) = (None, Instant::now() + args.interval.min(LOOK));
+                    shown = None;
+                    due = Instant::now() + args.interval.min(LOOK);
                     session.begin_anew();
                 }
                 KeyAction::Nothing => {}

@@ -1,4 +1,12 @@
-//! What stands on the screen: text of so many columns and lines, without a terminal.
+//! The text on the screen, so many columns and lines of it, without a terminal.
+//!
+//! ```text
+//! 41,200 switches a second, 93 % voluntary; by process, most switches first     the answer
+//! this tracer: 0.3 % of the machine, 165 ns a switch                            notes
+//! name                 id sleeps prmpts yields  moves   wait    p99    run      a table
+//! postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us
+//! q quit  s sort  g group  / filter  f freeze  h help  c: cost %                keys
+//! ```
 
 use clap::ValueEnum;
 use rundata::words::grouped;
@@ -12,7 +20,7 @@ use crate::observe::live::rows::{ShownColumns, SwitchRow, cut, meanings, rate};
 
 const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
-/// The same where there is less room.
+/// The keys where there is less room.
 const SHORT_KEYS: &str = "q s g / f h";
 
 const HELP: [&str; 7] = [
@@ -28,58 +36,90 @@ const HELP: [&str; 7] = [
 /// Columns of a key or a heading before what it means.
 const KEY_WIDTH: usize = 11;
 
-/// Before the rows of this program itself.
+/// Heading of the rows of this program itself.
 const OWN: &str = "this program:";
 
-fn name_of(value: impl ValueEnum) -> String {
+/// Columns and lines of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct ScreenSize {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
+
+fn value_name(value: impl ValueEnum) -> String {
     value.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
 }
 
-/// The lines above the table.
-fn above(update: Option<&TopUpdate>, state: &ScreenState) -> Vec<String> {
+/// Returns the lines above the table.
+fn lines_above(update: Option<&TopUpdate>, state: &ScreenState) -> Vec<String> {
     let Some(update) = update else { return vec!["switchcost top: looking".into(), String::new()] };
     let per_s = update.total.switches_per_s();
-    let voluntary = match per_s > 0.0 {
-        true => format!(", {:.0} % voluntary", 100.0 * update.total.voluntary_per_s / per_s),
-        false => String::new(),
+    let voluntary = if per_s > 0.0 {
+        format!(", {:.0} % voluntary", 100.0 * update.total.voluntary_per_s / per_s)
+    } else {
+        String::new()
     };
-    let frozen = if state.frozen { "frozen: " } else { "" };
-    let (by, sort) = (name_of(state.by), name_of(state.sort));
+    let frozen = if state.is_frozen { "frozen: " } else { "" };
+    let (by, sort) = (value_name(state.by), value_name(state.sort));
     let answer = format!(
         "{frozen}{} switches a second{voluntary}; by {by}, most {sort} first",
         grouped(per_s)
     );
     let mut lines = vec![answer, update.own.in_words()];
-    lines.extend(update.own.took_in_words().map(|took| format!("this tracer {took}")));
+    if let Some(took) = update.own.took_in_words() {
+        lines.push(format!("this tracer {took}"));
+    }
     lines.extend(most_preempted(&update.rows));
     lines.extend(update.notices.first().cloned());
-    lines.extend(state.costs.as_ref().map(|costs| match costs {
-        Ok(profile) => format!("cost: by {}", profile.called()),
-        Err(why) => format!("cost: {why}"),
-    }));
+    match &state.costs {
+        Some(Ok(profile)) => lines.push(format!("cost: by {}", profile.called())),
+        Some(Err(why)) => lines.push(format!("cost: {why}")),
+        None => {}
+    }
     lines
 }
 
-/// Who takes the CPU most often from whom: what rows of 80 columns have no room for.
+/// Says who takes the CPU most often from whom: rows of 80 columns have no room for that.
 fn most_preempted(rows: &[SwitchRow]) -> Option<String> {
-    let pairs = rows.iter().filter_map(|row| Some((&row.name, row.preempted_by.as_ref()?)));
-    let (name, by) = pairs.max_by(|(_, one), (_, other)| one.per_s.total_cmp(&other.per_s))?;
-    Some(format!("most preemptions by another: {name} by {}, {} a second", by.name, rate(by.per_s)))
+    let mut most = None;
+    let mut most_per_s = f64::NEG_INFINITY;
+    for row in rows {
+        let Some(preempter) = &row.preempted_by else { continue };
+        // Of equals the last.
+        if preempter.per_s.total_cmp(&most_per_s).is_ge() {
+            most_per_s = preempter.per_s;
+            most = Some((row, preempter));
+        }
+    }
+    let (row, preempter) = most?;
+    let rate = rate(preempter.per_s);
+    Some(format!(
+        "most preemptions by another: {} by {}, {rate} a second",
+        row.name, preempter.name
+    ))
 }
 
-/// Heading and rows of an update, this program's own apart.
+/// Returns the rows of a table, this program's own apart at the end.
 fn table(rows: &[SwitchRow], columns: &ShownColumns) -> Vec<String> {
-    let (own, others): (Vec<&SwitchRow>, Vec<&SwitchRow>) = rows.iter().partition(|row| row.own);
-    let shown =
-        |rows: Vec<&SwitchRow>| rows.into_iter().map(|row| columns.row(row)).collect::<Vec<_>>();
-    let heading = (!own.is_empty()).then(|| OWN.to_string());
-    shown(others).into_iter().chain(heading).chain(shown(own)).collect()
+    let (mut lines, mut own_lines) = (Vec::new(), Vec::new());
+    for row in rows {
+        let line = columns.row(row);
+        if row.own { own_lines.push(line) } else { lines.push(line) }
+    }
+    if !own_lines.is_empty() {
+        lines.push(OWN.to_string());
+        lines.append(&mut own_lines);
+    }
+    lines
 }
 
-/// An update as text of 80 columns.
+/// Returns an update as text of 80 columns.
 pub(super) fn lines(update: &TopUpdate, state: &ScreenState) -> Vec<String> {
-    let (above, columns) = (above(Some(update), state), ShownColumns::of(WIDTH, 0));
-    let mut lines: Vec<String> = above.iter().map(|line| fitted(line, WIDTH)).collect();
+    let columns = ShownColumns::fitting(WIDTH, 0);
+    let mut lines = Vec::new();
+    for line in lines_above(Some(update), state) {
+        lines.push(fitted(&line, WIDTH));
+    }
     let left_out = columns.left_out.join(", ");
     lines.push(format!("hidden columns: {left_out} (--batch=json has all)"));
     lines.push(columns.head());
@@ -87,70 +127,84 @@ pub(super) fn lines(update: &TopUpdate, state: &ScreenState) -> Vec<String> {
     lines
 }
 
-/// The last line: keys, and what other columns there are.
+/// Returns the last line, keys and what other columns there are: the longest form that fits.
 fn keys(state: &ScreenState, left_out: &[&str], columns: usize) -> String {
     if state.is_typing {
         return format!("filter: {}_", state.filter);
     }
-    let filter = match state.filter.is_empty() {
-        true => String::new(),
-        false => format!("  (filter: {})", state.filter),
+    let filter = if state.filter.is_empty() {
+        String::new()
+    } else {
+        format!("  (filter: {})", state.filter)
     };
-    let (count, names) = (left_out.len(), left_out.join(", "));
-    let hints = match count {
-        0 => [String::new(), String::new()],
-        _ => [format!("  c: {names}"), format!("  c: {count} more columns")],
+    let (names, count) = (left_out.join(", "), left_out.len());
+    let hints = if left_out.is_empty() {
+        [String::new(), String::new()]
+    } else {
+        [format!("  c: {names}"), format!("  c: {count} more columns")]
     };
-    let lines = [KEYS, SHORT_KEYS]
-        .iter()
-        .flat_map(|keys| hints.iter().map(move |hint| format!("{keys}{hint}")));
-    let mut lines: Vec<String> = lines.map(|line| line + &filter).collect();
-    let fitting = lines.iter().position(|line| display_width(line) <= columns);
-    lines.swap_remove(fitting.unwrap_or(lines.len() - 1))
+    let mut line = String::new();
+    for keys in [KEYS, SHORT_KEYS] {
+        for hint in &hints {
+            line = format!("{keys}{hint}{filter}");
+            if display_width(&line) <= columns {
+                return line;
+            }
+        }
+    }
+    line
 }
 
-/// All that there is to help, in lines of so many columns.
+/// Returns the complete help, in lines of so many columns.
 fn help(columns: usize) -> Vec<String> {
+    let mut entries: Vec<String> = HELP.iter().map(ToString::to_string).collect();
+    entries.push(String::new());
+    entries.extend(meanings());
     let blanks = " ".repeat(KEY_WIDTH);
-    let options = || Options::new(columns.max(3 * KEY_WIDTH)).subsequent_indent(&blanks);
-    let all = HELP.map(str::to_string).into_iter().chain([String::new()]).chain(meanings());
-    let lines = all.flat_map(|line| {
+    let mut lines = Vec::new();
+    for entry in &entries {
         // Blanks between key and meaning are columns.
-        let (key, meaning) = line.split_at(KEY_WIDTH.min(line.len()));
-        let lines = wrap(meaning, options().initial_indent(key));
-        lines.into_iter().map(|line| line.trim_end().to_string()).collect::<Vec<_>>()
-    });
-    lines.collect()
+        let (key, meaning) = entry.split_at(KEY_WIDTH.min(entry.len()));
+        let options = Options::new(columns.max(3 * KEY_WIDTH));
+        let options = options.initial_indent(key).subsequent_indent(&blanks);
+        for line in wrap(meaning, options) {
+            lines.push(line.trim_end().to_string());
+        }
+    }
+    lines
 }
 
-/// All lines of a terminal of so many columns and lines, none longer than it.
+/// Returns all lines of a terminal of this size, none longer than it.
 pub(super) fn screen(
     update: Option<&TopUpdate>,
     state: &ScreenState,
-    (columns, rows): (usize, usize),
+    size: ScreenSize,
 ) -> Vec<String> {
-    let set = ShownColumns::of(columns, state.columns);
-    let mut lines = above(update, state);
+    let ScreenSize { columns, rows } = size;
+    let shown_columns = ShownColumns::fitting(columns, state.column_set);
+    let mut lines = lines_above(update, state);
     let mut body = Vec::new();
-    if state.help {
+    if state.shows_help {
         body = help(columns);
         // It goes before what stands above, but for the answer.
         lines.truncate(rows.saturating_sub(body.len() + 1).max(1));
     } else if let Some(update) = update {
         let mut shown = update.rows.clone();
         state.arrange(&mut shown);
-        lines.push(set.head());
-        body = table(&shown, &set);
+        lines.push(shown_columns.head());
+        body = table(&shown, &shown_columns);
     }
     let room = rows.saturating_sub(lines.len() + 1);
-    let first = state.first.min(body.len().saturating_sub(room));
+    let first = state.scrolled.min(body.len().saturating_sub(room));
     lines.extend(body.into_iter().skip(first).take(room));
     lines.resize(rows.saturating_sub(1), String::new());
     if rows > 0 {
-        lines.push(keys(state, &set.left_out, columns));
+        lines.push(keys(state, &shown_columns.left_out, columns));
+    }
+    for line in &mut lines {
+        if display_width(line) > columns {
+            *line = cut(line, columns);
+        }
     }
     lines
-        .iter()
-        .map(|line| if display_width(line) > columns { cut(line, columns) } else { line.clone() })
-        .collect()
 }

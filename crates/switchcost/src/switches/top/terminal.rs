@@ -15,16 +15,19 @@ use rustix::termios::{
 use textwrap::core::display_width;
 
 use super::keys::PressedKey;
+use super::screen::ScreenSize;
 
-/// Another screen, without a cursor and without line wrap; and back (console_codes(4), xterm).
+/// Switches to another screen, without a cursor and without line wrap (console_codes(4), xterm).
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+/// Switches back.
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
 
 pub(super) struct RawTerminal {
     before: Termios,
-    /// What is on the screen.
+    /// The lines on the screen.
     drawn: Vec<String>,
-    size: (usize, usize),
+    /// The size for which they were drawn; none before.
+    drawn_size: Option<ScreenSize>,
 }
 
 impl RawTerminal {
@@ -35,29 +38,34 @@ impl RawTerminal {
         raw.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
         raw.special_codes[SpecialCodeIndex::VSUSP] = 0;
         tcsetattr(stdin(), OptionalActions::Flush, &raw)?;
-        let terminal = Self { before, drawn: Vec::new(), size: (0, 0) };
+        let terminal = Self { before, drawn: Vec::new(), drawn_size: None };
         write(ENTER)?;
         Ok(terminal)
     }
 
-    /// Columns and lines.
-    pub(super) fn size(&self) -> (usize, usize) {
-        let size = tcgetwinsize(stdout()).map(|size| (size.ws_col.into(), size.ws_row.into()));
-        size.ok().filter(|(columns, rows)| *columns > 0 && *rows > 0).unwrap_or((80, 24))
+    /// Returns the size of the terminal; 80 columns and 24 lines where that is not known.
+    pub(super) fn size(&self) -> ScreenSize {
+        match tcgetwinsize(stdout()) {
+            Ok(size) if size.ws_col > 0 && size.ws_row > 0 => {
+                ScreenSize { columns: size.ws_col.into(), rows: size.ws_row.into() }
+            }
+            _ => ScreenSize { columns: 80, rows: 24 },
+        }
     }
 
     /// Shows these lines. Only what has changed is written, all at once, so that nothing flickers.
     pub(super) fn draw(&mut self, lines: &[String]) -> io::Result<()> {
         let size = self.size();
         let mut text = String::new();
-        if size != self.size {
-            (self.size, self.drawn) = (size, Vec::new());
+        if self.drawn_size != Some(size) {
+            self.drawn_size = Some(size);
+            self.drawn.clear();
             text += "\x1b[2J";
         }
         for (number, line) in lines.iter().enumerate() {
             if self.drawn.get(number) != Some(line) {
                 // Behind the last column it would take that away.
-                let clear = if display_width(line) < size.0 { "\x1b[K" } else { "" };
+                let clear = if display_width(line) < size.columns { "\x1b[K" } else { "" };
                 // Writing to a String cannot fail.
                 let _ = write!(text, "\x1b[{};1H{line}{clear}", number + 1);
             }
@@ -66,7 +74,7 @@ impl RawTerminal {
         if text.is_empty() { Ok(()) } else { write(&text) }
     }
 
-    /// The keys that are pressed within this time; none if a signal comes first.
+    /// Waits for keys, no longer than this; returns none if a signal comes first.
     pub(super) fn keys(&self, longest: Duration) -> io::Result<Vec<PressedKey>> {
         let timeout = Timespec::try_from(longest).ok();
         match poll(&mut [PollFd::new(&stdin(), PollFlags::IN)], timeout.as_ref()) {
@@ -77,7 +85,7 @@ impl RawTerminal {
         match stdin().read(&mut bytes) {
             // The terminal is gone.
             Ok(0) => Ok(vec![PressedKey::Char('q')]),
-            Ok(length) => Ok(keys(&bytes[..length])),
+            Ok(length) => Ok(parse_keys(&bytes[..length])),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Vec::new()),
             Err(error) => Err(error),
         }
@@ -98,20 +106,24 @@ fn write(text: &str) -> io::Result<()> {
     out.flush()
 }
 
-/// What a terminal sends for keys.
-fn keys(bytes: &[u8]) -> Vec<PressedKey> {
-    const SEQUENCES: [(&str, PressedKey); 6] = [
-        ("\x1b[A", PressedKey::Up),
-        ("\x1bOA", PressedKey::Up),
-        ("\x1b[B", PressedKey::Down),
-        ("\x1bOB", PressedKey::Down),
-        ("\x1b[5~", PressedKey::PageUp),
-        ("\x1b[6~", PressedKey::PageDown),
-    ];
+/// Sequences that terminals send for keys.
+const SEQUENCES: [(&str, PressedKey); 6] = [
+    ("\x1b[A", PressedKey::Up),
+    ("\x1bOA", PressedKey::Up),
+    ("\x1b[B", PressedKey::Down),
+    ("\x1bOB", PressedKey::Down),
+    ("\x1b[5~", PressedKey::PageUp),
+    ("\x1b[6~", PressedKey::PageDown),
+];
+
+/// Parses the bytes that a terminal sends for keys.
+fn parse_keys(bytes: &[u8]) -> Vec<PressedKey> {
     let text = String::from_utf8_lossy(bytes);
     let (mut rest, mut keys) = (&*text, Vec::new());
     while let Some(c) = rest.chars().next() {
-        if let Some((sequence, key)) = SEQUENCES.iter().find(|(of, _)| rest.starts_with(of)) {
+        if let Some((sequence, key)) =
+            SEQUENCES.iter().find(|(sequence, _)| rest.starts_with(sequence))
+        {
             keys.push(*key);
             rest = &rest[sequence.len()..];
             continue;
@@ -119,9 +131,11 @@ fn keys(bytes: &[u8]) -> Vec<PressedKey> {
         rest = &rest[c.len_utf8()..];
         match c {
             '\x1b' if rest.starts_with(['[', 'O']) => {
-                // Some other key: up to the letter that ends it.
-                let end = rest[1..].find(|c: char| c.is_ascii_alphabetic() || c == '~');
-                rest = end.map_or("", |end| &rest[end + 2..]);
+                // Another key: up to the letter that ends it.
+                rest = match rest[1..].find(|c: char| c.is_ascii_alphabetic() || c == '~') {
+                    Some(end) => &rest[end + 2..],
+                    None => "",
+                };
             }
             '\x1b' => keys.push(PressedKey::Escape),
             '\r' | '\n' => keys.push(PressedKey::Enter),
@@ -151,8 +165,8 @@ mod tests {
             PressedKey::Backspace,
             PressedKey::Char('\u{e9}'),
         ];
-        assert_eq!(keys(typed), expected);
-        assert_eq!(keys(b"\x1b["), []);
-        assert_eq!(keys(b""), []);
+        assert_eq!(parse_keys(typed), expected);
+        assert_eq!(parse_keys(b"\x1b["), []);
+        assert_eq!(parse_keys(b""), []);
     }
 }

@@ -4,7 +4,7 @@ use analysis::program::Range;
 use rundata::reading::Reading;
 
 use super::keys::{KeyAction, PressedKey, ScreenState};
-use super::screen::{lines, screen};
+use super::screen::{ScreenSize, lines, screen};
 use super::{SCHEMA, TopUpdate};
 use crate::observe::live::GroupBy;
 use crate::observe::live::rows::{
@@ -53,6 +53,10 @@ fn update() -> TopUpdate {
     }
 }
 
+fn size(columns: usize, rows: usize) -> ScreenSize {
+    ScreenSize { columns, rows }
+}
+
 fn state() -> ScreenState {
     ScreenState::new(GroupBy::Process, RowOrder::Switches, String::new())
 }
@@ -61,7 +65,7 @@ const KEYS: &str = "q quit  s sort  g group  / filter  f freeze  h help";
 
 #[test]
 fn a_terminal_of_80_columns_and_24_lines() {
-    let shown = screen(Some(&update()), &state(), (80, 24));
+    let shown = screen(Some(&update()), &state(), size(80, 24));
     let expected = "\
 41,200 switches a second, 93 % voluntary; by process, most switches first
 this tracer: 0.3 % of the machine, 165 ns a switch
@@ -98,14 +102,14 @@ fn text_for_scripts_has_80_columns() {
 fn what_this_program_itself_preempts_is_told_apart() {
     let mut update = update();
     update.own.preemptions = PreemptionCount { count: 21, of_switches: 82_400, per_s: 10.5 };
-    let shown = screen(Some(&update), &state(), (80, 24));
+    let shown = screen(Some(&update), &state(), size(80, 24));
     let said = "this tracer took the CPU: 21 of 82,400 switches (0.025 %), 10.5 a second";
     assert_eq!(shown[2], said);
 }
 
 #[test]
 fn a_terminal_of_160_columns_and_50_lines() {
-    let shown = screen(Some(&update()), &state(), (160, 50));
+    let shown = screen(Some(&update()), &state(), size(160, 50));
     let expected = "\
 name                 id sleeps prmpts yields  moves   wait    p99    run  cost % cpu % preempted by
 postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us 1.2-2.1    42 kworker/1:2";
@@ -117,7 +121,7 @@ postgres            812    38k   1.2k      0    2.5   <2us <131us  <16us 1.2-2.1
 fn no_terminal_is_too_small() {
     for columns in 0..100 {
         for rows in 0..30 {
-            let shown = screen(Some(&update()), &state(), (columns, rows));
+            let shown = screen(Some(&update()), &state(), size(columns, rows));
             assert_eq!(shown.len(), rows);
             assert!(shown.iter().all(|line| line.chars().count() <= columns), "{shown:?}");
         }
@@ -128,7 +132,7 @@ fn no_terminal_is_too_small() {
 fn keys_sort_group_filter_freeze_and_scroll() {
     let mut state = state();
     let names = |state: &ScreenState, rows| -> Vec<String> {
-        let shown = screen(Some(&update()), state, (80, rows));
+        let shown = screen(Some(&update()), state, size(80, rows));
         let names = shown.iter().skip(4).take(rows - 5).filter(|line| !line.is_empty());
         names.filter_map(|line| line.split_whitespace().next()).map(String::from).collect()
     };
@@ -143,7 +147,7 @@ fn keys_sort_group_filter_freeze_and_scroll() {
         state.press(PressedKey::Char(c));
     }
     assert_eq!(names(&state, 24), ["rsync"]);
-    assert!(screen(Some(&update()), &state, (80, 24))[23].starts_with("filter: syn_"));
+    assert!(screen(Some(&update()), &state, size(80, 24))[23].starts_with("filter: syn_"));
     // While it is typed letters are letters.
     assert_eq!(state.press(PressedKey::Char('q')), KeyAction::Nothing);
     state.press(PressedKey::Escape);
@@ -153,12 +157,12 @@ fn keys_sort_group_filter_freeze_and_scroll() {
         (KeyAction::Regroup, GroupBy::Thread)
     );
     state.press(PressedKey::Char('f'));
-    assert!(screen(Some(&update()), &state, (80, 24))[0].starts_with("frozen: 41,200 "));
+    assert!(screen(Some(&update()), &state, size(80, 24))[0].starts_with("frozen: 41,200 "));
     state.press(PressedKey::Char('h'));
-    let help = screen(Some(&update()), &state, (80, 24))[3..].to_vec();
+    let help = screen(Some(&update()), &state, size(80, 24))[3..].to_vec();
     assert!(help.iter().any(|line| line.starts_with("q          quit")));
     // Nothing of it is cut.
-    assert_eq!(help[..20], screen(Some(&update()), &state, (200, 24))[3..23]);
+    assert_eq!(help[..20], screen(Some(&update()), &state, size(200, 24))[3..23]);
     assert_eq!(state.press(PressedKey::Char('q')), KeyAction::Quit);
 }
 
@@ -167,7 +171,7 @@ fn keys_sort_group_filter_freeze_and_scroll() {
 fn narrow_terminals_keep_what_matters_and_say_what_went() {
     let mut state = state();
     let head = |state: &ScreenState, columns: usize| {
-        let shown = screen(Some(&update()), state, (columns, 24));
+        let shown = screen(Some(&update()), state, size(columns, 24));
         (shown[3].clone(), shown[23].clone())
     };
     let (names, last) = head(&state, 60);
@@ -199,7 +203,7 @@ fn narrow_terminals_keep_what_matters_and_say_what_went() {
 fn this_programs_own_rows_stand_apart() {
     let mut update = update();
     update.rows[0] = SwitchRow { own: true, ..row("switchcost", 99, 90_000.0, 0.0) };
-    let shown = screen(Some(&update), &state(), (80, 24));
+    let shown = screen(Some(&update), &state(), size(80, 24));
     let names: Vec<&str> =
         shown[4..8].iter().map(|line| line.split("  ").next().unwrap()).collect();
     assert_eq!(names, ["rsync", "kworker/1:2", "this program:", "switchcost"]);
@@ -213,7 +217,7 @@ fn help_fits_the_terminal() {
         state.press(PressedKey::Char('?'));
         let (mut read, mut before) = (Vec::new(), Vec::new());
         loop {
-            let shown = screen(Some(&update()), &state, (columns, rows));
+            let shown = screen(Some(&update()), &state, size(columns, rows));
             assert!(shown.iter().all(|line| line.chars().count() <= columns), "{shown:?}");
             read.extend(
                 shown[1..rows - 1]

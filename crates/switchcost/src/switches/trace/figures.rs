@@ -10,14 +10,13 @@ use super::report::{cause_words, named};
 use crate::base::values::each_once;
 use crate::observe::live::GroupBy;
 use crate::observe::live::account::{SwitchAccount, TracedTask};
-use crate::observe::live::labels::ProcessLabels;
-use crate::observe::live::rows::waits;
+use crate::observe::live::rows::{RowGrouping, waits};
 
 /// Pairs that are drawn: as many as the first screen has room for.
-const MOST_PAIRS: usize = 10;
+const MAX_PAIRS: usize = 10;
 
 /// Waits that are drawn: more lines cannot be told apart.
-const MOST_WAITS: usize = 6;
+const MAX_WAITS: usize = 6;
 
 /// The percentiles that are marked.
 const MARKED: [f64; 3] = [50.0, 90.0, 99.0];
@@ -29,168 +28,234 @@ pub(super) const QUESTIONS: [(&str, &str); 3] = [
     ("lengths", "How long does it run and sleep?"),
 ];
 
-/// All that there is to draw.
-pub(super) fn figures(
+/// Draws all charts for which there is something to draw.
+pub(super) fn figures(account: &SwitchAccount, grouping: RowGrouping<'_>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    figures.extend(draw_preemptions(account));
+    figures.extend(draw_waits(account, grouping));
+    figures.extend(draw_lengths(account));
+    figures
+}
+
+/// Preemptions by pair: `postgres by kworker/1:2`.
+struct PairPreemptions {
+    title: String,
+    count: u64,
+}
+
+/// Counts who took the CPU from whom while that could have run on, by their names, most first. The
+/// observer is in no pair.
+fn count_pairs(
     account: &SwitchAccount,
-    (by, labels): (GroupBy, &ProcessLabels),
-) -> Vec<Figure> {
-    let all = [preempts(account), waiting(account, (by, labels)), lengths(account)];
-    all.into_iter().flatten().collect()
-}
-
-fn with_id((name, id): (String, Option<u32>)) -> String {
-    id.map_or(name.clone(), |id| format!("{name} ({id})"))
-}
-
-/// Pairs by what both are called, with how often the one was preempted by the other, most first.
-type Pairs = Vec<(String, u64)>;
-
-/// Who took the CPU from whom while that could have run on. The observer is in no pair.
-fn pairs(account: &SwitchAccount, called: impl Fn(&TracedTask) -> String) -> Pairs {
+    name: fn(&SwitchAccount, &TracedTask) -> String,
+) -> Vec<PairPreemptions> {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
-    for ((prev, next), [_, involuntary]) in &account.pairs {
-        let observes = |who| account.life(who).is_some_and(|life| life.observes);
-        let is_inside = account.life(prev).is_some_and(|life| life.inside);
-        if is_inside && *involuntary > 0 && !observes(prev) && !observes(next) {
-            let pair = format!("{} by {}", called(prev), called(next));
-            *sums.entry(pair).or_default() += involuntary;
+    for ((prev, next), counts) in &account.pairs {
+        let is_counted = account.task(prev).is_some_and(|task| task.in_scope && !task.is_observer);
+        let by_observer = account.task(next).is_some_and(|task| task.is_observer);
+        if is_counted && !by_observer && counts.involuntary > 0 {
+            let title = format!("{} by {}", name(account, prev), name(account, next));
+            *sums.entry(title).or_default() += counts.involuntary;
         }
     }
-    let mut all: Pairs = sums.into_iter().collect();
-    all.sort_by(|(_, one), (_, other)| other.cmp(one));
-    all
+    let mut pairs = Vec::new();
+    for (title, count) in sums {
+        pairs.push(PairPreemptions { title, count });
+    }
+    // A stable sort: pairs of one count stay in the order of their names.
+    pairs.sort_by(|a, b| b.count.cmp(&a.count));
+    pairs
 }
 
-fn sum(pairs: &[(String, u64)]) -> u64 {
-    pairs.iter().map(|(_, count)| count).sum()
+fn thread_name(account: &SwitchAccount, task: &TracedTask) -> String {
+    named(account, task).to_string()
 }
 
-/// A bar for each pair, the most frequent on top: threads, or where these come and go all of a name
-/// together.
-fn preempts(account: &SwitchAccount) -> Option<Figure> {
-    let threads = pairs(account, |who| with_id(named(account, who)));
-    let are_told = 2 * sum(&threads[..threads.len().min(MOST_PAIRS)]) >= sum(&threads);
-    let mut all = match are_told {
-        true => threads,
-        false => pairs(account, |who| named(account, who).0),
-    };
-    let (total, many) = (sum(&all), all.len());
-    let (worst, count) = all.first()?;
-    let share = two_digits(100.0 * *count as f64 / total as f64);
-    let [count, total] = [*count, total].map(|count| grouped(count as f64));
-    let together = if are_told { "" } else { " Threads of one name are taken together." };
-    let drawn = match many > MOST_PAIRS {
-        true => {
-            format!(" The {MOST_PAIRS} most frequent of {} pairs are drawn.", grouped(many as f64))
-        }
-        false => String::new(),
-    };
-    let in_words = format!(
-        "{total} preemptions of threads that could have run on, sched_yield(2) included; most \
-         often of {worst}: {count} ({share} %).{together}{drawn}"
+fn group_name(account: &SwitchAccount, task: &TracedTask) -> String {
+    named(account, task).name
+}
+
+fn sum(pairs: &[PairPreemptions]) -> u64 {
+    pairs.iter().map(|pair| pair.count).sum()
+}
+
+/// Draws a bar for each pair, the most frequent on top: threads, or where these come and go all of a
+/// name together.
+fn draw_preemptions(account: &SwitchAccount) -> Option<Figure> {
+    let mut pairs = count_pairs(account, thread_name);
+    let drawn = &pairs[..pairs.len().min(MAX_PAIRS)];
+    let are_together = 2 * sum(drawn) < sum(&pairs);
+    if are_together {
+        pairs = count_pairs(account, group_name);
+    }
+    let total = sum(&pairs);
+    let worst = pairs.first()?;
+    let share = two_digits(100.0 * worst.count as f64 / total as f64);
+    let mut in_words = format!(
+        "{} preemptions of threads that could have run on, sched_yield(2) included; most \
+         often of {}: {} ({share} %).",
+        grouped(total as f64),
+        worst.title,
+        grouped(worst.count as f64)
     );
-    all.truncate(MOST_PAIRS);
-    let (names, counts): (Vec<String>, Vec<u64>) = all.into_iter().unzip();
-    let bars = counts.iter().enumerate();
-    let bars = bars.map(|(place, count)| Point::bare(place as f64, *count as f64)).collect();
+    if are_together {
+        in_words += " Threads of one name are taken together.";
+    }
+    if pairs.len() > MAX_PAIRS {
+        let count = grouped(pairs.len() as f64);
+        in_words += &format!(" The {MAX_PAIRS} most frequent of {count} pairs are drawn.");
+        pairs.truncate(MAX_PAIRS);
+    }
+    let (mut names, mut bars) = (Vec::new(), Vec::new());
+    for (place, pair) in pairs.into_iter().enumerate() {
+        names.push(pair.title);
+        bars.push(Point::bare(place as f64, pair.count as f64));
+    }
     let counts = Axis::new("times", Unit::Count, Scale::Linear);
     let names = Axis::with_names("who was preempted, by whom", names);
     let figure = Figure::new("preempts", "Who preempts whom", names, counts);
     Figure { in_words, ..figure }.with_series([Series::new("counted", 0, Role::Bars, bars)])
 }
 
-/// Waits in the run queue by thread (or what rows are of), those with the most switches.
-fn waiting(account: &SwitchAccount, (by, labels): (GroupBy, &ProcessLabels)) -> Option<Figure> {
-    let all = waits(account, (by, labels));
-    let all: Vec<(String, DurationHistogram)> =
-        all.into_iter().map(|(name, id, waits)| (with_id((name, id)), waits)).collect();
-    let drawn = &all[..all.len().min(MOST_WAITS)];
-    let mut far: Vec<(u64, &str)> = drawn
-        .iter()
-        .filter_map(|(name, waits)| Some((waits.quantile_ns(0.99)?.1, name.as_str())))
-        .collect();
-    far.sort_unstable();
-    let below = |ns: u64| match ns {
-        // The last length has no end.
-        u64::MAX => "longer than two minutes".to_string(),
-        ns => format!("below {}", time(ns as f64)),
-    };
-    let said = match (far.first()?, far.last()?) {
-        ((least, _), (most, _)) if least == most => {
-            format!("99 % of the waits are {}.", below(*least))
-        }
-        ((least, one), (most, other)) => format!(
-            "99 % of the waits of {one} are {}, of {other} {}.",
-            below(*least),
-            below(*most)
-        ),
-    };
-    let left_out = match all.len() - drawn.len() {
-        0 => String::new(),
-        _ => format!(
-            " Of {} {} those {MOST_WAITS} with the most switches are drawn.",
-            grouped(all.len() as f64),
-            match by {
-                GroupBy::Thread => "threads",
-                GroupBy::Process => "processes",
-                GroupBy::Cgroup => "control groups",
-                GroupBy::User => "users",
-            }
-        ),
-    };
-    let series = drawn.iter().flat_map(|(name, waits)| distribution(name, waits));
-    let (x, y) = axes("wait in the run queue", "waits");
-    let in_words = format!("{said}{left_out} {MARKS}");
-    Figure { in_words, ..Figure::new("waits", "Wait in the run queue", x, y) }.with_series(series)
+/// Waits in the run queue that are drawn as one line.
+struct DrawnWaits {
+    name: String,
+    waits: DurationHistogram,
 }
 
-/// Times on the CPU and off it, by cause, of all together.
-fn lengths(account: &SwitchAccount) -> Option<Figure> {
-    let used = account.total();
-    let off = SwitchCause::ALL.iter().zip(&used.off).map(|(cause, of)| (cause_words(*cause), of));
-    let all: Vec<(&str, &DurationHistogram)> =
-        [("on a CPU", &used.bursts)].into_iter().chain(off).collect();
-    let median = |(name, of): &(&str, &DurationHistogram)| {
-        let (_, end) = of.quantile_ns(0.5).filter(|(_, end)| *end != u64::MAX)?;
-        Some(format!("{name} below {}", time(end as f64)))
+/// Draws the waits in the run queue by thread (or what rows stand for), those with the most
+/// switches.
+fn draw_waits(account: &SwitchAccount, grouping: RowGrouping<'_>) -> Option<Figure> {
+    let rows = waits(account, grouping);
+    let count = rows.len();
+    let mut drawn = Vec::new();
+    for row in rows.into_iter().take(MAX_WAITS) {
+        let name = match row.id {
+            Some(id) => format!("{} ({id})", row.name),
+            None => row.name,
+        };
+        drawn.push(DrawnWaits { name, waits: row.waits });
+    }
+    let percentiles = percentiles_in_words(&drawn)?;
+    let left_out = if count > MAX_WAITS {
+        let count = grouped(count as f64);
+        let rows = plural(grouping.by);
+        format!(" Of {count} {rows} those {MAX_WAITS} with the most switches are drawn.")
+    } else {
+        String::new()
     };
-    let medians: Vec<String> = all.iter().filter_map(median).collect();
+    let mut series = Vec::new();
+    for DrawnWaits { name, waits } in &drawn {
+        series.extend(distribution(name, waits));
+    }
+    let in_words = format!("{percentiles}{left_out} {MARKS}");
+    let figure = Figure::new(
+        "waits",
+        "Wait in the run queue",
+        time_axis("wait in the run queue"),
+        share_axis("waits"),
+    );
+    Figure { in_words, ..figure }.with_series(series)
+}
+
+/// Returns the lowest and the highest of the 99th percentiles in words; nothing without one.
+fn percentiles_in_words(drawn: &[DrawnWaits]) -> Option<String> {
+    let mut ends = Vec::new();
+    for DrawnWaits { name, waits } in drawn {
+        if let Some((_, end_ns)) = waits.quantile_ns(0.99) {
+            ends.push((end_ns, name.as_str()));
+        }
+    }
+    ends.sort_unstable();
+    let (lowest, name_of_lowest) = *ends.first()?;
+    let (highest, name_of_highest) = *ends.last()?;
+    let lowest_in_words = below_in_words(lowest);
+    if lowest == highest {
+        return Some(format!("99 % of the waits are {lowest_in_words}."));
+    }
+    let highest = below_in_words(highest);
+    Some(format!(
+        "99 % of the waits of {name_of_lowest} are {lowest_in_words}, of {name_of_highest} \
+         {highest}."
+    ))
+}
+
+/// Returns `below 16 us` for the end of a bucket. The last one has no end.
+fn below_in_words(end_ns: u64) -> String {
+    if end_ns == u64::MAX {
+        return "longer than two minutes".to_string();
+    }
+    format!("below {}", time(end_ns as f64))
+}
+
+fn plural(by: GroupBy) -> &'static str {
+    match by {
+        GroupBy::Thread => "threads",
+        GroupBy::Process => "processes",
+        GroupBy::Cgroup => "control groups",
+        GroupBy::User => "users",
+    }
+}
+
+/// Draws the times on the CPU and off it, by cause, of all tasks together.
+fn draw_lengths(account: &SwitchAccount) -> Option<Figure> {
+    let used = account.total();
+    let mut histograms = vec![("on a CPU", &used.bursts)];
+    for (cause, off) in SwitchCause::ALL.iter().zip(&used.off) {
+        histograms.push((cause_words(*cause), off));
+    }
+    let (mut medians, mut series) = (Vec::new(), Vec::new());
+    for (name, histogram) in histograms {
+        if let Some((_, end_ns)) = histogram.quantile_ns(0.5) {
+            // The last bucket has no end.
+            if end_ns != u64::MAX {
+                medians.push(format!("{name} below {}", time(end_ns as f64)));
+            }
+        }
+        series.extend(distribution(name, histogram));
+    }
     let in_words = format!("Half of the times are: {}. {MARKS}", medians.join(", "));
-    let series = all.iter().flat_map(|(name, of)| distribution(name, of));
-    let (x, y) = axes("time", "times");
-    Figure { in_words, ..Figure::new("lengths", "Times on and off the CPU", x, y) }
-        .with_series(series)
+    let figure =
+        Figure::new("lengths", "Times on and off the CPU", time_axis("time"), share_axis("times"));
+    Figure { in_words, ..figure }.with_series(series)
 }
 
 const MARKS: &str = "Marked: the power of two below which 50, 90 and 99 % lie.";
 
-/// Times, and the share of all that is below each.
-fn axes(times: &str, of: &str) -> (Axis, Axis) {
-    let x = Axis::new(times, Unit::Nanoseconds, Scale::Log);
-    (x, Axis::new(&format!("share of {of} below it"), Unit::Percent, Scale::Linear))
+fn time_axis(times: &str) -> Axis {
+    Axis::new(times, Unit::Nanoseconds, Scale::Log)
 }
 
-/// How many are below each end of the lengths that were counted, in percent, with the first ends
-/// that have so many below them. Only there the share is known.
-pub(super) fn distribution(name: &str, of: &DurationHistogram) -> [Series; 2] {
-    let total = of.total() as f64;
+/// Returns the axis of the share of all times that is below each.
+fn share_axis(times: &str) -> Axis {
+    Axis::new(&format!("share of {times} below it"), Unit::Percent, Scale::Linear)
+}
+
+/// Returns how many are below each end of the buckets, in percent, with the first ends that have 50,
+/// 90 and 99 % below them. Only at these ends the share is known.
+pub(super) fn distribution(name: &str, histogram: &DurationHistogram) -> [Series; 2] {
+    let total = histogram.total();
     let mut seen = 0_u64;
-    let (mut line, mut last) = (Vec::new(), None);
-    for (bucket, count) in of.counts().iter().enumerate() {
-        let [low, high] = [bucket, bucket + 1].map(|at| DurationHistogram::lower_ns(at) as f64);
+    let (mut line, mut seen_before) = (Vec::new(), None);
+    for (bucket, count) in histogram.counts().iter().enumerate() {
+        let low = DurationHistogram::lower_ns(bucket) as f64;
+        let high = DurationHistogram::lower_ns(bucket + 1) as f64;
         if *count > 0 && seen == 0 && low > 0.0 {
             line.push(Point::bare(low, 0.0));
         }
         seen += u64::from(*count);
-        // The last has no end.
-        let is_seen = seen > 0 && high > low && last != Some(of.total());
-        line.extend(is_seen.then(|| Point::bare(high, 100.0 * seen as f64 / total)));
-        last = Some(seen);
+        // The last bucket has no end.
+        if seen > 0 && high > low && seen_before != Some(total) {
+            line.push(Point::bare(high, 100.0 * seen as f64 / total as f64));
+        }
+        seen_before = Some(seen);
     }
-    let reach = |share: f64| line.iter().find(|point| point.y >= share).copied();
-    let marked = each_once(MARKED.into_iter().filter_map(reach));
+    let mut marked = Vec::new();
+    for share in MARKED {
+        marked.extend(line.iter().find(|point| point.y >= share).copied());
+    }
     [
         Series::new(name, 0, Role::Distribution, line),
-        Series::new(format!("{name}, percentiles"), 0, Role::Quantiles, marked),
+        Series::new(format!("{name}, percentiles"), 0, Role::Quantiles, each_once(marked)),
     ]
 }

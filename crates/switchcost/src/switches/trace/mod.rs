@@ -1,5 +1,5 @@
-//! `switchcost trace`: every switch of a command, a process or the machine, added up; here is what
-//! may be typed.
+//! `switchcost trace`: every switch of a command, a process or the machine, added up; the arguments,
+//! and tracing from beginning to end.
 
 mod exports;
 mod figures;
@@ -33,7 +33,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::GroupBy;
 use crate::observe::live::account::{SwitchAccount, TraceScope};
-use crate::observe::live::labels::ProcessLabels;
+use crate::observe::live::rows::RowGrouping;
 use crate::observe::live::session::{LOOK, TracerSession, cpus};
 use crate::observe::processes::{ProcessName, ProcessSet, process_names};
 use crate::programs::watch::command::{Command, not_measured};
@@ -44,11 +44,11 @@ use crate::report::output::{
 };
 use crate::report::printout::printout;
 use recording::PerfettoRecording;
-use report::{TraceCosts, TraceTarget, TraceTimeline};
+use report::{TraceCosts, TraceFacts, TraceTarget, TraceTimeline};
 use rundata::words::grouped;
 
 /// Time between two readings of the ring buffer.
-const DRAIN: Duration = Duration::from_millis(20);
+const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("target").required(true).args(["pid", "cgroup", "all", "command"])))]
@@ -125,16 +125,16 @@ pub(crate) struct TraceArgs {
     output: Unstored,
 }
 
-/// Bytes of the ring buffer.
+/// Parses the bytes of the ring buffer.
 fn buffer(text: &str) -> Result<u32, String> {
-    let bytes =
-        u32::try_from(bytes(text)?).ok().filter(|bytes| (1 << 16..=1 << 30).contains(bytes));
-    let accepted = || "accepted: 64K to 1G; it is rounded up to a power of two".to_string();
-    bytes.map(u32::next_power_of_two).ok_or_else(accepted)
+    match u32::try_from(bytes(text)?) {
+        Ok(bytes) if (1 << 16..=1 << 30).contains(&bytes) => Ok(bytes.next_power_of_two()),
+        _ => Err("accepted: 64K to 1G; it is rounded up to a power of two".to_string()),
+    }
 }
 
 impl TraceArgs {
-    /// All that is to be written.
+    /// Returns all outputs by the flags that ask for them.
     fn outputs(&self) -> [(&'static str, Option<&Destination>); 5] {
         let Files { json, csv, .. } = &self.output.files;
         [
@@ -146,7 +146,7 @@ impl TraceArgs {
         ]
     }
 
-    /// Whether what was typed can be done, before anything is attached.
+    /// Checks that what was typed can be done, before anything is attached.
     fn check(&self) -> Result<()> {
         let output = &self.output;
         output.files.check()?;
@@ -164,50 +164,66 @@ impl TraceArgs {
             }
             taken.push(to);
         }
-        self.report.as_ref().map_or(Ok(()), |to| crate::report::page::check("--report", to))
+        match &self.report {
+            Some(to) => crate::report::page::check("--report", to),
+            None => Ok(()),
+        }
     }
 
-    fn recorder(&self) -> Option<switchtrace::RecordingOptions> {
+    fn recording_options(&self) -> Option<switchtrace::RecordingOptions> {
         self.perfetto.as_ref()?;
         Some(switchtrace::RecordingOptions { bytes: self.buffer, wakeups: self.wakeups })
     }
 
     /// Prints the figures and writes what was asked for; all of it, even if a part cannot be
-    /// written.
+    /// written. Returns whether all could be written.
     fn write(
         &self,
         trace: &TraceReport,
         account: &SwitchAccount,
-        by: (GroupBy, &ProcessLabels),
+        grouping: RowGrouping<'_>,
         recording: Option<PerfettoRecording>,
     ) -> bool {
-        let Unstored { files, verbose, tables } = &self.output;
-        let page = || page::page(trace, figures::figures(account, by)).html();
-        let report = self.report.as_ref().map(|to| put(page().as_bytes(), to));
-        let place = match (&self.report, &report) {
-            (Some(Destination::File(path)), Some(Ok(()))) => {
-                format!("report: {}\n", path.display())
+        let files = &self.output.files;
+        let report = match &self.report {
+            Some(to) => {
+                let page = page::page(trace, figures::figures(account, grouping));
+                put(page.html().as_bytes(), to)
             }
-            _ => String::new(),
+            None => Ok(()),
         };
-        let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
-        let print = || {
-            let layout = tables.layout();
-            let text = printout![table::text(trace, *verbose, layout), &place];
-            if is_taken || !self.command.is_empty() {
-                say_fitted(text, layout);
-                return Ok(());
-            }
-            print_fitted(text, layout).context("cannot print the figures")
-        };
+        let printed =
+            if files.quiet { Ok(()) } else { self.print(trace, self.report_line(&report)) };
         all_written([
-            if files.quiet { Ok(()) } else { print() },
+            printed,
             recording.map_or(Ok(()), PerfettoRecording::finish),
-            report.unwrap_or(Ok(())),
+            report,
             put_json(trace, files.json.as_ref()),
             files.csv.as_ref().map_or(Ok(()), |to| put(&exports::pairs_csv(account)?, to)),
             self.folded.as_ref().map_or(Ok(()), |to| put(&exports::folded(account), to)),
         ])
+    }
+
+    /// Returns the line that says where the report is; empty where it is in no file.
+    fn report_line(&self, written: &Result<()>) -> String {
+        match (&self.report, written) {
+            (Some(Destination::File(path)), Ok(())) => format!("report: {}\n", path.display()),
+            _ => String::new(),
+        }
+    }
+
+    /// Prints the figures: to standard error where standard output is the command's, or another
+    /// output goes there.
+    fn print(&self, trace: &TraceReport, report_line: String) -> Result<()> {
+        let Unstored { verbose, tables, .. } = &self.output;
+        let layout = tables.layout();
+        let text = printout![table::text(trace, *verbose, layout), &report_line];
+        let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
+        if is_taken || !self.command.is_empty() {
+            say_fitted(text, layout);
+            return Ok(());
+        }
+        print_fitted(text, layout).context("cannot print the figures")
     }
 }
 
@@ -215,15 +231,15 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     args.check()?;
     let named = args.profile.as_deref().map(watch::named).transpose()?;
     if !args.command.is_empty() {
-        return started(args, named.as_ref());
+        return trace_command(args, named.as_ref());
     }
     let processes =
         ProcessSet::of_options(args.pid.as_ref(), args.cgroup.as_deref(), !args.no_children)?;
-    attached(args, processes.as_ref(), named.as_ref())
+    trace_running(args, processes.as_ref(), named.as_ref())
 }
 
-/// A program that runs, or the machine.
-fn attached(
+/// Traces a program that runs, or the machine.
+fn trace_running(
     args: &TraceArgs,
     processes: Option<&ProcessSet>,
     named: Option<&Chosen>,
@@ -235,12 +251,16 @@ fn attached(
     let mut watcher =
         processes.and_then(|processes| memory_watcher(processes, args.budget, &interrupt));
     let mut tracing = RunningTrace::begin(args, scope, &instead)?;
-    processes.map_or(Ok(()), |processes| check_seen(&tracing.session, processes))?;
+    if let Some(processes) = processes {
+        check_seen(&tracing.session, processes)?;
+    }
     let end = Instant::now() + args.budget;
-    tracing.follow(TraceEnd::WithAll, |_, longest| {
-        let watcher = watcher.as_mut();
-        let until_look = watcher.and_then(|of| of.look_if_due(Some(LOOK), |so| interrupt.wait(so)));
-        let longest = longest.min(until_look.unwrap_or(longest));
+    tracing.follow(TraceEnd::WithAll, |longest| {
+        let mut longest = longest;
+        if let Some(watcher) = &mut watcher {
+            let until_look = watcher.look_if_due(Some(LOOK), |time| interrupt.wait(time));
+            longest = longest.min(until_look.unwrap_or(longest));
+        }
         interrupt.wait_until(end, longest)
     });
     let session = &tracing.session;
@@ -250,20 +270,24 @@ fn attached(
         let seconds = session.elapsed().as_secs_f64();
         tracing.notices.push(format!("it ended after {seconds:.1} s"));
     }
-    let target = processes.map_or_else(TraceTarget::machine, |of| target(of, &tracing.session));
     let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
-    let costs = match processes.zip(watcher) {
-        Some((processes, mut watcher)) => {
+    let costs = match (processes, watcher) {
+        (Some(processes), Some(mut watcher)) => {
             let _ = watcher.see();
-            let whole = WholeProgram::traced(processes, &tracing.session, watcher.pid());
-            of_report(&watcher.report(Ok(traced(&tracing.session)), &whole, named))
+            let program = WholeProgram::traced(processes, &tracing.session, watcher.pid());
+            let report = watcher.report(Ok(traced(&tracing.session)), &program, named);
+            costs_of_report(&report)
         }
-        None => direct_only(named),
+        _ => costs_without_memory(named),
     };
-    Ok(match tracing.tell(target, costs) {
-        true => interrupt.exit_code().unwrap_or(0).into(),
-        false => ExitCode::FAILURE,
-    })
+    let target = match processes {
+        Some(processes) => target(processes, &tracing.session),
+        None => TraceTarget::machine(),
+    };
+    if !tracing.tell(target, costs) {
+        return Ok(ExitCode::FAILURE);
+    }
+    Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
 fn target(processes: &ProcessSet, session: &TracerSession) -> TraceTarget {
@@ -273,34 +297,32 @@ fn target(processes: &ProcessSet, session: &TracerSession) -> TraceTarget {
     TraceTarget { name: processes.name.clone(), pid, pids, children, command: None }
 }
 
-/// A command.
-fn started(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
+/// Traces a command. The exit code is the command's.
+fn trace_command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
     let words = &args.command;
     look_up(std::slice::from_ref(words)).map_err(|error| not_measured(Some(error), None))?;
-    // Until the command has a process id nothing is inside.
-    let mut tracing =
-        RunningTrace::begin(args, TraceScope::Tree(u32::MAX), "switchcost cost -- CMD")?;
+    // Until the command has a process id nothing is in scope.
+    let scope = TraceScope::Tree(u32::MAX);
+    let mut tracing = RunningTrace::begin(args, scope, "switchcost cost -- CMD")?;
     let anonymous = args.output.files.anonymous;
     let mut command = Command::start((words, args.budget), anonymous, Some(&mut tracing.session))?;
-    tracing.follow(TraceEnd::Told, |_, longest| command.wait(Some(longest)));
+    tracing.follow(TraceEnd::Told, |longest| command.wait(Some(longest)));
     let mut ended = command.end()?;
     tracing.notices.splice(0..0, ended.over_in_words());
-    let costs = of_report(&ended.report(Ok(traced(&tracing.session)), named));
-    let name = ended.words.first().cloned().unwrap_or_default();
+    let costs = costs_of_report(&ended.report(Ok(traced(&tracing.session)), named));
     let target = TraceTarget {
-        name,
+        name: ended.words.first().cloned().unwrap_or_default(),
         pid: Some(ended.pid),
         pids: vec![ended.pid],
         children: tracing.session.account.children(),
         command: Some(ended.words.clone()),
     };
-    // The exit code is the command's.
     tracing.tell(target, costs);
     Ok(ended.exit_code())
 }
 
-/// A watcher of the memory of the process that uses the most CPU time; none where all have ended,
-/// or have no memory of their own, such as a thread of the kernel.
+/// Returns a watcher of the memory of the process that uses the most CPU time; none where all have
+/// ended, or have no memory of their own, such as a thread of the kernel.
 fn memory_watcher(
     processes: &ProcessSet,
     budget: Duration,
@@ -316,60 +338,59 @@ fn memory_watcher(
 fn check_seen(session: &TracerSession, processes: &ProcessSet) -> Result<()> {
     for pid in &processes.pids {
         let tid = pid.unsigned_abs();
-        match session.account.process_of(tid) {
-            Some((process, _)) if process != tid => {
-                return Err(usage(format!(
-                    "--pid {pid}: it is a thread of process {process}: trace that"
-                )));
-            }
-            _ => {}
+        let Some(thread) = session.account.living_thread(tid) else { continue };
+        if thread.tgid != tid {
+            return Err(usage(format!(
+                "--pid {pid}: it is a thread of process {}: trace that",
+                thread.tgid
+            )));
         }
     }
-    match session.account.is_alive() {
-        true => Ok(()),
-        false => Err(usage(format!("{}: it has ended", processes.typed))),
+    if !session.account.is_alive() {
+        return Err(usage(format!("{}: it has ended", processes.typed)));
     }
+    Ok(())
 }
 
 /// When tracing is over, beside its time.
 #[derive(PartialEq)]
 enum TraceEnd {
-    /// When nobody who is traced lives any more.
+    /// When no thread in scope lives any more.
     WithAll,
     /// When it is said so: a command may not have begun.
     Told,
 }
 
-/// What is traced from beginning to end.
+/// A trace from beginning to end.
 struct RunningTrace<'a> {
     args: &'a TraceArgs,
     session: TracerSession,
     recording: Option<PerfettoRecording>,
     timeline: TraceTimeline,
     bar: Progress,
-    /// What happened.
+    /// What happened meanwhile.
     notices: Vec<String>,
 }
 
 impl<'a> RunningTrace<'a> {
     fn begin(args: &'a TraceArgs, scope: TraceScope, instead: &str) -> Result<Self> {
         let recording = args.perfetto.as_ref().map(PerfettoRecording::start).transpose()?;
-        let session = TracerSession::open(scope, args.recorder(), args.by, instead)?;
+        let session = TracerSession::open(scope, args.recording_options(), args.by, instead)?;
         // The terminal is the command's.
-        let bar =
-            Progress::for_budget(args.budget, args.output.files.quiet || !args.command.is_empty());
+        let is_hidden = args.output.files.quiet || !args.command.is_empty();
+        let bar = Progress::for_budget(args.budget, is_hidden);
         let (timeline, notices) = (TraceTimeline::default(), Vec::new());
         Ok(Self { args, session, recording, timeline, bar, notices })
     }
 
     /// Looks again and again, until `wait`, which waits so long at most, says that it is over.
-    fn follow(&mut self, ends: TraceEnd, mut wait: impl FnMut(&TracerSession, Duration) -> bool) {
-        let longest = if self.recording.is_some() { DRAIN } else { LOOK };
+    fn follow(&mut self, end: TraceEnd, mut wait: impl FnMut(Duration) -> bool) {
+        let longest = if self.recording.is_some() { DRAIN_INTERVAL } else { LOOK };
         loop {
-            let is_over = wait(&self.session, longest);
+            let is_over = wait(longest);
             self.look(is_over);
             // The look that finds nobody left is the last: waiting longer would be in all rates.
-            if is_over || ends == TraceEnd::WithAll && !self.session.account.is_alive() {
+            if is_over || end == TraceEnd::WithAll && !self.session.account.is_alive() {
                 return self.bar.end();
             }
         }
@@ -377,46 +398,63 @@ impl<'a> RunningTrace<'a> {
 
     /// Takes the events that are there, and looks at the counts if it is time to.
     fn look(&mut self, is_over: bool) {
-        let Self { session, recording, timeline, bar, .. } = self;
-        recording.iter_mut().for_each(|recording| recording.take(session));
-        if !is_over && !session.is_due() {
+        if let Some(recording) = &mut self.recording {
+            recording.take(&mut self.session);
+        }
+        if !is_over && !self.session.is_due() {
             return;
         }
-        session.look();
-        recording.iter_mut().for_each(|recording| recording.name(session));
-        let (elapsed, total) = (session.elapsed(), session.account.total());
+        self.session.look();
+        if let Some(recording) = &mut self.recording {
+            recording.name(&self.session);
+        }
+        let (elapsed, total) = (self.session.elapsed(), self.session.account.total());
         let rate = total.switches() as f64 / elapsed.as_secs_f64();
-        bar.tell(elapsed, &format!("{} switches a second", grouped(rate)));
-        timeline.add(elapsed.as_secs_f64(), &total);
+        self.bar.tell(elapsed, &format!("{} switches a second", grouped(rate)));
+        self.timeline.add(elapsed.as_secs_f64(), &total);
     }
 
-    /// Prints the figures and writes what was asked for; whether all could be written.
+    /// Prints the figures and writes what was asked for; returns whether all could be written.
     fn tell(self, target: TraceTarget, costs: TraceCosts) -> bool {
-        let Self { args, session, recording, timeline, mut notices, .. } = self;
-        notices.extend(recording.as_ref().and_then(full));
+        let Self { args, session, recording, timeline, notices, .. } = self;
         let account = &session.account;
-        let mut inside = account.lives.values().filter(|life| life.inside).map(|life| life.tgid);
-        let first = inside.next();
-        let is_one = inside.all(|tgid| Some(tgid) == first);
-        let by = args.by.unwrap_or(if is_one { GroupBy::Thread } else { GroupBy::Process });
-        let (own, seconds) = (session.own(), session.elapsed().as_secs_f64());
-        let (by, points) = ((by, &session.labels), timeline.points());
-        let mut trace = TraceReport::of(account, (target, seconds), costs, by, own, points);
+        let default = if has_one_process(account) { GroupBy::Thread } else { GroupBy::Process };
+        let grouping = session.grouping(args.by.unwrap_or(default));
+        let facts = TraceFacts {
+            target,
+            seconds: session.elapsed().as_secs_f64(),
+            costs,
+            overhead: session.overhead(),
+            timeline: timeline.points(),
+        };
+        let mut trace = TraceReport::from_account(account, grouping, facts);
         trace.missed_switches = session.lost().switches;
         trace.notices = session.gaps();
         trace.notices.extend(notices);
-        args.write(&trace, account, by, recording)
+        trace.notices.extend(recording.as_ref().and_then(early_end_in_words));
+        args.write(&trace, account, grouping, recording)
     }
 }
 
-/// That the recording has ended before the trace.
-fn full(recording: &PerfettoRecording) -> Option<String> {
+/// Returns whether all tasks in scope are of one process.
+fn has_one_process(account: &SwitchAccount) -> bool {
+    let mut first = None;
+    for task in account.tasks.values() {
+        if task.in_scope && *first.get_or_insert(task.tgid) != task.tgid {
+            return false;
+        }
+    }
+    true
+}
+
+/// Says that the recording has ended before the trace.
+fn early_end_in_words(recording: &PerfettoRecording) -> Option<String> {
     let seconds = recording.full_s?;
     Some(format!("the recording ends after {seconds:.1} s: it has reached 2 GiB"))
 }
 
-/// The costs of a program whose memory was watched.
-fn of_report(report: &Report) -> TraceCosts {
+/// Returns the costs of a program whose memory was watched.
+fn costs_of_report(report: &Report) -> TraceCosts {
     let total = match (&report.cost, report.refill_share.known()) {
         (ProgramCost::Estimated { cost_ns, .. }, Some(_)) => Some(*cost_ns),
         _ => None,
@@ -432,20 +470,21 @@ fn of_report(report: &Report) -> TraceCosts {
     }
 }
 
-/// Where no working set is known.
-fn direct_only(named: Option<&Chosen>) -> TraceCosts {
+/// Returns the costs of the switches themselves, where no working set is known.
+fn costs_without_memory(named: Option<&Chosen>) -> TraceCosts {
     let chosen = named.cloned().map_or_else(watch::newest, Ok);
-    let direct = chosen.as_ref().ok().and_then(|chosen| watch::direct(&chosen.profile.points));
-    let command = chosen.is_err().then(|| "switchcost cost".to_string());
+    let (direct, command_to_know) = match &chosen {
+        Ok(chosen) => (watch::direct(&chosen.profile.points), None),
+        Err(_) => (None, Some("switchcost cost".to_string())),
+    };
+    let refill_unknown = "the working sets of several programs are not read (--pid does)";
     TraceCosts {
         price: Price { direct, total: None },
         figure: None,
         apart: None,
         own: None,
         profile: Reading::from(chosen.map(|chosen| chosen.profile)),
-        refill_unknown: Some(
-            "the working sets of several programs are not read (--pid does)".to_string(),
-        ),
-        command_to_know: command,
+        refill_unknown: Some(refill_unknown.to_string()),
+        command_to_know,
     }
 }

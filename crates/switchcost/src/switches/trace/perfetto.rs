@@ -14,6 +14,7 @@ use switchtrace::{EventKind, ThreadKey, ThreadSnapshot, TraceEvent};
 struct ProtoMessage(Vec<u8>);
 
 impl ProtoMessage {
+    /// Appends a number, seven bits a byte, lowest first.
     fn varint(&mut self, mut value: u64) {
         while value > 127 {
             self.0.push(value as u8 | 128);
@@ -44,7 +45,7 @@ fn message() -> ProtoMessage {
     ProtoMessage::default()
 }
 
-/// The fields of the messages, by their path.
+/// The numbers of fields, by their names in Perfetto's definitions.
 mod field {
     pub(super) const PACKET: u32 = 1;
     pub(super) const FTRACE_EVENTS: u32 = 1;
@@ -62,13 +63,13 @@ const REALTIME: u64 = 1;
 const MONOTONIC: u64 = 3;
 const BOOTTIME: u64 = 6;
 
-/// States as the tracepoint tells them (include/linux/sched.h, __trace_sched_switch_state).
+/// States as the tracepoint reports them (include/linux/sched.h, __trace_sched_switch_state).
 const PREEMPTED: u64 = 0x100;
 const IDLE: u64 = 0x80;
 const DEAD: u64 = 0x10;
 const REPORTED: u64 = 0x7f;
 
-/// What the tracer has of a state.
+/// Bits of a state as the tracer has them.
 const TASK_DEAD: u32 = 0x80;
 const TASK_NOLOAD: u32 = 0x400;
 
@@ -82,15 +83,23 @@ pub(super) struct ClockSnapshot {
 
 /// A trace that is being written.
 pub(super) struct PerfettoEncoder {
-    /// From the events' clock to that of the trace.
+    /// The trace's clock less that of the events.
     ahead_ns: u64,
-    /// Who runs on each CPU, as of its last switch.
+    /// The thread that runs on each CPU, as of its last switch.
     running: HashMap<u32, u32>,
     /// Threads whose names are written.
     named: HashMap<ThreadKey, String>,
-    /// Events of this batch by CPU, and whether some are missing before them.
-    bundles: BTreeMap<u32, (ProtoMessage, bool)>,
+    /// Events of this batch by CPU.
+    bundles: BTreeMap<u32, EventBundle>,
     out: Vec<u8>,
+}
+
+/// Events of one CPU.
+#[derive(Default)]
+struct EventBundle {
+    events: ProtoMessage,
+    /// Whether events are missing before them.
+    has_gap: bool,
 }
 
 impl PerfettoEncoder {
@@ -104,11 +113,10 @@ impl PerfettoEncoder {
             bundles: BTreeMap::new(),
             out: Vec::new(),
         };
-        let clock = |id: u64, ns: u64| message().number(1, id).number(2, ns);
         let snapshot = message()
-            .message(1, clock(BOOTTIME, clocks.boottime))
-            .message(1, clock(MONOTONIC, clocks.monotonic))
-            .message(1, clock(REALTIME, clocks.realtime));
+            .message(1, clock_reading(BOOTTIME, clocks.boottime))
+            .message(1, clock_reading(MONOTONIC, clocks.monotonic))
+            .message(1, clock_reading(REALTIME, clocks.realtime));
         let packet = message().number(field::TIMESTAMP, clocks.boottime);
         encoder.packet(packet.message(field::CLOCK_SNAPSHOT, snapshot));
         let kernel = message().bytes(1, system.as_bytes()).bytes(3, release.as_bytes());
@@ -116,6 +124,7 @@ impl PerfettoEncoder {
         encoder
     }
 
+    /// Appends a packet to the trace.
     fn packet(&mut self, packet: ProtoMessage) {
         let trace = ProtoMessage(std::mem::take(&mut self.out));
         self.out = trace.message(field::PACKET, packet.number(field::SEQUENCE, 1_u64)).0;
@@ -123,11 +132,11 @@ impl PerfettoEncoder {
 
     /// Adds an event to the batch.
     pub(super) fn event(&mut self, event: &TraceEvent) {
-        let (bundle, has_gap) = self.bundles.entry(event.cpu).or_default();
-        let (kind, actor, own) = match event.kind {
+        let bundle = self.bundles.entry(event.cpu).or_default();
+        let (kind, actor, details) = match event.kind {
             EventKind::Switch { prev, next, prev_state, preempted } => {
                 let ran = self.running.insert(event.cpu, next.tid);
-                *has_gap |= ran.is_some_and(|ran| ran != prev.tid);
+                bundle.has_gap |= ran.is_some_and(|ran| ran != prev.tid);
                 let left = message().number(2, prev.tid).number(3, prev.priority);
                 let left = left.number(4, state(prev_state, preempted));
                 (field::SWITCH, prev.tid, left.number(6, next.tid).number(7, next.priority))
@@ -140,11 +149,11 @@ impl PerfettoEncoder {
             _ => return,
         };
         let time_ns = event.time_ns.wrapping_add(self.ahead_ns);
-        let event = message().number(1, time_ns).number(2, actor).message(kind, own);
-        *bundle = std::mem::take(bundle).message(2, event);
+        let event = message().number(1, time_ns).number(2, actor).message(kind, details);
+        bundle.events = std::mem::take(&mut bundle.events).message(2, event);
     }
 
-    /// Names threads that are new or have another name.
+    /// Adds the names of threads that are new or have another name.
     pub(super) fn name<'a>(&mut self, threads: impl Iterator<Item = &'a ThreadSnapshot>) {
         let mut named = HashMap::new();
         let mut tree = message();
@@ -165,11 +174,11 @@ impl PerfettoEncoder {
         }
     }
 
-    /// Ends the batch; gives what is to be written.
+    /// Ends the batch; returns what is to be written.
     pub(super) fn take(&mut self) -> Vec<u8> {
-        for (cpu, (mut events, has_gap)) in std::mem::take(&mut self.bundles) {
-            events = events.number(1, cpu);
-            if has_gap {
+        for (cpu, bundle) in std::mem::take(&mut self.bundles) {
+            let mut events = bundle.events.number(1, cpu);
+            if bundle.has_gap {
                 events = events.number(3, 1_u64);
             }
             self.packet(message().message(field::FTRACE_EVENTS, events));
@@ -178,12 +187,20 @@ impl PerfettoEncoder {
     }
 }
 
-fn state(state: u32, preempted: bool) -> u64 {
-    match state {
-        _ if preempted => PREEMPTED,
-        of if of & TASK_DEAD != 0 => DEAD,
-        of if of & TASK_NOLOAD != 0 => IDLE,
-        of => u64::from(of) & REPORTED,
+fn clock_reading(id: u64, ns: u64) -> ProtoMessage {
+    message().number(1, id).number(2, ns)
+}
+
+/// Returns a state as the tracepoint reports it.
+fn state(bits: u32, preempted: bool) -> u64 {
+    if preempted {
+        PREEMPTED
+    } else if bits & TASK_DEAD != 0 {
+        DEAD
+    } else if bits & TASK_NOLOAD != 0 {
+        IDLE
+    } else {
+        u64::from(bits) & REPORTED
     }
 }
 

@@ -1,5 +1,5 @@
-//! The recording: events go from the ring buffer to the file as they come, so that memory is
-//! bounded.
+//! The recording for Perfetto: events go from the ring buffer to the file as they come, so that
+//! memory is bounded.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,13 +16,13 @@ use crate::report::output::file::{Place, Unfinished, begin, cannot_write};
 use crate::report::output::ignore_broken_pipe;
 
 /// Bytes of a recording; then it ends, and the figures go on.
-const MOST_BYTES: u64 = 2 << 30;
+const MAX_BYTES: u64 = 2 << 30;
 
-/// Where it goes.
+/// Where a recording goes.
 enum RecordingSink {
-    /// A file that is there whole or not at all.
+    /// A file that is there complete or not at all.
     File(Unfinished, PathBuf),
-    /// As it comes.
+    /// A pipe, written as events come.
     Stream(Box<dyn Write>),
 }
 
@@ -30,28 +30,29 @@ pub(super) struct PerfettoRecording {
     sink: RecordingSink,
     encoder: PerfettoEncoder,
     bytes: u64,
-    /// Seconds after which it was full.
+    /// Seconds after which it was full; none as long as it is not.
     pub(super) full_s: Option<f64>,
     failure: Option<io::Error>,
 }
 
-impl PerfettoRecording {
-    pub(super) fn start(to: &Destination) -> Result<Self> {
-        let sink = match to {
-            Destination::Stdout => RecordingSink::Stream(Box::new(io::stdout())),
-            Destination::File(path) => match Place::of(path) {
-                Ok(Place::File(old)) => RecordingSink::File(
-                    begin(path, old).map_err(|error| cannot_write(path, error))?,
-                    path.clone(),
-                ),
-                _ => {
-                    let file = File::options().append(true).open(path);
-                    RecordingSink::Stream(Box::new(
-                        file.map_err(|error| cannot_write(path, error))?,
-                    ))
-                }
-            },
+impl RecordingSink {
+    fn open(to: &Destination) -> Result<Self> {
+        let Destination::File(path) = to else {
+            return Ok(Self::Stream(Box::new(io::stdout())));
         };
+        if let Ok(Place::File(old)) = Place::of(path) {
+            let file = begin(path, old).map_err(|error| cannot_write(path, error))?;
+            return Ok(Self::File(file, path.clone()));
+        }
+        let file = File::options().append(true).open(path);
+        Ok(Self::Stream(Box::new(file.map_err(|error| cannot_write(path, error))?)))
+    }
+}
+
+impl PerfettoRecording {
+    /// Opens the file and writes the beginning of the trace.
+    pub(super) fn start(to: &Destination) -> Result<Self> {
+        let sink = RecordingSink::open(to)?;
         let clocks = ClockSnapshot {
             monotonic: clock_ns(ClockId::Monotonic),
             boottime: clock_ns(ClockId::Boottime),
@@ -63,9 +64,13 @@ impl PerfettoRecording {
         Ok(Self { sink, encoder, bytes: 0, full_s: None, failure: None })
     }
 
-    /// Takes what is there out of the ring buffer.
+    fn is_over(&self) -> bool {
+        self.full_s.is_some() || self.failure.is_some()
+    }
+
+    /// Takes the events out of the ring buffer and writes them.
     pub(super) fn take(&mut self, session: &mut TracerSession) {
-        let is_over = self.full_s.is_some() || self.failure.is_some();
+        let is_over = self.is_over();
         session.drain(|event| {
             if !is_over {
                 self.encoder.event(&event);
@@ -76,9 +81,9 @@ impl PerfettoRecording {
         }
     }
 
-    /// Names the threads of the last look.
+    /// Writes the names of the threads of the last look.
     pub(super) fn name(&mut self, session: &TracerSession) {
-        if self.full_s.is_none() && self.failure.is_none() {
+        if !self.is_over() {
             self.encoder.name(session.account.threads());
             self.write(session);
         }
@@ -92,7 +97,7 @@ impl PerfettoRecording {
             RecordingSink::Stream(stream) => stream.write_all(&bytes),
         };
         self.failure = written.err();
-        if self.bytes >= MOST_BYTES {
+        if self.bytes >= MAX_BYTES {
             self.full_s = Some(session.since_begin().as_secs_f64());
         }
     }

@@ -1,4 +1,4 @@
-//! What `trace` says: arithmetic on what was added up, without a kernel.
+//! The report of `trace`: arithmetic on what was added up, without a kernel.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,10 +13,10 @@ use serde::Serialize;
 use switchtrace::{DurationHistogram, SwitchCause};
 
 use super::pinning::PinningSaving;
-use crate::observe::live::GroupBy;
-use crate::observe::live::account::{SwitchAccount, ThreadUsage, TracedTask};
-use crate::observe::live::labels::ProcessLabels;
-use crate::observe::live::rows::{PreemptionCount, SwitchRow, direct_share, rows, share};
+use crate::observe::live::account::{PairCounts, SwitchAccount, ThreadUsage, TracedTask};
+use crate::observe::live::rows::{
+    PreemptionCount, RowGrouping, SwitchRow, direct_share, rows, share,
+};
 use crate::observe::live::session::TracerOverhead;
 use crate::observe::processes::program_in_words;
 use crate::programs::watch::{Apart, CostFigure, OpenEnd, OwnCost, PricedShare};
@@ -24,11 +24,11 @@ use crate::programs::watch::{Apart, CostFigure, OpenEnd, OwnCost, PricedShare};
 /// Version of [`TraceReport`].
 const SCHEMA: u32 = 1;
 
-/// Pairs and neighbours that are listed.
-const MOST_LISTED: usize = 20;
+/// Pairs and preempters that are listed.
+const MAX_LISTED: usize = 20;
 
 /// Rows that are kept.
-const MOST_ROWS: usize = 1_000;
+const MAX_ROWS: usize = 1_000;
 
 /// What was traced.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
@@ -47,7 +47,7 @@ pub(crate) struct TraceTarget {
 }
 
 impl TraceTarget {
-    /// The whole machine.
+    /// Returns the whole machine.
     pub(crate) fn machine() -> Self {
         Self { name: "machine".to_string(), ..Self::default() }
     }
@@ -56,30 +56,29 @@ impl TraceTarget {
         self.pids.is_empty()
     }
 
-    /// `postgres (pid 2075 and 13 children)`. Of a command it goes without saying that what it
-    /// starts belongs to it.
+    /// Returns `postgres (pid 2075 and 13 children)`. For a command it goes without saying that what
+    /// it starts belongs to it.
     fn in_words(&self) -> String {
         let children = if self.command.is_some() { 0 } else { self.children };
         program_in_words(&self.name, &self.pids, children)
     }
 }
 
-/// Processes that did not switch, while others that belong to them did.
+/// The processes that were asked for did not switch, while their children did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct SleepingRoots {
-    /// Others that belong to them.
-    others: usize,
-    /// Switches of these a second.
+    children: usize,
+    /// Switches of the children a second.
     per_s: f64,
-    /// Whether they are in the figures.
+    /// Whether the children are in the figures.
     is_counted: bool,
 }
 
-/// What its switches cost it.
+/// What the switches of a program cost it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TraceCosts {
     pub(crate) price: Price,
-    /// The figure that `cost` tells of the same program; absent of several programs.
+    /// The figure that `cost` tells of the same program; absent for several programs.
     pub(crate) figure: Option<CostFigure>,
     /// The stored run that has the costs, or why there is none.
     pub(crate) profile: Reading<CostProfile>,
@@ -100,13 +99,13 @@ pub(crate) struct TraceCosts {
 pub(crate) struct PreempterThread {
     /// Its name.
     pub(crate) name: String,
-    /// Its thread; absent where it is of several that have ended.
+    /// Its thread; absent for several that have ended.
     pub(crate) id: Option<u32>,
     /// How often.
     pub(crate) preemptions: PreemptionCount,
 }
 
-/// All who have one name and took the CPU from a thread that could have run on.
+/// The tasks of one name that took the CPU from a thread that could have run on.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct PreempterGroup {
     /// Their name; `its own threads` or `its own processes` where these are the program's.
@@ -120,7 +119,7 @@ pub(crate) struct PreempterGroup {
 }
 
 impl fmt::Display for PreempterGroup {
-    /// `curl (7 %)`; all but a few are no 100 %.
+    /// Writes `curl (7 %)`; all but a few are no 100 %.
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let is_nearly_all = self.share > 0.99 && self.share < 1.0;
         let percent = if is_nearly_all { "over 99".into() } else { two_digits(100.0 * self.share) };
@@ -157,7 +156,7 @@ pub(crate) struct DurationCounts {
     pub(crate) counts: Vec<u32>,
 }
 
-/// What happened until a look, since the one before.
+/// Rates between two looks.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Point")]
 pub(crate) struct TimelinePoint {
@@ -171,7 +170,7 @@ pub(crate) struct TimelinePoint {
     pub(crate) cpu_share: f64,
 }
 
-/// All that `trace` says.
+/// The report of `trace`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Trace")]
 pub(crate) struct TraceReport {
@@ -190,9 +189,9 @@ pub(crate) struct TraceReport {
     pub(crate) figure: Option<CostFigure>,
     /// Share of its CPU time that the switches themselves take.
     pub(crate) direct_share: Reading<Range>,
-    /// The same with what refilling caches takes.
+    /// Share of its CPU time that the switches take with the refilling of caches.
     pub(crate) share: Reading<Range>,
-    /// What refilling caches takes.
+    /// Share of its CPU time that refilling caches takes.
     pub(crate) refill_share: Reading<Range>,
     /// What it would save if its threads did not share CPUs; absent where that is not known, or
     /// nothing.
@@ -208,10 +207,11 @@ pub(crate) struct TraceReport {
     pub(crate) command_to_know: Option<String>,
     /// Each thread or process, that with the most switches first; a thousand at most.
     pub(crate) rows: Vec<SwitchRow>,
-    /// Who took the CPU from it, most often first: others than itself (of the machine anybody), and
-    /// not this program.
+    /// Threads that took the CPU from it, most often first: others than its own (for the machine
+    /// any), and not this program's.
     pub(crate) neighbours: Vec<PreempterThread>,
-    /// Who took the CPU from it, by name, most often first; the program's own threads are one.
+    /// Tasks that took the CPU from it, by name, most often first; the program's own threads are one
+    /// group.
     pub(crate) preempters: Vec<PreempterGroup>,
     /// The twenty most expensive pairs.
     pub(crate) pairs: Vec<PairRow>,
@@ -228,48 +228,52 @@ pub(crate) struct TraceReport {
     pub(crate) missed_switches: u64,
 }
 
+/// What was traced for how long, beside the account of it.
+pub(super) struct TraceFacts {
+    pub(super) target: TraceTarget,
+    pub(super) seconds: f64,
+    pub(super) costs: TraceCosts,
+    pub(super) overhead: TracerOverhead,
+    pub(super) timeline: Vec<TimelinePoint>,
+}
+
 impl TraceReport {
-    pub(crate) fn of(
+    /// Computes the report of an account.
+    pub(super) fn from_account(
         account: &SwitchAccount,
-        (target, seconds): (TraceTarget, f64),
-        costs: TraceCosts,
-        by: (GroupBy, &ProcessLabels),
-        own: TracerOverhead,
-        timeline: Vec<TimelinePoint>,
+        grouping: RowGrouping<'_>,
+        facts: TraceFacts,
     ) -> Self {
+        let TraceFacts { target, seconds, costs, overhead, timeline } = facts;
         let (used, price) = (account.total(), costs.price);
-        let total = SwitchRow {
-            name: target.name.clone(),
-            id: target.pid,
-            ..SwitchRow::of(&used, seconds, price)
+        let mut total = SwitchRow::from_usage(&used, seconds, price);
+        total.name.clone_from(&target.name);
+        total.id = target.pid;
+        let figure = costs.figure.or_else(|| cost_figure(price, &used));
+        let CostShares { direct_share, share, refill_share } = CostShares::new(&costs, &used);
+        let priced_by = match (&costs.own, costs.profile.known()) {
+            (Some(own_cost), _) => Some(own_cost.in_words()),
+            (None, Some(profile)) => Some(format!("by {}", profile.called())),
+            (None, None) => None,
         };
-        let no_cost = match used.cpu_ns {
-            0 => "it used no CPU time",
-            _ => "the cost profile has no cost of a switch",
-        };
-        let unknown = || costs.profile.why().unwrap_or(no_cost).to_string();
-        let direct_share: Reading<Range> = direct_share(price, &used).ok_or_else(unknown).into();
-        let refill_unknown = costs.refill_unknown.clone().unwrap_or_else(unknown);
-        let whole: Reading<Range> = share(price.total, &used).ok_or(refill_unknown).into();
-        let figure = costs.figure.or_else(|| own_figure(price, &used));
-        let refill_share =
-            whole.clone().and_then(|whole| direct_share.clone().map(|direct| whole.beside(direct)));
-        let priced = costs.profile.known().map(|profile| format!("by {}", profile.called()));
-        let priced = costs.own.as_ref().map(OwnCost::in_words).or(priced);
-        let mut rows = rows(account, by, seconds, price);
-        rows.truncate(MOST_ROWS);
+        let mut rows = rows(account, grouping, seconds, price);
+        rows.truncate(MAX_ROWS);
         let mut pairs = all_pairs(account, seconds, price);
-        pairs.truncate(MOST_LISTED);
-        let apart = costs.apart.filter(|_| !target.is_machine());
-        let sleepers = sleepers(account, &target, seconds);
-        let pinning = apart.and_then(|(of, cpus)| PinningSaving::of(account, price, &of, cpus));
-        let mut trace = Self {
+        pairs.truncate(MAX_LISTED);
+        let pinning = match &costs.apart {
+            Some((apart, cpus)) if !target.is_machine() => {
+                PinningSaving::compute(account, price, apart, *cpus)
+            }
+            _ => None,
+        };
+        let sleepers = sleeping_roots(account, &target, seconds);
+        let mut report = Self {
             schema: SCHEMA,
             in_words: MarkedText::default(),
             total,
             figure,
             direct_share,
-            share: whole,
+            share,
             refill_share,
             pinning,
             profile_age_s: costs.profile.known().and_then(|profile| profile.age_s),
@@ -277,12 +281,12 @@ impl TraceReport {
             priced_by: costs.own,
             command_to_know: costs.command_to_know,
             rows,
-            neighbours: neighbours(account, &used, seconds),
-            preempters: preempters(account, target.is_machine(), seconds),
+            neighbours: outside_preempters(account, &used, seconds),
+            preempters: preempter_groups(account, target.is_machine(), seconds),
             pairs,
             lengths: lengths(&used),
             timeline,
-            own,
+            own: overhead,
             notices: Vec::new(),
             missed_switches: 0,
             target,
@@ -290,20 +294,20 @@ impl TraceReport {
         };
         if used.switches() == 0 {
             // No cost and no working set makes a cost of nothing.
-            trace.command_to_know = None;
+            report.command_to_know = None;
         }
-        trace.in_words = trace.headline(priced.as_deref(), sleepers);
-        trace
+        report.in_words = report.headline(priced_by.as_deref(), sleepers);
+        report
     }
 
-    /// Whether the whole machine was traced.
+    /// Returns whether the whole machine was traced.
     pub(super) fn is_of_machine(&self) -> bool {
         self.target.is_machine()
     }
 
-    /// `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of its
-    /// CPU time, ...`.
-    fn headline(&self, by: Option<&str>, sleepers: Option<SleepingRoots>) -> MarkedText {
+    /// Returns `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of
+    /// its CPU time, ...`.
+    fn headline(&self, priced_by: Option<&str>, sleepers: Option<SleepingRoots>) -> MarkedText {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
         let asleep = sleepers.map_or(String::new(), |sleepers| asleep_in_words(target, sleepers));
@@ -312,7 +316,7 @@ impl TraceReport {
             return format!("{what} was not switched once in {seconds} s{asleep}.").into();
         }
         let whose = if target.is_machine() { "the" } else { "its" };
-        let by = by.map_or(String::new(), |by| format!(", {by}"));
+        let priced_by = priced_by.map_or(String::new(), |words| format!(", {words}"));
         let cost = match &self.figure {
             Some(figure) => {
                 let open = match figure.open {
@@ -320,7 +324,7 @@ impl TraceReport {
                     Some(OpenEnd::NoRefill) => " (what refilling caches adds is unknown)",
                     Some(OpenEnd::TooWide) => " (the upper end is unknown)",
                 };
-                let behind = format!(" of {whose} CPU time{by}{open}");
+                let behind = format!(" of {whose} CPU time{priced_by}{open}");
                 marked!["they cost ", MarkedText::figure(figure.share_in_words()), behind]
             }
             None => "their cost is unknown".into(),
@@ -336,8 +340,8 @@ impl TraceReport {
         ]
     }
 
-    /// `; preempted 69 times a second, mostly by its own threads (85 %), then curl (7 %)`; empty
-    /// where nobody did.
+    /// Returns `; preempted 69 times a second, mostly by its own threads (85 %), then curl (7 %)`;
+    /// empty where nobody did.
     fn preempted_in_words(&self) -> String {
         let Some(first) = self.preempters.first() else { return String::new() };
         let per_s = grouped(self.preempters.iter().map(|group| group.per_s).sum());
@@ -351,37 +355,71 @@ impl TraceReport {
     }
 }
 
-/// What is told of switches where no working set goes with them, as of the whole machine.
-fn own_figure(price: Price, used: &ThreadUsage) -> Option<CostFigure> {
-    let direct_ns = price.direct.map(|direct| direct.at(used.involuntary_share()));
-    let priced = |each_ns: Option<Range>| {
-        let share = share(each_ns, used)?;
-        Some(PricedShare { share, each_ns: each_ns? })
-    };
-    CostFigure::choose(priced(price.total), priced(direct_ns))
+/// Shares of the CPU time that switches take.
+struct CostShares {
+    direct_share: Reading<Range>,
+    share: Reading<Range>,
+    refill_share: Reading<Range>,
 }
 
-/// Whether the processes that were asked for did not switch while others that belong to them did.
-fn sleepers(account: &SwitchAccount, target: &TraceTarget, seconds: f64) -> Option<SleepingRoots> {
+impl CostShares {
+    fn new(costs: &TraceCosts, used: &ThreadUsage) -> Self {
+        let no_cost = if used.cpu_ns == 0 {
+            "it used no CPU time"
+        } else {
+            "the cost profile has no cost of a switch"
+        };
+        let unknown = costs.profile.why().unwrap_or(no_cost).to_string();
+        let refill_unknown = costs.refill_unknown.clone().unwrap_or_else(|| unknown.clone());
+        let direct: Reading<Range> = direct_share(costs.price, used).ok_or(unknown).into();
+        let whole: Reading<Range> = share(costs.price.total, used).ok_or(refill_unknown).into();
+        let refill_share =
+            whole.clone().and_then(|whole| direct.clone().map(|direct| whole.beside(direct)));
+        Self { direct_share: direct, share: whole, refill_share }
+    }
+}
+
+/// Returns the figure that is told of the cost of switches where no working set goes with them, as
+/// for the whole machine.
+fn cost_figure(price: Price, used: &ThreadUsage) -> Option<CostFigure> {
+    let direct_ns = price.direct.map(|direct| direct.at(used.involuntary_share()));
+    CostFigure::choose(priced_share(price.total, used), priced_share(direct_ns, used))
+}
+
+fn priced_share(each_ns: Option<Range>, used: &ThreadUsage) -> Option<PricedShare> {
+    let share = share(each_ns, used)?;
+    Some(PricedShare { share, each_ns: each_ns? })
+}
+
+/// Returns the children of the processes that were asked for, if these did not switch while the
+/// children did.
+fn sleeping_roots(
+    account: &SwitchAccount,
+    target: &TraceTarget,
+    seconds: f64,
+) -> Option<SleepingRoots> {
     if target.is_machine() || account.total_of_roots().switches() > 0 {
         return None;
     }
-    let counted = (account.children(), account.total());
-    let left_out = account.left_out();
-    let is_counted = left_out.is_none();
-    let (others, used) = left_out.unwrap_or(counted);
-    let per_s = used.switches() as f64 / seconds;
-    (per_s > 0.0).then_some(SleepingRoots { others, per_s, is_counted })
+    let (children, used, is_counted) = match account.left_out() {
+        Some((children, used)) => (children, used, false),
+        None => (account.children(), account.total(), true),
+    };
+    if used.switches() == 0 {
+        return None;
+    }
+    Some(SleepingRoots { children, per_s: used.switches() as f64 / seconds, is_counted })
 }
 
-/// `; its 13 children, which --no-children leaves out, made 29,000 switches a second`
+/// Returns `; its 13 children, which --no-children leaves out, made 29,000 switches a second`.
 fn asleep_in_words(target: &TraceTarget, sleepers: SleepingRoots) -> String {
-    let SleepingRoots { others, per_s, is_counted } = sleepers;
+    let SleepingRoots { children, per_s, is_counted } = sleepers;
     let (whose, itself) = match target.pids[..] {
         [pid] => ("its", format!("pid {pid} itself")),
         _ => ("their", "those that were asked for".to_string()),
     };
-    let children = if others == 1 { "1 child".to_string() } else { format!("{others} children") };
+    let children =
+        if children == 1 { "1 child".to_string() } else { format!("{children} children") };
     if is_counted {
         return format!(", all by {whose} {children} ({itself} slept)");
     }
@@ -389,41 +427,53 @@ fn asleep_in_words(target: &TraceTarget, sleepers: SleepingRoots) -> String {
     format!("; {whose} {children}, which --no-children leaves out, made {rate} switches a second")
 }
 
-/// Who took the CPU from those inside: others, or for the whole machine anybody; the observer is
-/// told apart.
-fn neighbours(account: &SwitchAccount, used: &ThreadUsage, seconds: f64) -> Vec<PreempterThread> {
-    let is_all = account.lives.values().all(|life| life.inside);
-    let sums =
-        account.preempters(|from, to| (is_all || !to.inside) && !from.observes && !to.observes);
-    let neighbour = |(who, count): (&TracedTask, u64)| {
-        let (name, id) = named(account, who);
-        PreempterThread { name, id, preemptions: PreemptionCount::of(count, used, seconds) }
-    };
-    let mut found: Vec<PreempterThread> = sums.into_iter().map(neighbour).collect();
-    found.sort_by(|one, other| {
-        let by_count = other.preemptions.count.cmp(&one.preemptions.count);
-        by_count.then_with(|| (&one.name, one.id).cmp(&(&other.name, other.id)))
+/// Lists the threads that took the CPU from those in scope: others, or for the whole machine any.
+/// The observer is told apart.
+fn outside_preempters(
+    account: &SwitchAccount,
+    used: &ThreadUsage,
+    seconds: f64,
+) -> Vec<PreempterThread> {
+    let is_all = account.tasks.values().all(|task| task.in_scope);
+    let counts = account
+        .preempters(|from, to| (is_all || !to.in_scope) && !from.is_observer && !to.is_observer);
+    let mut found = Vec::new();
+    for (task, count) in counts {
+        let NamedTask { name, id } = named(account, task);
+        let preemptions = PreemptionCount::new(count, used, seconds);
+        found.push(PreempterThread { name, id, preemptions });
+    }
+    found.sort_by(|a, b| {
+        let by_count = b.preemptions.count.cmp(&a.preemptions.count);
+        by_count.then_with(|| (&a.name, a.id).cmp(&(&b.name, b.id)))
     });
-    found.truncate(MOST_LISTED);
+    found.truncate(MAX_LISTED);
     found
 }
 
 /// Name of the group of the program's own threads, where it is one process.
 const OWN_THREADS: &str = "its own threads";
 
-/// The same where it has several.
+/// Name of the group of the program's own threads, where it has several processes.
 const OWN_PROCESSES: &str = "its own processes";
 
-/// Sums by name who took the CPU from those inside, most often first. The observer is in no group.
-fn preempters(account: &SwitchAccount, is_machine: bool, seconds: f64) -> Vec<PreempterGroup> {
-    let counts = account.preempters(|from, to| !from.observes && !to.observes);
-    let inside = account.lives.values().filter(|life| life.inside);
-    let processes: BTreeSet<u32> = inside.map(|life| life.tgid).collect();
+/// Sums by name who took the CPU from those in scope, most often first. The observer is in no group.
+fn preempter_groups(
+    account: &SwitchAccount,
+    is_machine: bool,
+    seconds: f64,
+) -> Vec<PreempterGroup> {
+    let mut processes = BTreeSet::new();
+    for task in account.tasks.values() {
+        if task.in_scope {
+            processes.insert(task.tgid);
+        }
+    }
     let own_name = if processes.len() > 1 { OWN_PROCESSES } else { OWN_THREADS };
     let mut sums: BTreeMap<(bool, String), u64> = BTreeMap::new();
-    for (who, count) in counts {
-        let is_own = !is_machine && account.life(who).is_some_and(|life| life.inside);
-        let name = if is_own { own_name.to_string() } else { named(account, who).0 };
+    for (task, count) in account.preempters(|from, to| !from.is_observer && !to.is_observer) {
+        let is_own = !is_machine && account.task(task).is_some_and(|task| task.in_scope);
+        let name = if is_own { own_name.to_string() } else { named(account, task).name };
         *sums.entry((is_own, name)).or_default() += count;
     }
     let total: u64 = sums.values().sum();
@@ -433,55 +483,94 @@ fn preempters(account: &SwitchAccount, is_machine: bool, seconds: f64) -> Vec<Pr
         groups.push(PreempterGroup { name, is_own, per_s, share });
     }
     // A stable sort: groups of one size stay in the order of their names.
-    groups.sort_by(|one, other| other.per_s.total_cmp(&one.per_s));
+    groups.sort_by(|a, b| b.per_s.total_cmp(&a.per_s));
     groups
 }
 
-/// How somebody is called in a list.
-pub(super) fn named(account: &SwitchAccount, who: &TracedTask) -> (String, Option<u32>) {
-    let name = account.life(who).map_or("?".to_string(), |life| life.name.clone());
-    match who {
-        TracedTask::Idle => ("idle".to_string(), None),
-        TracedTask::Thread(of) => (name, Some(of.tid)),
-        TracedTask::Ended { .. } => (name, None),
+/// The name of a task in a list, and its thread; no thread for an idle CPU and for several that have
+/// ended.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct NamedTask {
+    pub(super) name: String,
+    pub(super) id: Option<u32>,
+}
+
+impl fmt::Display for NamedTask {
+    /// Writes `postgres (812)`.
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self.id {
+            Some(id) => write!(f, "{} ({id})", self.name),
+            None => f.write_str(&self.name),
+        }
     }
 }
 
-/// All pairs of which one is inside, those with the most switches first.
+/// Returns the name of a task in a list.
+pub(super) fn named(account: &SwitchAccount, task: &TracedTask) -> NamedTask {
+    let id = match task {
+        TracedTask::Idle => return NamedTask { name: "idle".to_string(), id: None },
+        TracedTask::Thread(key) => Some(key.tid),
+        TracedTask::Ended { .. } => None,
+    };
+    let name = account.task(task).map_or("?".to_string(), |record| record.name.clone());
+    NamedTask { name, id }
+}
+
+/// Returns all pairs of which one task is in scope, those with the most switches first.
 pub(super) fn all_pairs(account: &SwitchAccount, seconds: f64, price: Price) -> Vec<PairRow> {
-    let is_inside = |who| account.life(who).is_some_and(|life| life.inside);
-    let inside =
-        account.pairs.iter().filter(|((prev, next), _)| is_inside(prev) || is_inside(next));
-    let mut pairs: Vec<PairRow> = inside
-        .map(|((prev, next), [voluntary, involuntary])| {
-            let ((from, from_id), (to, to_id)) = (named(account, prev), named(account, next));
-            let per_s = (voluntary + involuntary) as f64 / seconds;
-            let of_cpu = |ns: f64| (per_s * ns / 1e9).max(0.0);
-            let (voluntary, involuntary) = (*voluntary, *involuntary);
-            let involuntary_share = involuntary as f64 / (voluntary + involuntary).max(1) as f64;
-            let cpu_share = price.direct.map(|of| of.at(involuntary_share).map(of_cpu));
-            PairRow { from, from_id, to, to_id, voluntary, involuntary, cpu_share }
-        })
-        .collect();
-    pairs.sort_by(|one, other| {
-        let count = |of: &PairRow| of.voluntary + of.involuntary;
-        let names = |of: &PairRow| (of.from.clone(), of.from_id, of.to.clone(), of.to_id);
-        count(other).cmp(&count(one)).then_with(|| names(one).cmp(&names(other)))
+    let mut pairs = Vec::new();
+    for ((prev, next), counts) in &account.pairs {
+        let has_prev = account.task(prev).is_some_and(|task| task.in_scope);
+        let has_next = account.task(next).is_some_and(|task| task.in_scope);
+        if !has_prev && !has_next {
+            continue;
+        }
+        let NamedTask { name: from, id: from_id } = named(account, prev);
+        let NamedTask { name: to, id: to_id } = named(account, next);
+        pairs.push(PairRow {
+            from,
+            from_id,
+            to,
+            to_id,
+            voluntary: counts.voluntary,
+            involuntary: counts.involuntary,
+            cpu_share: pair_share(*counts, seconds, price),
+        });
+    }
+    pairs.sort_by(|a, b| {
+        let by_count = (b.voluntary + b.involuntary).cmp(&(a.voluntary + a.involuntary));
+        by_count
+            .then_with(|| (&a.from, a.from_id).cmp(&(&b.from, b.from_id)))
+            .then_with(|| (&a.to, a.to_id).cmp(&(&b.to, b.to_id)))
     });
     pairs
 }
 
+/// Returns the share of one CPU that the switches of a pair take.
+fn pair_share(counts: PairCounts, seconds: f64, price: Price) -> Option<Range> {
+    let per_s = counts.total() as f64 / seconds;
+    let involuntary_share = counts.involuntary as f64 / counts.total().max(1) as f64;
+    let each_ns = price.direct?.at(involuntary_share);
+    Some(each_ns.map(|ns| (per_s * ns / 1e9).max(0.0)))
+}
+
 fn lengths(used: &ThreadUsage) -> Vec<DurationCounts> {
-    let of = |name: &str, histogram: &DurationHistogram| {
-        let counts = histogram.counts();
-        let end = counts.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
-        DurationCounts { of: name.to_string(), counts: counts[..end].to_vec() }
-    };
-    let mut all = vec![of("wait", &used.waits), of("run", &used.bursts)];
-    all.extend(
-        SwitchCause::ALL.iter().zip(&used.off).map(|(cause, off)| of(cause_words(*cause), off)),
-    );
-    all
+    let mut lengths =
+        vec![DurationCounts::new("wait", &used.waits), DurationCounts::new("run", &used.bursts)];
+    for (cause, off) in SwitchCause::ALL.iter().zip(&used.off) {
+        lengths.push(DurationCounts::new(cause_words(*cause), off));
+    }
+    lengths
+}
+
+impl DurationCounts {
+    fn new(kind: &str, histogram: &DurationHistogram) -> Self {
+        let mut counts = histogram.counts().to_vec();
+        while counts.last() == Some(&0) {
+            counts.pop();
+        }
+        Self { of: kind.to_string(), counts }
+    }
 }
 
 pub(super) fn cause_words(cause: SwitchCause) -> &'static str {
@@ -494,45 +583,56 @@ pub(super) fn cause_words(cause: SwitchCause) -> &'static str {
     }
 }
 
+/// Totals at a look.
+#[derive(Clone, Copy, Default)]
+struct TimelineLook {
+    /// Seconds since the beginning.
+    at_s: f64,
+    switches: u64,
+    preempted: u64,
+    cpu_ns: u64,
+}
+
 /// The timeline, in a bounded number of points.
 #[derive(Default)]
 pub(crate) struct TraceTimeline {
-    /// When was looked, in seconds, and the switches, preemptions and CPU time in ns until then.
-    looks: Vec<(f64, [u64; 3])>,
+    looks: Vec<TimelineLook>,
     /// Shortest time between two points, in seconds.
     apart_s: f64,
 }
 
 /// Points of a timeline that are kept; then two become one, and later ones are as far apart.
-const MOST_POINTS: usize = 2_048;
+const MAX_POINTS: usize = 2_048;
 
 impl TraceTimeline {
     /// Notes what has happened in all until now.
     pub(crate) fn add(&mut self, at_s: f64, total: &ThreadUsage) {
-        let then_s = self.looks.last().map_or(0.0, |(then_s, _)| *then_s);
+        let then_s = self.looks.last().map_or(0.0, |look| look.at_s);
         if at_s > then_s && at_s - then_s >= self.apart_s {
-            self.looks.push((at_s, [total.switches(), total.preempted(), total.cpu_ns]));
+            let (switches, preempted) = (total.switches(), total.preempted());
+            self.looks.push(TimelineLook { at_s, switches, preempted, cpu_ns: total.cpu_ns });
         }
-        if self.looks.len() > MOST_POINTS {
+        if self.looks.len() > MAX_POINTS {
             self.looks = self.looks.chunks(2).filter_map(|two| two.last().copied()).collect();
-            self.apart_s = 2.0 * at_s / MOST_POINTS as f64;
+            self.apart_s = 2.0 * at_s / MAX_POINTS as f64;
         }
     }
 
+    /// Returns the rates between the looks.
     pub(crate) fn points(self) -> Vec<TimelinePoint> {
-        let mut before = (0.0, [0; 3]);
-        let point = |look: (f64, [u64; 3])| {
-            let (then_s, counts) = std::mem::replace(&mut before, look);
-            let per_s =
-                |of: usize| look.1[of].saturating_sub(counts[of]) as f64 / (look.0 - then_s);
-            let (switches_per_s, preempted_per_s) = (per_s(0), per_s(1));
-            TimelinePoint {
-                at_s: look.0,
-                switches_per_s,
-                preempted_per_s,
-                cpu_share: per_s(2) / 1e9,
-            }
-        };
-        self.looks.into_iter().map(point).collect()
+        let mut before = TimelineLook::default();
+        let mut points = Vec::new();
+        for look in self.looks {
+            let seconds = look.at_s - before.at_s;
+            let cpu_ns = look.cpu_ns.saturating_sub(before.cpu_ns);
+            points.push(TimelinePoint {
+                at_s: look.at_s,
+                switches_per_s: look.switches.saturating_sub(before.switches) as f64 / seconds,
+                preempted_per_s: look.preempted.saturating_sub(before.preempted) as f64 / seconds,
+                cpu_share: cpu_ns as f64 / seconds / 1e9,
+            });
+            before = look;
+        }
+        points
     }
 }

@@ -6,13 +6,15 @@ use rundata::reading::Reading;
 use switchtrace::{ThreadKey, ThreadSnapshot};
 
 use super::pinning::PinningSaving;
-use super::report::{TimelinePoint, TraceCosts, TraceReport, TraceTarget, TraceTimeline};
+use super::report::{
+    TimelinePoint, TraceCosts, TraceFacts, TraceReport, TraceTarget, TraceTimeline,
+};
 use super::{figures, page, table};
 use crate::base::lines::Layout;
 use crate::observe::live::GroupBy;
 use crate::observe::live::account::{SwitchAccount, ThreadUsage, TraceScope};
 use crate::observe::live::labels::ProcessLabels;
-use crate::observe::live::rows::PreemptionCount;
+use crate::observe::live::rows::{PreemptionCount, RowGrouping};
 use crate::observe::live::session::TracerOverhead;
 use crate::observe::live::tests::{name, pair, thread};
 use crate::programs::watch::Apart;
@@ -37,8 +39,8 @@ fn account(scope: TraceScope) -> SwitchAccount {
             pair(main, ThreadKey::default(), 1_000 * of, 0),
         ]
     };
-    account.see(2 * SECOND, look(1), &pairs(1));
-    account.see(4 * SECOND, look(2), &pairs(2));
+    account.add_look(2 * SECOND, look(1), &pairs(1));
+    account.add_look(4 * SECOND, look(2), &pairs(2));
     account
 }
 
@@ -68,6 +70,18 @@ fn process(name: &str, pid: u32) -> TraceTarget {
     TraceTarget { name: name.into(), pid: Some(pid), pids: vec![pid], ..TraceTarget::default() }
 }
 
+fn report(
+    account: &SwitchAccount,
+    grouping: RowGrouping<'_>,
+    target: TraceTarget,
+    seconds: f64,
+    costs: TraceCosts,
+    overhead: TracerOverhead,
+) -> TraceReport {
+    let facts = TraceFacts { target, seconds, costs, overhead, timeline: Vec::new() };
+    TraceReport::from_account(account, grouping, facts)
+}
+
 fn trace(scope: TraceScope, price: Price) -> TraceReport {
     let target = match scope {
         TraceScope::All => TraceTarget::machine(),
@@ -79,13 +93,13 @@ fn trace(scope: TraceScope, price: Price) -> TraceReport {
         share: Reading::Known(0.003),
         preemptions: NOT_ONE,
     };
-    TraceReport::of(
+    report(
         &account(scope),
-        (target, 2.0),
+        RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() },
+        target,
+        2.0,
         costs(price),
-        (GroupBy::Thread, &ProcessLabels::default()),
         own,
-        Vec::new(),
     )
 }
 
@@ -152,22 +166,22 @@ fn what_the_observer_preempts_is_no_neighbours_doing() {
     };
     for scope in [TraceScope::Processes(vec![812]), TraceScope::All] {
         let mut account = SwitchAccount::new(scope.clone()).by_observer(99);
-        account.see(2 * SECOND, look(1), &pairs(1));
-        account.see(4 * SECOND, look(2), &pairs(2));
+        account.add_look(2 * SECOND, look(1), &pairs(1));
+        account.add_look(4 * SECOND, look(2), &pairs(2));
         assert_eq!(account.preempted_by_observer(), 21, "{scope:?}");
         // Nor is it in a chart.
         let charts = format!("{:?}", drawn(&account));
         assert!(charts.contains("postgres (812) by kworker/1:2 (57)"), "{charts}");
         assert!(!charts.contains("switchcost"), "{charts}");
-        let preemptions = PreemptionCount::of(21, &account.total(), 2.0);
+        let preemptions = PreemptionCount::new(21, &account.total(), 2.0);
         let own = TracerOverhead { preemptions, ..trace(scope.clone(), Price::default()).own };
         let target = match scope {
             TraceScope::All => TraceTarget::machine(),
             _ => process("postgres", 812),
         };
-        let by = (GroupBy::Process, &ProcessLabels::default());
+        let by = RowGrouping { by: GroupBy::Process, labels: &ProcessLabels::default() };
         let costs = costs(Price::default());
-        let found = TraceReport::of(&account, (target, 2.0), costs, by, own, Vec::new());
+        let found = report(&account, by, target, 2.0, costs, own);
         let names: Vec<&str> = found.neighbours.iter().map(|of| &*of.name).collect();
         assert_eq!(names, ["kworker/1:2"], "{scope:?}");
         assert!(
@@ -204,12 +218,12 @@ fn preempters_of_one_name_are_one_group_as_are_its_own_threads() {
         all
     };
     let mut account = SwitchAccount::new(TraceScope::Processes(vec![812]));
-    account.see(2 * SECOND, threads(1), &pairs(1));
-    account.see(4 * SECOND, threads(2), &pairs(2));
+    account.add_look(2 * SECOND, threads(1), &pairs(1));
+    account.add_look(4 * SECOND, threads(2), &pairs(2));
     let own = trace(TraceScope::All, Price::default()).own;
-    let by = (GroupBy::Thread, &ProcessLabels::default());
+    let by = RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() };
     let costs = costs(Price::default());
-    let found = TraceReport::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
+    let found = report(&account, by, process("x", 812), 2.0, costs, own);
     let words =
         "; preempted 100 times a second, mostly by its own threads (79 %), then curl (20 %)";
     assert!(found.in_words.contains(words), "{}", found.in_words);
@@ -236,13 +250,12 @@ fn the_largest_rows_are_printed_and_what_the_others_make_together() {
         }
         all
     };
-    account.see(2 * SECOND, threads(1), &[]);
-    account.see(4 * SECOND, threads(2), &[]);
+    account.add_look(2 * SECOND, threads(1), &[]);
+    account.add_look(4 * SECOND, threads(2), &[]);
     let own = trace(TraceScope::All, Price::default()).own;
-    let by = (GroupBy::Thread, &ProcessLabels::default());
+    let by = RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() };
     let costs = costs(Price::default());
-    let found =
-        TraceReport::of(&account, (TraceTarget::machine(), 2.0), costs, by, own, Vec::new());
+    let found = report(&account, by, TraceTarget::machine(), 2.0, costs, own);
     let rows =
         |text: &Printout| text.to_string().lines().filter(|line| line.starts_with("sh ")).count();
     let said = printed(&found, false);
@@ -260,8 +273,8 @@ fn a_profile_without_a_cost_is_not_told_as_no_cpu_time() {
     let costs = TraceCosts { profile, refill_unknown: None, ..costs(Price::default()) };
     let own = trace(TraceScope::All, Price::default()).own;
     let account = account(TraceScope::Processes(vec![812]));
-    let by = (GroupBy::Thread, &ProcessLabels::default());
-    let found = TraceReport::of(&account, (process("x", 812), 2.0), costs, by, own, Vec::new());
+    let by = RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() };
+    let found = report(&account, by, process("x", 812), 2.0, costs, own);
     assert!(found.total.cpu_share > 0.0);
     let said = printed(&found, false);
     assert!(
@@ -332,7 +345,10 @@ fn details_are_the_pairs_and_the_lengths() {
 }
 
 fn drawn(account: &SwitchAccount) -> Vec<Figure> {
-    figures::figures(account, (GroupBy::Thread, &ProcessLabels::default()))
+    figures::figures(
+        account,
+        RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() },
+    )
 }
 
 #[test]
@@ -367,8 +383,8 @@ fn threads_that_come_and_go_are_taken_together_by_name() {
     };
     let pairs =
         |of: u64| names.windows(2).map(|two| pair(two[0], two[1], 0, of)).collect::<Vec<_>>();
-    account.see(2 * SECOND, threads(1), &pairs(1));
-    account.see(4 * SECOND, threads(2), &pairs(2));
+    account.add_look(2 * SECOND, threads(1), &pairs(1));
+    account.add_look(4 * SECOND, threads(2), &pairs(2));
     let all = drawn(&account);
     assert_eq!(all[0].x.names, ["sh by sh"]);
     assert!(all[0].in_words.contains("Threads of one name are taken together."), "{:?}", all[0]);
@@ -426,13 +442,13 @@ fn nothing_that_was_switched_is_no_division_by_zero() {
     let target = process("x", 1);
     let price = Price { direct: DIRECT, total: TOTAL };
     let account = SwitchAccount::new(TraceScope::Processes(vec![1]));
-    let trace = TraceReport::of(
+    let trace = report(
         &account,
-        (target, 0.5),
+        RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() },
+        target,
+        0.5,
         costs(price),
-        (GroupBy::Thread, &ProcessLabels::default()),
         own,
-        Vec::new(),
     );
     assert_eq!(trace.in_words, "x (pid 1) was not switched once in 0.5 s.");
     assert_eq!(drawn(&account), []);
@@ -463,7 +479,7 @@ fn workers_apart_preempt_nobody_and_hand_over_at_the_sweeps_cost() {
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
     let pinning = |hand_over_ns: Range, cpus| {
         let apart = Apart { hand_over_ns, run: "a-sweep".into() };
-        PinningSaving::of(&account(TraceScope::Processes(vec![812])), price, &apart, cpus)
+        PinningSaving::compute(&account(TraceScope::Processes(vec![812])), price, &apart, cpus)
     };
     let hand_over_ns = Range { low: 400.0, high: 500.0 };
     let found = pinning(hand_over_ns, 2).unwrap();
@@ -493,8 +509,8 @@ fn the_saving_is_told_of_a_program_only() {
         let target =
             if scope == TraceScope::All { TraceTarget::machine() } else { process("x", 812) };
         let costs = TraceCosts { apart: Some((apart.clone(), 2)), ..costs(price) };
-        let by = (GroupBy::Thread, &ProcessLabels::default());
-        TraceReport::of(&account(scope), (target, 2.0), costs, by, own, Vec::new())
+        let by = RowGrouping { by: GroupBy::Thread, labels: &ProcessLabels::default() };
+        report(&account(scope), by, target, 2.0, costs, own)
     };
     let one = said(TraceScope::Processes(vec![812]));
     assert!(

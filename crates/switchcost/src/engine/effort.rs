@@ -1,8 +1,8 @@
-//! How long to measure: as typed, and as the stopping rule of a plan.
+//! The time to measure: as typed, and as the stopping rule of a plan.
 //!
 //! A budget that is too short for all sizes measures fewer of them, so that each still has the
-//! rounds that an interval takes. Of the sizes 2 to 53 (52 of them) a budget of 5 s, at 80 ms a case
-//! and 8 rounds, suffices for 7 cases: the solo and the sizes 2, 12, 22, 33, 43, 53.
+//! rounds that an interval takes. Of the sizes 2 to 53 (52 of them) a budget of 5 s, at 80 ms a
+//! case and 8 rounds, suffices for 7 cases: the solo and the sizes 2, 12, 22, 33, 43, 53.
 
 use std::time::Duration;
 
@@ -52,8 +52,8 @@ const CASE_TIME: Duration = Duration::from_millis(80);
 
 impl<const BUDGET: u64> Effort<BUDGET> {
     /// Returns the sizes for which the budget suffices, two at least, and a note if some were left
-    /// out. They are evenly spread from the first on, as many as give intervals, and reach as far as
-    /// that many can. All are returned where a number of rounds was asked for.
+    /// out. They are evenly spread from the first on, as many as give intervals, and reach as far
+    /// as that many can. All are returned where a number of rounds was asked for.
     ///
     /// Each size has `each` cases, each of which takes `added` longer than others; `others` cases
     /// are measured beside those of the sizes.

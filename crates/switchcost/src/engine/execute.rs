@@ -78,18 +78,18 @@ fn check_cases((plan, notices): &PlanWithNotices) -> Result<()> {
     bail!("nothing of what was asked for can be measured here: {reasons}")
 }
 
-/// What a run's header says because the user or a caller asked for it.
+/// The choices of the user, or of a caller, that a run's header records.
 #[derive(Clone, Debug)]
 pub(crate) struct HeaderOptions {
     /// The run's name.
     pub(crate) name: Option<String>,
-    /// Whether to leave out what identifies the machine.
+    /// Leaves out what identifies the machine.
     pub(crate) anonymous: bool,
-    /// Whether to keep all words of a command.
+    /// Keeps all words of a command.
     pub(crate) store_command: bool,
     /// When the budget began to run, where what was done before the first case counts.
     pub(crate) since: Option<Instant>,
-    /// Whether it is a quick measurement that `switchcost run` makes for itself.
+    /// Marks a quick measurement that `switchcost run` makes for itself.
     pub(crate) is_quick: bool,
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn anonymous(mut machine: Machine) -> Machine {
     machine
 }
 
-/// Why an anonymous machine lacks a fact.
+/// The reason why an anonymous machine lacks a fact.
 const LEFT_OUT: &str = "left out (--anonymous)";
 
 /// Measures a plan and stores it, maybe as one of several launches.
@@ -218,7 +218,7 @@ fn take_words(header: &mut Header) -> Option<Vec<String>> {
 /// A run that is measured, and its file.
 pub(crate) struct RecordedRun {
     pub(crate) run: Run,
-    /// None where the run is not stored, or not completely.
+    /// Absent where the run is not stored, or not completely.
     file: Option<RunFile>,
     pub(crate) interrupt: Interrupt,
     /// Words of the command that the plan measures, which are in no file.
@@ -241,8 +241,8 @@ impl RecordedRun {
         Some(self.file.as_ref()?.path.clone())
     }
 
-    /// Returns the code by which a script knows whether all was measured and stored, or which signal
-    /// asked to stop.
+    /// Returns the code by which a script knows whether all was measured and stored, or which
+    /// signal asked to stop.
     pub(crate) fn exit_code(&self) -> ExitCode {
         self.interrupt.exit_code().unwrap_or(u8::from(!self.is_complete())).into()
     }
@@ -371,8 +371,8 @@ impl ResumeArgs {
         Ok(())
     }
 
-    /// Returns the stopping rule from here on; an error says what is missing for anything to be left
-    /// to do.
+    /// Returns the stopping rule from here on; an error says what is missing for anything to be
+    /// left to do.
     fn stopping(&self, run: &Run, spent_ns: u64) -> Result<Stopping> {
         let done = run.rounds();
         let mut stopping = run.header.plan.stopping.clone();

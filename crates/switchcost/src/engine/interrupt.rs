@@ -33,7 +33,7 @@ struct InterruptState {
     waker: UnixStream,
 }
 
-/// Which signal asked to stop, if one did, and the running worker.
+/// The signal that asked to stop, if one did, and the running worker.
 #[derive(Clone)]
 pub(crate) struct Interrupt(Arc<InterruptState>);
 
@@ -87,8 +87,9 @@ impl Interrupt {
     }
 
     /// Returns whether [`wake`](Self::wake) is readable for a signal of this process; to be asked
-    /// where it is readable. A signal that came to a child before its exec was handled there, by the
-    /// same handlers on the same socket; its byte is taken out, or no wait would ever be one again.
+    /// where it is readable. A signal that came to a child before its exec was handled there, by
+    /// the same handlers on the same socket; its byte is taken out, or no wait would ever be one
+    /// again.
     pub(crate) fn was_woken(&self) -> bool {
         if self.signal().is_none() {
             let _ = (&self.0.wake).read(&mut [0; 64]);

@@ -1,4 +1,4 @@
-//! How a run is measured and kept.
+//! The engine measures a run and keeps it.
 //!
 //! ```text
 //! effort, setting, policies   what was typed -> a plan: cases, stopping rule, seed
@@ -12,11 +12,11 @@
 //!        |
 //! execute     each sample goes to the run in memory and to the run's file at once
 //!        |
-//! store       ~/.local/share/switchcost/runs/20260101t120000000z-ring-4711.jsonl
+//! store       ~/.local/share/switchcost/runs/20260101T120000000Z-ring-4711.jsonl
 //! ```
 //!
-//! `interrupt` (Ctrl-C) and `progress` (the bar) are asked between workers, never by a thread:
-//! nothing of this program runs while something is measured.
+//! `interrupt` (Ctrl-C) is waited for together with the worker's output, `progress` (the bar) is
+//! drawn between workers: neither has a thread that could run while something is measured.
 
 pub(crate) mod effort;
 pub(crate) mod execute;

@@ -26,7 +26,7 @@ impl BusyCpu {
     }
 }
 
-/// What other tasks do to a measurement on one CPU, and whether SCHED_FIFO keeps them away.
+/// The competition on the CPU of a measurement, and whether SCHED_FIFO keeps other tasks away.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Contention {
     /// The CPU is free, or it is not known how busy it is.

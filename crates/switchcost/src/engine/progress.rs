@@ -24,7 +24,7 @@ pub(crate) struct Progress {
     budget: Duration,
     /// The most time that the run may take: more than the budget where that may be extended.
     max_time: Duration,
-    /// Whether the cases are those of several experiments.
+    /// Set for a plan of several experiments.
     has_parts: bool,
     precision: f64,
     titles: Vec<String>,
@@ -259,8 +259,8 @@ impl RunsProgress {
         self.0.is_hidden()
     }
 
-    /// Draws the state after so many runs: time of the last command, half-width of its interval as a
-    /// share (none below five runs), and its name.
+    /// Draws the state after so many runs: time of the last command, half-width of its interval as
+    /// a share (none below five runs), and its name.
     pub(crate) fn show(&self, runs: u64, ns: f64, half_width: Option<f64>, name: &str) {
         let time = time(ns);
         let half = half_width.map_or(String::new(), |half| format!(" +-{}", percent(half)));

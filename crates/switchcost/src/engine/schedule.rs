@@ -1,9 +1,9 @@
 //! Rounds: every case once in each, in shuffled order, until the figures are precise enough or the
 //! time is spent.
 //!
-//! Shuffled rounds spread a slow drift of the machine (heat, a new neighbour) evenly over all cases,
-//! so that it cannot look like a difference between them. A ring of 2, 4 and 8 members and their
-//! solo, with a budget of 20 s that may be extended (`20s+`):
+//! Shuffled rounds spread a slow drift of the machine (heat, a competing task) evenly over all
+//! cases, so that it cannot look like a difference between them. Rings of 2, 4 and 8 members and
+//! their solo, with a budget of 20 s that may be extended (`20s+`):
 //!
 //! ```text
 //! round 0   4  solo  2  8     always finished, whatever it takes: each size is measured once
@@ -31,7 +31,7 @@ use rundata::run::{Failure, StopReason};
 use crate::base::values::nanoseconds;
 use crate::engine::workers::{MeasureCase, WorkerError};
 
-/// What happens while the rounds go on.
+/// An event between two rounds or within one.
 pub(crate) enum RunEvent<'a> {
     /// A case is about to be measured.
     Case(RunState),
@@ -44,7 +44,7 @@ pub(crate) enum RunEvent<'a> {
     Rows(&'a [(String, String)]),
 }
 
-/// How far a run is before a case.
+/// The state of a run before a case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunState {
     /// Number of the coming case.
@@ -59,7 +59,7 @@ pub(crate) struct RunState {
     pub(crate) estimate: Option<Estimate>,
 }
 
-/// Where a run stands before a round.
+/// The state of a run before a round.
 pub(crate) struct RoundStart<'s> {
     samples: &'s [Sample],
     pub(crate) round: u32,
@@ -163,7 +163,7 @@ struct Schedule<'a> {
     case_times: Vec<Duration>,
     /// When the rows are asked for next.
     next_rows: Duration,
-    /// Where the budget ends: later than the plan's while clean slices are missing.
+    /// The end of the budget: later than the plan's while clean slices are missing.
     limit: Duration,
     /// The cases that are still measured beyond the plan's budget; absent before it is spent.
     extended_cases: Option<BTreeSet<usize>>,
@@ -171,7 +171,7 @@ struct Schedule<'a> {
     max_rounds: Option<Vec<usize>>,
 }
 
-/// What is known of a case beside its samples.
+/// The state of a case, beside its samples.
 #[derive(Clone, Default)]
 struct CaseState {
     /// The time that it took in the last round.
@@ -180,7 +180,8 @@ struct CaseState {
     is_given_up: bool,
 }
 
-/// Rounds that every case may have beyond the budget: twice those that a figure at full speed takes.
+/// Rounds that every case may have beyond the budget: twice those that a figure at full speed
+/// takes.
 const MIN_EXTENDED_ROUNDS: usize = 2 * MIN_CLEAN_ROUNDS as usize;
 
 /// Shortest time between two drawings of the rows.
@@ -203,10 +204,10 @@ pub(crate) struct EarlierSessions {
     pub(crate) spent: Duration,
 }
 
-/// How a schedule ended.
+/// The result of a schedule: samples, failures, and why it ended.
 #[derive(Debug)]
 pub(crate) struct ScheduleOutcome {
-    /// All samples, those of earlier sessions first.
+    /// Samples of this session, after those of earlier ones.
     pub(crate) samples: Vec<Sample>,
     /// Cases that could not be measured.
     pub(crate) failures: Vec<Failure>,
@@ -305,10 +306,10 @@ impl Schedule<'_> {
         if was_tried { Ok(()) } else { Err(StopReason::BudgetSpent) }
     }
 
-    /// Goes on beyond the plan's budget, up to [`MAX_BUDGET_FACTOR`] times as long, with the cases that
-    /// have too few clean slices; returns whether there is one. Each has at most as many times the
-    /// rounds that it had when the budget was spent: a case that no time would help does not take
-    /// the rest for itself. Asked before each round then.
+    /// Goes on beyond the plan's budget, up to [`MAX_BUDGET_FACTOR`] times as long, with the cases
+    /// that have too few clean slices; returns whether there is one. Each has at most as many times
+    /// the rounds that it had when the budget was spent: a case that no time would help does not
+    /// take the rest for itself. Asked before each round then.
     fn extend(&mut self) -> bool {
         self.limit = Duration::from_nanos(self.plan.stopping.most_budget_ns());
         let rounds = self.rounds_of_cases();
@@ -414,9 +415,9 @@ impl Schedule<'_> {
         self.next_rows = after + MIN_ROWS_INTERVAL.max((after - before) * MIN_ROWS_FACTOR);
     }
 
-    /// Returns the time that a large ring, which was not measured yet, will take of a budget that is
-    /// kept: in ratio to the largest that was measured. Zero where that is not known, and for all
-    /// other cases.
+    /// Returns the time that a large ring, which was not measured yet, will take of a budget that
+    /// is kept: in ratio to the largest that was measured. Zero where that is not known, and for
+    /// all other cases.
     fn expected(&self, case: usize) -> Duration {
         let members = self.members(case);
         if members < LARGE_RING || !self.plan.stopping.fixed_budget {
@@ -439,7 +440,8 @@ impl Schedule<'_> {
     }
 
     /// Counts a failure. A case at which the machine ran out is not tried again, nor is one that
-    /// needs as much. Any other failure costs its round; only a case that keeps failing is given up.
+    /// needs as much. Any other failure costs its round; only a case that keeps failing is given
+    /// up.
     fn count_failure(&mut self, case: usize, exhausted: bool) {
         let failed = &self.plan.cases[case];
         for (number, state) in self.cases.iter_mut().enumerate() {
@@ -486,7 +488,8 @@ mod tests {
 
     use crate::report::figures::tests::sample;
 
-    /// Samples without a kernel: a hop costs 1000 ns alone and 3000 ns in company, plus `wobble`.
+    /// Samples without a kernel: a hop costs 1000 ns in a solo and 3000 ns in a larger ring, plus
+    /// `wobble`.
     struct Fake {
         asked: Vec<(u32, usize)>,
         most_members: u32,
@@ -633,7 +636,8 @@ mod tests {
         assert_eq!(outcome.reason, StopReason::RoundsDone);
     }
 
-    /// Runs after `spent` by rules by which, of so many samples, the cases `lacking` lack clean slices.
+    /// Runs after `spent` by rules by which, of so many samples, the cases `lacking` lack clean
+    /// slices.
     fn run_lacking(
         plan: &Plan,
         spent: Duration,

@@ -74,7 +74,7 @@ const IGNORE_BUSY: &str = "SWITCHCOST_IGNORE_BUSY";
 #[derive(Clone, Debug)]
 pub(crate) struct CurrentLoad {
     pub(crate) shares: CpuShares,
-    /// Whether SCHED_FIFO is granted; absent where the policy is decided elsewhere.
+    /// Tells if SCHED_FIFO is granted; absent where the policy is decided elsewhere.
     pub(crate) fifo: Option<Result<(), Errno>>,
 }
 
@@ -150,7 +150,7 @@ impl LocalHost {
     /// Checks that a CPU may be used.
     ///
     /// # Errors
-    /// Where it is not present, is offline, or is not allowed to this process.
+    /// Refuses a CPU that is not present, is offline, or is not allowed to this process.
     pub(crate) fn check_cpu(&self, flag: &str, cpu: u32) -> Result<()> {
         if self.allowed.contains(&cpu) {
             return Ok(());

@@ -43,9 +43,9 @@ pub(crate) struct WorkerOutput<R> {
     unread: Vec<u8>,
     at_end_of_file: bool,
     has_ended: bool,
-    /// Whether the worker was killed because a signal asked to stop.
+    /// Set once the worker was killed because a signal asked to stop.
     is_stopped: bool,
-    /// Whether the worker was killed for taking too long.
+    /// Set once the worker was killed for taking too long.
     pub(crate) is_overdue: bool,
     /// The process for whose sake the worker was killed: it was stopped and nobody continued it.
     pub(crate) stood_still: Option<i32>,

@@ -47,7 +47,7 @@ const LOOK_PATIENCE: Duration = Duration::from_secs(20);
 /// A line of a worker: a sample, or why there are no more.
 pub(crate) type WorkerMessage = Result<Box<Sample>, CaseFailure>;
 
-/// Why a worker gave no (further) samples.
+/// The reason why a worker gave no (further) samples.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum WorkerError {
     /// A signal asked to stop.
@@ -100,7 +100,7 @@ impl Workers {
     /// nothing else.
     ///
     /// # Errors
-    /// Where the worker cannot be started, or the prefix starts it as a child of its own.
+    /// Fails where the worker cannot be started, or the prefix starts it as a child of its own.
     pub(crate) fn look(&self) -> Result<SchedulingState, WorkerError> {
         let started = self.start(&[LOOK], &[], LOOK_PATIENCE);
         let (_, mut output) = started.map_err(|error| self.cannot_start(&error))?;
@@ -170,9 +170,9 @@ impl Workers {
         Ok((stdin, WorkerOutput::watch(&self.interrupt, pid, stdout, patience)))
     }
 
-    /// Returns the path by which a worker is started. By /proc it is this very program, also when its
-    /// file has been replaced meanwhile. A prefix may not read there what a file with capabilities
-    /// runs as.
+    /// Returns the path by which a worker is started. By /proc it is this very program, also when
+    /// its file has been replaced meanwhile. A prefix may not read there what a file with
+    /// capabilities runs as.
     fn own_program(&self) -> String {
         let has_proc = Path::new("/proc/self/exe").exists();
         if !has_proc || (!self.prefix.is_empty() && probe::has_file_privileges()) {
@@ -186,8 +186,8 @@ impl Workers {
     }
 
     /// Starts a process on the CPUs that workers are given. A process takes over the CPUs of the
-    /// thread that starts it: this thread goes back to them for a moment. The worker is not told its
-    /// case before.
+    /// thread that starts it: this thread goes back to them for a moment. The worker is not told
+    /// its case before.
     fn spawn_where_allowed(&self, command: &mut Command) -> io::Result<Child> {
         let Some(allowed) = &self.started_on else { return spawn_watched(command) };
         let current = placement::allowed_cpus()?;
@@ -285,8 +285,8 @@ fn end_in_words(status: ExitStatus) -> String {
 }
 
 /// Acts as a worker if this program was started as `worker --parent PID`, or with `--look` behind
-/// it. This must be asked before the arguments are parsed: the memory that parsing takes would be in
-/// every member of every ring.
+/// it. This must be asked before the arguments are parsed: the memory that parsing takes would be
+/// in every member of every ring.
 pub(crate) fn worker_if_asked() -> Option<Result<ExitCode>> {
     let mut arguments = std::env::args_os().skip(1);
     if arguments.next()? != WORKER {
@@ -335,7 +335,8 @@ fn worker(parent: i32) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reports the scheduling state of a worker. It ends at once, so that nothing has to see to its end.
+/// Reports the scheduling state of a worker. It ends at once, so that nothing has to see to its
+/// end.
 fn worker_look() -> Result<ExitCode> {
     report(&SchedulingState::own().context("the worker cannot read its own state")?)?;
     Ok(ExitCode::SUCCESS)

@@ -49,7 +49,7 @@ fn process_name(text: &str) -> Result<ProcessName, String> {
 pub(crate) struct ProcessSet {
     /// The processes that were asked for; never empty.
     pub(crate) pids: Vec<i32>,
-    /// Whether all that descends from them is part of the program.
+    /// Set if all that descends from them is part of the program.
     pub(crate) has_children: bool,
     /// The program's name, from those of its processes.
     pub(crate) name: String,
@@ -61,7 +61,7 @@ impl ProcessSet {
     /// Finds the running program that was asked for with --pid or --cgroup, if any was.
     ///
     /// # Errors
-    /// As [`Self::by_name`] and [`Self::by_cgroup`].
+    /// Fails like [`Self::by_name`] and [`Self::by_cgroup`].
     pub(crate) fn of_options(
         names: Option<&List<ProcessName>>,
         group: Option<&str>,

@@ -1,7 +1,7 @@
-//! One run file: a header, a line per sample as it arrives, an end line.
+//! A run file: a header, a line per sample as it arrives, an end line.
 //!
 //! ```text
-//! {"header": {"run": "20260101t120000000z-ring-4711", "plan": ...}}
+//! {"header": {"run": "20260101T120000000Z-ring-4711", "plan": ...}}
 //! {"sample": {"case": 2, "round": 0, ...}}       handed to the kernel at once
 //! {"sample": {"case": 0, "round": 0, ...}}
 //! {"failure": {"case": 1, "round": 3, ...}}
@@ -108,7 +108,8 @@ impl RunFile {
 /// Locks a run file.
 ///
 /// # Errors
-/// Where another process holds the lock. A file system without locks is no reason not to keep a run.
+/// Fails where another process holds the lock. A file system without locks is no reason not to keep
+/// a run.
 fn lock(path: &Path, file: &File) -> Result<()> {
     if flock(file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         bail!("{} is being written by another switchcost", path.display());

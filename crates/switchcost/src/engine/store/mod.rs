@@ -1,17 +1,17 @@
 //! Run files: one folder of them, one file a run, written by one process. And the file of the CPUs'
 //! full speed.
 //!
-//! How a word names a run, of files that were stored under these names:
+//! A word names a run in several ways, here with the files of three runs:
 //!
 //! ```text
 //! file                                      --name     named by
-//! 20261101t080000000z-ring-4711.jsonl       before     last~2, 20261101, before, bef
-//! 20261101t090000000z-cost-4822.jsonl                  last~1, 20261101t09
-//! 20261102t100000000z-ring-4933.jsonl       before     last, 20261102, before
+//! 20261101T080000000Z-ring-4711.jsonl       before     last~2, 20261101T08
+//! 20261101T090000000Z-cost-4822.jsonl                  last~1, 20261101T09
+//! 20261102T100000000Z-ring-4933.jsonl       before     last, 20261102, before, bef
 //! ```
 //!
-//! `before` is the newest run of that name; where several are compared, both of them ([`find_all`]).
-//! `20261101` alone begins two names: an error lists them.
+//! `before` is the newest run of that name; where several are compared, both of them
+//! ([`find_all`]). `20261101` alone begins two names: an error lists them.
 
 mod file;
 pub(crate) mod speed;
@@ -49,8 +49,8 @@ pub(crate) struct StoredRun {
 }
 
 impl RunStore {
-    /// Returns the user's folder, which need not exist: `$XDG_DATA_HOME/switchcost/runs`, by default
-    /// `~/.local/share/switchcost/runs`.
+    /// Returns the user's folder, which need not exist: `$XDG_DATA_HOME/switchcost/runs`, by
+    /// default `~/.local/share/switchcost/runs`.
     pub(crate) fn of_user() -> Result<Self> {
         let dirs = ProjectDirs::from("", "", "switchcost").ok_or_else(|| {
             anyhow!("there is no home directory to keep runs in: set HOME or XDG_DATA_HOME")
@@ -195,8 +195,8 @@ pub(crate) fn find(wanted: &str) -> Result<StoredRun> {
     Ok(StoredRun::at(path.to_path_buf()))
 }
 
-/// Finds all runs that a word names, oldest first: the whole of a name that was given stands for all
-/// that was stored under it, everything else for one run, as in [`find`].
+/// Finds all runs that a word names, oldest first: the whole of a name that was given stands for
+/// all that was stored under it, everything else for one run, as in [`find`].
 pub(crate) fn find_all(wanted: &str) -> Result<Vec<StoredRun>> {
     let newest = find(wanted)?;
     let Ok(store) = RunStore::of_user() else { return Ok(vec![newest]) };
@@ -290,12 +290,12 @@ fn open(path: &Path) -> Result<File> {
     Ok(file)
 }
 
-/// What a list of runs says of each.
+/// The facts of a run that a list of runs shows.
 pub(crate) struct RunBrief {
     pub(crate) header: BriefHeader,
-    /// Why the run ended; none where it was killed or is still going on.
+    /// The reason of its end; absent where the run was killed or is still going on.
     pub(crate) end: Option<StopReason>,
-    /// What the run says in a few words.
+    /// The run's main figure in a few words.
     pub(crate) result: Option<String>,
 }
 

@@ -61,8 +61,8 @@ impl FoundSpeed {
         Self { key: common_key(&run.header.machine, &plan.cpus()), reference }
     }
 
-    /// Returns the reference by which this run is read where all runs of `group` are compared; absent
-    /// where its own level stands.
+    /// Returns the reference by which this run is read where all runs of `group` are compared;
+    /// absent where its own level stands.
     pub(crate) fn beside(&self, group: &[Self]) -> Option<Reference> {
         let mut same = Vec::new();
         for found in group {
@@ -176,8 +176,8 @@ const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Bytes of all files that are read: some two seconds.
 const MAX_BYTES_IN_ALL: u64 = 40 << 20;
 
-/// Returns what stored launches of the same plan on the same machine say of each of its cases; empty
-/// where there are none.
+/// Returns what stored launches of the same plan on the same machine say of each of its cases;
+/// empty where there are none.
 fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<CaseHistory> {
     let entries = RunStore::of_user().and_then(|store| store.entries());
     let Ok(entries) = entries else { return Vec::new() };

@@ -10,14 +10,14 @@ const MAX_ENDED: usize = 4_096;
 /// Pairs that are kept one by one where a thread of them has ended.
 const MAX_PAIRS: usize = 16_384;
 
-/// Which processes are in scope.
+/// The processes that are looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum TraceScope {
     #[default]
     All,
-    /// These, without their children.
+    /// Processes without their children.
     Processes(Vec<u32>),
-    /// These, which run already, and all that descends from them.
+    /// Processes that run already, and all that descends from them.
     Families(Vec<u32>),
     /// A command that is started here, and all that descends from it.
     Tree(u32),
@@ -34,7 +34,7 @@ impl TraceScope {
     }
 }
 
-/// What one thread did in some time, or several together.
+/// Counts and times of one thread, or of several together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ThreadUsage {
     pub(crate) voluntary: u64,
@@ -125,15 +125,15 @@ impl TracedTask {
     }
 }
 
-/// What is known of a task.
+/// The facts of a task, and its usage.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TaskRecord {
-    /// Its process; 0 for tasks of several.
+    /// The process; 0 for tasks of several.
     pub(crate) tgid: u32,
     pub(crate) name: String,
-    /// Whether its process is in scope.
+    /// Set if the process is in scope.
     pub(crate) in_scope: bool,
-    /// Whether it is a thread of the observer, or of a launcher which that started.
+    /// Set for threads of the observer, and of a launcher which that started.
     pub(crate) is_observer: bool,
     pub(crate) used: ThreadUsage,
 }
@@ -179,7 +179,7 @@ pub(crate) struct SwitchAccount {
     observer: u32,
     /// The processes in scope.
     in_scope: HashSet<u32>,
-    /// Of a command: its starter becomes the parent of processes whose own parent has ended.
+    /// Set for a command: its starter becomes the parent of processes whose own parent has ended.
     command_start: Option<CommandStart>,
     last: HashMap<ThreadKey, ThreadSnapshot>,
     last_pairs: HashMap<(ThreadKey, ThreadKey), PairCounts>,
@@ -198,8 +198,8 @@ impl SwitchAccount {
         account
     }
 
-    /// Returns the account with `observer` as the process that looks: what it does to tasks in scope
-    /// is told apart.
+    /// Returns the account with `observer` as the process that looks: what it does to tasks in
+    /// scope is told apart.
     pub(crate) fn by_observer(self, observer: u32) -> Self {
         Self { observer, ..self }
     }
@@ -405,8 +405,8 @@ impl SwitchAccount {
         living.into_iter().max_by_key(|tgid| (self.cpu_ns_of(*tgid), *tgid))
     }
 
-    /// Returns the number of children of the processes that were asked for, and what they did, where
-    /// the scope leaves them out.
+    /// Returns the number of children of the processes that were asked for, and what they did,
+    /// where the scope leaves them out.
     pub(crate) fn left_out(&self) -> Option<(usize, ThreadUsage)> {
         let TraceScope::Processes(roots) = &self.scope else { return None };
         let mut family = Self::new(TraceScope::Families(roots.clone())).by_observer(self.observer);
@@ -555,7 +555,7 @@ impl SwitchAccount {
     }
 }
 
-/// How far tasks that have ended are added up.
+/// Levels at which tasks that have ended are added up.
 #[derive(Clone, Copy)]
 enum FoldLevel {
     /// Threads of one name in one process.

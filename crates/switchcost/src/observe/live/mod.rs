@@ -1,5 +1,5 @@
-//! Every switch of the running system, for `trace`, `top` and `cost --pid`: from the tracer's events
-//! to accounts and rows.
+//! Every switch of the running system, for `trace`, `top` and `cost --pid`: from the tracer's
+//! events to accounts and rows.
 //!
 //! The tracer's program in the kernel runs at each switch and adds it to maps of threads and pairs;
 //! it hands over no single switch (but to a recording). Once a second the maps are read. They only
@@ -30,7 +30,7 @@ pub(crate) mod session;
 #[cfg(test)]
 pub(crate) mod tests;
 
-/// What each row of a table stands for.
+/// The subject of each row of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum GroupBy {
     Thread,

@@ -1,7 +1,7 @@
 //! Figures of what was seen, a row for each thread or process, as lines of at most so many columns.
 //!
-//! A figure of the tracer is a field of [`SwitchRow`], which [`SwitchRow::from_usage`] fills, and an
-//! entry of [`COLUMNS`], which says how it is shown.
+//! A figure of the tracer is a field of [`SwitchRow`], which [`SwitchRow::from_usage`] fills, and
+//! an entry of [`COLUMNS`], which says how it is shown.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ use super::GroupBy;
 use super::account::{SwitchAccount, TaskRecord, ThreadUsage, TracedTask};
 use super::labels::ProcessLabels;
 
-/// What rows are sorted by, most first.
+/// The figure that rows are sorted by, most first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum RowOrder {
     Switches,
@@ -95,9 +95,9 @@ impl QuantileBucket {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Row")]
 pub(crate) struct SwitchRow {
-    /// Its name.
+    /// The name of the task.
     pub(crate) name: String,
-    /// Its id; absent for several that have ended.
+    /// The id of the task; absent for several that have ended.
     pub(crate) id: Option<u32>,
     /// Switches because it slept, a second.
     pub(crate) voluntary_per_s: f64,
@@ -118,22 +118,21 @@ pub(crate) struct SwitchRow {
     /// Share of its CPU time that the switches themselves take; absent where their cost is not
     /// known.
     pub(crate) cost_share: Option<Range>,
-    /// Who preempted it most often, others than itself and this program.
+    /// The task that preempted it most often, itself and this program left out.
     pub(crate) preempted_by: Option<TopPreempter>,
-    /// Whether it is this program itself, which looks.
+    /// Set for this program itself, which looks.
     pub(crate) own: bool,
 }
 
-/// How often the CPU was taken from tasks in scope while they could have run on, of all their
-/// switches.
+/// Preemptions of the tasks in scope, which could have run on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Preemptions")]
 pub(crate) struct PreemptionCount {
-    /// How often.
+    /// Number of preemptions.
     pub(crate) count: u64,
-    /// Of so many switches of all causes.
+    /// Number of their switches of all causes.
     pub(crate) of_switches: u64,
-    /// How often a second.
+    /// Preemptions a second.
     pub(crate) per_s: f64,
 }
 
@@ -159,9 +158,9 @@ impl PreemptionCount {
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Preempter")]
 pub(crate) struct TopPreempter {
-    /// Its name.
+    /// The name of the task.
     pub(crate) name: String,
-    /// How often a second.
+    /// Preemptions a second.
     pub(crate) per_s: f64,
 }
 
@@ -190,7 +189,7 @@ impl SwitchRow {
     }
 }
 
-/// What each row stands for, and the labels of processes that this takes.
+/// The subject of each row, and the labels of processes that this takes.
 #[derive(Clone, Copy)]
 pub(crate) struct RowGrouping<'a> {
     pub(crate) by: GroupBy,
@@ -232,11 +231,11 @@ impl RowGrouping<'_> {
     }
 }
 
-/// What the tasks of a group did together.
+/// Usage of the tasks of a group together.
 struct GroupUsage {
     name: String,
     used: ThreadUsage,
-    /// Whether all of them are the observer's.
+    /// Set if all of them are the observer's.
     is_observer: bool,
 }
 
@@ -311,15 +310,15 @@ pub(crate) fn rows(
     rows
 }
 
-/// How often a group took the CPU from another.
+/// Preemptions of one group by another.
 #[derive(Clone, Debug, Default)]
 struct GroupPreemptions {
     name: String,
     count: u64,
 }
 
-/// Finds who took the CPU most often from a thread of each group that could have run on, others than
-/// the group itself and the observer.
+/// Finds who took the CPU most often from a thread of each group that could have run on, others
+/// than the group itself and the observer.
 fn top_preempters(
     account: &SwitchAccount,
     grouping: RowGrouping<'_>,
@@ -357,11 +356,11 @@ struct RowColumn {
     heading: &'static str,
     width: usize,
     cell: fn(&SwitchRow) -> String,
-    /// What it is, in lines. One without a meaning shares that of the next.
+    /// The meaning in words, in lines. A column without one shares that of the next.
     meaning: &'static str,
 }
 
-/// All columns of `trace` and `top`, in their order; the first ten make 80.
+/// The columns of `trace` and `top`, in their order; the first ten make 80 characters.
 const COLUMNS: [RowColumn; 12] = [
     column(NAME, 15, |row| row.name.clone(), ""),
     column("id", 7, |row| id_cell(row.id), ""),

@@ -61,7 +61,7 @@ impl ClockMoment {
     }
 }
 
-/// What tracing itself takes.
+/// The cost of tracing itself.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Own")]
 pub(crate) struct TracerOverhead {
@@ -71,7 +71,7 @@ pub(crate) struct TracerOverhead {
     pub(crate) cpu_ns: u64,
     /// Share of all CPUs that both take, from 0 to 1.
     pub(crate) share: Reading<f64>,
-    /// How often this program, its launcher included, took the CPU from what it looked at.
+    /// Preemptions of the tasks in scope by this program, its launcher included.
     pub(crate) preemptions: PreemptionCount,
 }
 
@@ -117,7 +117,7 @@ impl TracerSession {
     /// Begins to trace.
     ///
     /// # Errors
-    /// Where the tracer cannot be loaded, or thread ids here are not those of the machine.
+    /// Fails where the tracer cannot be loaded, or thread ids here are not those of the machine.
     pub(crate) fn begin(
         scope: TraceScope,
         recording: Option<RecordingOptions>,

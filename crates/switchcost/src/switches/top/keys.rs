@@ -19,7 +19,7 @@ pub(super) enum PressedKey {
     PageDown,
 }
 
-/// What the program is to do after a key.
+/// The program's task after a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum KeyAction {
     Nothing,
@@ -28,13 +28,13 @@ pub(super) enum KeyAction {
     Regroup,
 }
 
-/// What is shown, and how.
+/// The user's choices of rows, columns and order.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ScreenState {
     pub(super) by: GroupBy,
     pub(super) sort: RowOrder,
     pub(super) filter: String,
-    /// Whether the filter is being typed.
+    /// Set while the filter is being typed.
     pub(super) is_typing: bool,
     pub(super) is_frozen: bool,
     pub(super) shows_help: bool,

@@ -86,7 +86,7 @@ enum BatchForm {
 /// Version of [`TopUpdate`].
 const SCHEMA: u32 = 1;
 
-/// What happened since the last update.
+/// The figures since the last update.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Update")]
 pub(crate) struct TopUpdate {
@@ -96,7 +96,7 @@ pub(crate) struct TopUpdate {
     pub(crate) seconds: f64,
     /// The machine as a whole.
     pub(crate) total: SwitchRow,
-    /// What tracing itself took.
+    /// The cost of tracing itself.
     pub(crate) own: TracerOverhead,
     /// A row for each.
     pub(crate) rows: Vec<SwitchRow>,
@@ -104,7 +104,7 @@ pub(crate) struct TopUpdate {
     pub(crate) profile: Reading<String>,
     /// Seconds from its start to now; null where that cannot be told.
     pub(crate) profile_age_s: Option<u64>,
-    /// What is not in the figures.
+    /// Notes on what is not in the figures.
     pub(crate) notices: Vec<String>,
 }
 

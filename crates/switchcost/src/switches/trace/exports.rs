@@ -1,4 +1,4 @@
-//! Who was switched to whom, for other tools.
+//! Exports of pairs, from whom to whom was switched, for other tools.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -79,8 +79,8 @@ fn sum(pairs: &[PairPreemptions]) -> u64 {
     pairs.iter().map(|pair| pair.count).sum()
 }
 
-/// Draws a bar for each pair, the most frequent on top: threads, or where these come and go all of a
-/// name together.
+/// Draws a bar for each pair, the most frequent on top: threads, or where these come and go all of
+/// a name together.
 fn draw_preemptions(account: &SwitchAccount) -> Option<Figure> {
     let mut pairs = count_pairs(account, thread_name);
     let drawn = &pairs[..pairs.len().min(MAX_PAIRS)];
@@ -231,8 +231,8 @@ fn share_axis(times: &str) -> Axis {
     Axis::new(&format!("share of {times} below it"), Unit::Percent, Scale::Linear)
 }
 
-/// Returns how many are below each end of the buckets, in percent, with the first ends that have 50,
-/// 90 and 99 % below them. Only at these ends the share is known.
+/// Returns how many are below each end of the buckets, in percent, with the first ends that have
+/// 50, 90 and 99 % below them. Only at these ends the share is known.
 pub(super) fn distribution(name: &str, histogram: &DurationHistogram) -> [Series; 2] {
     let total = histogram.total();
     let mut seen = 0_u64;

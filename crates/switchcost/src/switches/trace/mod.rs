@@ -1,5 +1,5 @@
-//! `switchcost trace`: every switch of a command, a process or the machine, added up; the arguments,
-//! and tracing from beginning to end.
+//! `switchcost trace`: every switch of a command, a process or the machine, added up; the
+//! arguments, and tracing from beginning to end.
 
 mod exports;
 mod figures;
@@ -368,7 +368,7 @@ struct RunningTrace<'a> {
     recording: Option<PerfettoRecording>,
     timeline: TraceTimeline,
     bar: Progress,
-    /// What happened meanwhile.
+    /// Notes on what happened meanwhile.
     notices: Vec<String>,
 }
 

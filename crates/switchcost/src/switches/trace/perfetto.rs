@@ -98,7 +98,7 @@ pub(super) struct PerfettoEncoder {
 #[derive(Default)]
 struct EventBundle {
     events: ProtoMessage,
-    /// Whether events are missing before them.
+    /// Set if events are missing before them.
     has_gap: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a program would save if its threads did not share CPUs.
+//! The CPU time that a program would save if its threads did not share CPUs.
 //!
 //! Two workers on one CPU make 20,000 switches to each other a second, at 800 ns each: 16 ms of CPU
 //! time. Of these 15,000 are voluntary: one waits for the other. Each on a CPU of its own, they no
@@ -20,7 +20,7 @@ const MIN_WORKER_SHARE: f64 = 0.01;
 /// Share of the program's CPU time from which on a saving is worth a sentence.
 const MIN_SAVING: f64 = 0.01;
 
-/// What pinning each worker to a CPU of its own would save.
+/// The saving if each worker were pinned to a CPU of its own.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Pinning")]
 pub(crate) struct PinningSaving {
@@ -28,7 +28,7 @@ pub(crate) struct PinningSaving {
     pub(crate) workers: usize,
     /// Share of the program's CPU time that it would save at most.
     pub(crate) share: Range,
-    /// What handing over to another CPU costs, in ns.
+    /// Cost of handing over to another CPU, in ns.
     pub(crate) hand_over_ns: Range,
     /// The stored sweep of placements that this is from.
     pub(crate) sweep: String,
@@ -42,9 +42,9 @@ struct WorkerSwitches<'a> {
 }
 
 impl PinningSaving {
-    /// Computes the saving: apart, workers do not preempt each other, and one that waits for another
-    /// hands over to another CPU at the sweep's cost instead of being switched on its own. Nothing
-    /// where that may save nothing, or there are not enough CPUs.
+    /// Computes the saving: apart, workers do not preempt each other, and one that waits for
+    /// another hands over to another CPU at the sweep's cost instead of being switched on its own.
+    /// Nothing where that may save nothing, or there are not enough CPUs.
     pub(super) fn compute(
         account: &SwitchAccount,
         price: Price,

@@ -18,7 +18,7 @@ use crate::report::output::ignore_broken_pipe;
 /// Bytes of a recording; then it ends, and the figures go on.
 const MAX_BYTES: u64 = 2 << 30;
 
-/// Where a recording goes.
+/// The file or pipe of a recording.
 enum RecordingSink {
     /// A file that is there complete or not at all.
     File(Unfinished, PathBuf),

@@ -30,11 +30,11 @@ const MAX_LISTED: usize = 20;
 /// Rows that are kept.
 const MAX_ROWS: usize = 1_000;
 
-/// What was traced.
+/// The subject of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Target")]
 pub(crate) struct TraceTarget {
-    /// Its name; `machine` for all.
+    /// The name of the program; `machine` for all.
     pub(crate) name: String,
     /// The process; absent for all, and where several were asked for.
     pub(crate) pid: Option<u32>,
@@ -56,8 +56,8 @@ impl TraceTarget {
         self.pids.is_empty()
     }
 
-    /// Returns `postgres (pid 2075 and 13 children)`. For a command it goes without saying that what
-    /// it starts belongs to it.
+    /// Returns `postgres (pid 2075 and 13 children)`. For a command it goes without saying that
+    /// what it starts belongs to it.
     fn in_words(&self) -> String {
         let children = if self.command.is_some() { 0 } else { self.children };
         program_in_words(&self.name, &self.pids, children)
@@ -70,11 +70,11 @@ struct SleepingRoots {
     children: usize,
     /// Switches of the children a second.
     per_s: f64,
-    /// Whether the children are in the figures.
+    /// Set if the children are in the figures.
     is_counted: bool,
 }
 
-/// What the switches of a program cost it.
+/// Costs by which the switches of a program are priced.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct TraceCosts {
     pub(crate) price: Price,
@@ -82,26 +82,26 @@ pub(crate) struct TraceCosts {
     pub(crate) figure: Option<CostFigure>,
     /// The stored run that has the costs, or why there is none.
     pub(crate) profile: Reading<CostProfile>,
-    /// What was measured on the program itself, if that is what prices its switches.
+    /// Costs measured on the program itself, if these price its switches.
     pub(crate) own: Option<OwnCost>,
-    /// What handing over to another CPU costs, and CPUs that there are; absent where no sweep of
+    /// Cost of handing over to another CPU, and the number of CPUs; absent where no sweep of
     /// placements is stored.
     pub(crate) apart: Option<(Apart, usize)>,
-    /// Why the working set is not known; absent where it is.
+    /// The reason why the working set is not known; absent where it is.
     pub(crate) refill_unknown: Option<String>,
     /// The command that would tell.
     pub(crate) command_to_know: Option<String>,
 }
 
-/// Who took the CPU from a thread that could have run on.
+/// A thread that took the CPU from another that could have run on.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Neighbour")]
 pub(crate) struct PreempterThread {
-    /// Its name.
+    /// The name of the thread.
     pub(crate) name: String,
-    /// Its thread; absent for several that have ended.
+    /// The id of the thread; absent for several that have ended.
     pub(crate) id: Option<u32>,
-    /// How often.
+    /// Number and rate of its preemptions.
     pub(crate) preemptions: PreemptionCount,
 }
 
@@ -110,9 +110,9 @@ pub(crate) struct PreempterThread {
 pub(crate) struct PreempterGroup {
     /// Their name; `its own threads` or `its own processes` where these are the program's.
     pub(crate) name: String,
-    /// Whether these are the program's own threads.
+    /// Set if these are the program's own threads.
     pub(crate) is_own: bool,
-    /// How often a second.
+    /// Preemptions a second.
     pub(crate) per_s: f64,
     /// Share of all preemptions, from 0 to 1; those by this program are in none.
     pub(crate) share: f64,
@@ -130,17 +130,17 @@ impl fmt::Display for PreempterGroup {
 /// Switches from one thread to another.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub(crate) struct PairRow {
-    /// Who left the CPU.
+    /// The task that left the CPU.
     pub(crate) from: String,
-    /// Its thread.
+    /// The thread's id.
     pub(crate) from_id: Option<u32>,
-    /// Who got it; `idle` if nobody did.
+    /// The task that got it; `idle` for none.
     pub(crate) to: String,
-    /// Its thread.
+    /// The thread's id.
     pub(crate) to_id: Option<u32>,
-    /// How often because `from` slept.
+    /// Switches because `from` slept.
     pub(crate) voluntary: u64,
-    /// How often while `from` could have run on.
+    /// Switches while `from` could have run on.
     pub(crate) involuntary: u64,
     /// Share of one CPU that the switches themselves take; absent where their cost is not known.
     pub(crate) cpu_share: Option<Range>,
@@ -152,7 +152,7 @@ pub(crate) struct PairRow {
 pub(crate) struct DurationCounts {
     /// `wait`: in the run queue; `run`: on a CPU; else off the CPU, by cause.
     pub(crate) of: String,
-    /// How many were below 128 ns, then below 256 ns and so on; the last from 137 s on.
+    /// Counts below 128 ns, then below 256 ns and so on; the last from 137 s on.
     pub(crate) counts: Vec<u32>,
 }
 
@@ -176,13 +176,13 @@ pub(crate) struct TimelinePoint {
 pub(crate) struct TraceReport {
     /// Version of this form.
     pub(crate) schema: u32,
-    /// What was traced.
+    /// The subject of the trace.
     pub(crate) target: TraceTarget,
     /// For how long, in seconds.
     pub(crate) seconds: f64,
     /// The answer in words.
     pub(crate) in_words: MarkedText,
-    /// All of its threads together.
+    /// Figures of its threads together.
     pub(crate) total: SwitchRow,
     /// The figure that is told of what its switches cost: that of `cost`. Absent where nothing is
     /// known.
@@ -193,14 +193,13 @@ pub(crate) struct TraceReport {
     pub(crate) share: Reading<Range>,
     /// Share of its CPU time that refilling caches takes.
     pub(crate) refill_share: Reading<Range>,
-    /// What it would save if its threads did not share CPUs; absent where that is not known, or
-    /// nothing.
+    /// The saving if its threads did not share CPUs; absent where that is not known, or nothing.
     pub(crate) pinning: Option<PinningSaving>,
     /// The stored run that the costs are from.
     pub(crate) profile: Reading<String>,
     /// Seconds from its start to now; null where that cannot be told.
     pub(crate) profile_age_s: Option<u64>,
-    /// What was measured on the program itself: the estimate rests on it, if it is there.
+    /// Costs measured on the program itself: the estimate rests on them, if they are there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) priced_by: Option<OwnCost>,
     /// The command that would make an unknown share known, where there is one.
@@ -210,25 +209,25 @@ pub(crate) struct TraceReport {
     /// Threads that took the CPU from it, most often first: others than its own (for the machine
     /// any), and not this program's.
     pub(crate) neighbours: Vec<PreempterThread>,
-    /// Tasks that took the CPU from it, by name, most often first; the program's own threads are one
-    /// group.
+    /// Tasks that took the CPU from it, by name, most often first; the program's own threads are
+    /// one group.
     pub(crate) preempters: Vec<PreempterGroup>,
     /// The twenty most expensive pairs.
     pub(crate) pairs: Vec<PairRow>,
     /// Lengths of waits, bursts and times off the CPU.
     pub(crate) lengths: Vec<DurationCounts>,
-    /// How it went over time.
+    /// Rates over time.
     pub(crate) timeline: Vec<TimelinePoint>,
-    /// What tracing itself took.
+    /// The cost of tracing itself.
     pub(crate) own: TracerOverhead,
-    /// What is not in the figures, and what happened.
+    /// Notes on what is not in the figures, and on what happened.
     pub(crate) notices: Vec<String>,
     /// Switches of the machine for which the kernel ran no program: they are counted, and lack in
     /// lengths and pairs.
     pub(crate) missed_switches: u64,
 }
 
-/// What was traced for how long, beside the account of it.
+/// Facts of a trace beside its account.
 pub(super) struct TraceFacts {
     pub(super) target: TraceTarget,
     pub(super) seconds: f64,
@@ -305,8 +304,8 @@ impl TraceReport {
         self.target.is_machine()
     }
 
-    /// Returns `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 % of
-    /// its CPU time, ...`.
+    /// Returns `postgres (pid 812): 41,200 switches a second, 93 % voluntary; they cost 7.8 to 11 %
+    /// of its CPU time, ...`.
     fn headline(&self, priced_by: Option<&str>, sleepers: Option<SleepingRoots>) -> MarkedText {
         let Self { target, total, .. } = self;
         let per_s = total.switches_per_s();
@@ -457,7 +456,8 @@ const OWN_THREADS: &str = "its own threads";
 /// Name of the group of the program's own threads, where it has several processes.
 const OWN_PROCESSES: &str = "its own processes";
 
-/// Sums by name who took the CPU from those in scope, most often first. The observer is in no group.
+/// Sums by name who took the CPU from those in scope, most often first. The observer is in no
+/// group.
 fn preempter_groups(
     account: &SwitchAccount,
     is_machine: bool,
@@ -487,8 +487,8 @@ fn preempter_groups(
     groups
 }
 
-/// The name of a task in a list, and its thread; no thread for an idle CPU and for several that have
-/// ended.
+/// The name of a task in a list, and its thread; no thread for an idle CPU and for several that
+/// have ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct NamedTask {
     pub(super) name: String,

@@ -125,8 +125,8 @@ fn overhead(trace: &TraceReport) -> String {
     }
 }
 
-/// Returns `preempted, times a second: 59 by its own threads (85 %), 4.9 by curl (7 %)`: the largest
-/// groups.
+/// Returns `preempted, times a second: 59 by its own threads (85 %), 4.9 by curl (7 %)`: the
+/// largest groups.
 fn preempted_by(groups: &[PreempterGroup]) -> Option<String> {
     if groups.is_empty() {
         return None;

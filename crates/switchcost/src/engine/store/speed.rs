@@ -70,7 +70,7 @@ impl FoundSpeed {
                 same.push(found.reference.clone());
             }
         }
-        self.reference.clone().beside(&Reference::join(same.into_iter()))
+        self.reference.clone().beside(&Reference::join(same))
     }
 }
 

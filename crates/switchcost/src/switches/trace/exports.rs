@@ -19,7 +19,7 @@ pub(super) fn pairs_csv(account: &SwitchAccount) -> Result<Vec<u8>> {
         let (from_id, to_id) = (known(pair.from_id), known(pair.to_id));
         rows.push(vec![pair.from, from_id, pair.to, to_id, voluntary, involuntary]);
     }
-    csv::write(&names, rows.into_iter())
+    csv::write(&names, rows)
 }
 
 /// Returns folded stacks for flame graphs, as wide as the switches are many: process, thread, kind

@@ -1,5 +1,6 @@
 //! Charts of what was traced: who preempts whom, how long each waits for a CPU.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
@@ -63,7 +64,7 @@ fn count_pairs(
         pairs.push(PairPreemptions { title, count });
     }
     // A stable sort: pairs of one count stay in the order of their names.
-    pairs.sort_by(|a, b| b.count.cmp(&a.count));
+    pairs.sort_by_key(|pair| Reverse(pair.count));
     pairs
 }
 

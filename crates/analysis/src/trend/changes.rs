@@ -1,78 +1,90 @@
-//! The changes of the cost and of the clock, each with what changed beside it.
+//! The changes of the cost and of the clock, each with what changed in the machine at that time.
 
-use rundata::machine::{FieldDifference, field_differences};
+use rundata::machine::field_differences;
 use stats::median;
 use stats::ratio::CostRatio;
 
-use super::series::{Figure, Series};
-use super::steps::{FEWEST_OF_ALL, Level, Steps};
-use super::{Change, ClockChange, steps_of, words};
+use super::series::{CaseSeries, RunFigure};
+use super::steps::{FEWEST_OF_ALL, LevelSpan, LevelSteps};
+use super::{ClockChange, CostChange, PlacedFigure, words};
 use crate::comparison::bearing_kind;
 use crate::marked::MarkedText;
 
-/// Clocks that differ by more than this share are told.
-const CLOCK_DIFFERS: f64 = 0.01;
+/// Largest relative difference of clocks that is not reported.
+const MAX_SAME_CLOCK: f64 = 0.01;
 
-/// The changes whose interval excludes 1, and the levels between them.
-pub(super) fn of_cost(series: &Series, mut steps: Steps) -> (Vec<Change>, Steps) {
+/// Returns the changes whose interval excludes 1, and the levels between them.
+pub(super) fn cost_changes(
+    series: &CaseSeries,
+    mut steps: LevelSteps,
+) -> (Vec<CostChange>, LevelSteps) {
     let quantile = steps.quantile();
-    let between = |pair: &[Level]| ratio(series, &pair[0], &pair[1], quantile);
-    let is_one = |pair: &[Level]| {
-        between(pair).interval().is_none_or(|(low, high)| low <= 1.0 && 1.0 <= high)
-    };
-    // What the clock alone may explain is no change.
-    while let Some(at) = steps.levels.windows(2).position(is_one) {
-        let behind = steps.levels.remove(at + 1);
-        steps.levels[at] = both(&steps.levels[at], &behind);
+    // A step that the clock alone may explain is no change.
+    let may_be_none = |pair: &[LevelSpan]| includes_one(&ratio(series, pair, quantile));
+    while let Some(at) = steps.levels.windows(2).position(may_be_none) {
+        let after = steps.levels.remove(at + 1);
+        steps.levels[at] = merged(&steps.levels[at], &after);
     }
-    let pairs = steps.levels.windows(2);
-    let changes = pairs.map(|pair| change(series, &pair[0], &pair[1], between(pair))).collect();
+    let mut changes = Vec::new();
+    for pair in steps.levels.windows(2) {
+        changes.push(cost_change(series, &pair[0], &pair[1], ratio(series, pair, quantile)));
+    }
     (changes, steps)
 }
 
-fn both(one: &Level, other: &Level) -> Level {
-    let weights = [one.error.powi(-2), other.error.powi(-2)];
+fn includes_one(ratio: &CostRatio) -> bool {
+    ratio.interval().is_none_or(|(low, high)| low <= 1.0 && 1.0 <= high)
+}
+
+/// Returns two neighbouring levels as one: their mean, weighted by their errors.
+fn merged(before: &LevelSpan, after: &LevelSpan) -> LevelSpan {
+    let weights = [before.error.powi(-2), after.error.powi(-2)];
     let sum = weights[0] + weights[1];
-    Level {
-        first: one.first,
-        end: other.end,
-        log: (weights[0] * one.log + weights[1] * other.log) / sum,
+    LevelSpan {
+        first: before.first,
+        end: after.end,
+        log: (weights[0] * before.log + weights[1] * after.log) / sum,
         error: sum.powf(-0.5),
     }
 }
 
-/// after / before. What the power of the clock leaves open is the same in all runs at one clock: it
-/// enters once, by how far the clocks of both levels are apart.
-fn ratio(series: &Series, before: &Level, after: &Level, quantile: f64) -> CostRatio {
-    let apart = |level: &Level| series.apart(level.first..level.end);
+/// Returns the ratio of the second level of a pair to the first.
+///
+/// An unknown part of the elasticity moves all runs at one clock together. It is therefore no error
+/// of a single run, and enters once, by how far the clocks of both levels are apart.
+fn ratio(series: &CaseSeries, pair: &[LevelSpan], quantile: f64) -> CostRatio {
+    let (before, after) = (&pair[0], &pair[1]);
     let chance = quantile * before.error.hypot(after.error);
-    let half = series.half_width(chance, apart(after) - apart(before));
+    let clock_change = series.clock_distance(after.range()) - series.clock_distance(before.range());
+    let half = series.half_width(chance, clock_change);
     let log = after.log - before.log;
-    let ends = [log - half, log + half].map(f64::exp);
-    let is_sound = ends.iter().all(|end| end.is_finite());
-    let end = |at: usize| Some(ends[at]).filter(|_| is_sound);
-    CostRatio {
-        value: Some(log.exp()).filter(|ratio| ratio.is_finite()),
-        low: end(0),
-        high: end(1),
+    let value = Some(log.exp()).filter(|ratio| ratio.is_finite());
+    let (low, high) = ((log - half).exp(), (log + half).exp());
+    if low.is_finite() && high.is_finite() {
+        CostRatio { value, low: Some(low), high: Some(high) }
+    } else {
+        CostRatio { value, low: None, high: None }
     }
 }
 
-fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> Change {
+fn cost_change(
+    series: &CaseSeries,
+    before: &LevelSpan,
+    after: &LevelSpan,
+    ratio: CostRatio,
+) -> CostChange {
     let figures = &series.figures;
     let (last, first) = (&figures[after.first - 1], &figures[after.first]);
-    // The place may be one off: what lies between the second on each side is both before and
-    // behind.
+    // The step may be one run earlier or later: the machine is compared between the second runs on
+    // both sides.
     let old = &figures[after.first.saturating_sub(2).max(before.first)];
     let new = &figures[(after.first + 1).min(after.end - 1)];
     let mut machine = old.results.machine.differences(&new.results.machine);
     machine.retain(|difference| bearing_kind(difference).is_some());
     machine.sort_by_key(|difference| bearing_kind(difference).map(|(rank, _)| rank));
-    let program: Vec<FieldDifference> = field_differences("build", old.build, new.build);
-    let clocks = clocks(&figures[before.first..before.end])
-        .zip(clocks(&figures[after.first..after.end]))
-        .filter(|(before, after)| differ(*before, *after));
-    let mut found = Change {
+    let clock_before = median_clock_ghz(&figures[before.range()]);
+    let clock_after = median_clock_ghz(&figures[after.range()]);
+    let mut change = CostChange {
         at: first.point,
         since: first.started.to_string(),
         run: first.results.side.name.clone(),
@@ -81,43 +93,58 @@ fn change(series: &Series, before: &Level, after: &Level, ratio: CostRatio) -> C
         after_ns: after.log.exp(),
         ratio,
         machine,
-        program,
-        clocks_ghz: clocks.map(|(before, after)| [before, after]),
+        program: field_differences("build", old.build, new.build),
+        clocks_ghz: different_clocks(clock_before, clock_after),
         in_words: MarkedText::default(),
     };
     let label = &first.results.side.label;
-    let name = (!label.is_empty()).then_some(label.as_str());
-    found.in_words = words::change(&found, last.started, name);
-    found
+    let run_label = if label.is_empty() { None } else { Some(label.as_str()) };
+    change.in_words = words::change(&change, last.started, run_label);
+    change
 }
 
-fn clocks(figures: &[Figure]) -> Option<f64> {
-    median(&figures.iter().filter_map(|figure| figure.ghz).collect::<Vec<f64>>())
+fn median_clock_ghz(figures: &[RunFigure]) -> Option<f64> {
+    let clocks: Vec<f64> = figures.iter().filter_map(|figure| figure.ghz).collect();
+    median(&clocks)
+}
+
+/// Returns both clocks if they are known and differ.
+fn different_clocks(before: Option<f64>, after: Option<f64>) -> Option<[f64; 2]> {
+    let clocks = [before?, after?];
+    if differ(clocks[0], clocks[1]) { Some(clocks) } else { None }
 }
 
 fn differ(before: f64, after: f64) -> bool {
-    (after / before - 1.0).abs() > CLOCK_DIFFERS
+    (after / before - 1.0).abs() > MAX_SAME_CLOCK
 }
 
-/// Where the clock of the core changed.
-pub(super) fn of_clock(series: &Series) -> Vec<ClockChange> {
-    let known: Vec<(&Figure, f64)> =
-        series.figures.iter().filter_map(|figure| Some((figure, figure.ghz?))).collect();
-    if known.len() < FEWEST_OF_ALL {
+/// Returns the changes of the core's clock.
+pub(super) fn clock_changes(series: &CaseSeries) -> Vec<ClockChange> {
+    let mut runs: Vec<&RunFigure> = Vec::new();
+    let mut clocks = Vec::new();
+    for figure in &series.figures {
+        if let Some(value) = figure.ghz {
+            runs.push(figure);
+            clocks.push(PlacedFigure { place: figure.point, value, error: 0.0 });
+        }
+    }
+    if runs.len() < FEWEST_OF_ALL {
         return Vec::new();
     }
-    let steps = steps_of(known.iter().map(|(figure, ghz)| (figure.point, *ghz, 0.0)));
-    let of_pair = |pair: &[Level]| {
+    let mut changes = Vec::new();
+    for pair in LevelSteps::from_figures(&clocks).levels.windows(2) {
         let [before_ghz, after_ghz] = [pair[0].log.exp(), pair[1].log.exp()];
-        let (first, _) = known[pair[1].first];
-        let (last, _) = known[pair[1].first - 1];
-        differ(before_ghz, after_ghz).then(|| ClockChange {
+        let (last, first) = (runs[pair[1].first - 1], runs[pair[1].first]);
+        if !differ(before_ghz, after_ghz) {
+            continue;
+        }
+        changes.push(ClockChange {
             at: first.point,
             since: first.started.to_string(),
             before_ghz,
             after_ghz,
             in_words: words::clock(before_ghz, after_ghz, last.started, first.started),
-        })
-    };
-    steps.levels.windows(2).filter_map(of_pair).collect()
+        });
+    }
+    changes
 }

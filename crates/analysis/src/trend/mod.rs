@@ -1,9 +1,20 @@
-//! The stored runs of a machine as a record of it: a case's cost over time, where it changed, and
-//! what of the machine changed with it.
+//! The cost of a case over the stored runs of a machine: when it changed, and what changed in the
+//! machine at that time.
 //!
-//! All figures are at one clock of the core, so that a turbo is no change of cost; the clock has
-//! changes of its own. `docs/method.md` has the formulas; `docs/validation.md` has how often a
-//! change is found, and none where there is none.
+//! All figures are converted to one clock of the core, so that turbo is no change of cost; changes
+//! of the clock are reported by themselves. Example: ten runs with about 1,500 ns, then ten with
+//! about 1,560 ns.
+//!
+//! 1. Neighbours differ by 0.3 % at random. Each run gets this as its standard error, with its own
+//!    error and a least error of 0.1 % ([`steps`]).
+//! 2. A run with 1,950 ns, more than 5 errors from the median of the five around it, stands alone:
+//!    its error becomes as large as its distance, so that it hardly counts.
+//! 3. A step of 4 % between two means of ten (error 0.3 % * sqrt(2 / 10) = 0.13 %) lowers
+//!    chi-squared by about 890. It must be lowered by 4 ln(20) + 4 = 16, so there are two levels.
+//! 4. The ratio of the levels, 1.040, has an interval of 1.037 to 1.043. It excludes 1: a change.
+//!
+//! The formulas are in `docs/method.md`, and how often a change is found, and none where there is
+//! none, in `docs/validation.md`.
 
 mod changes;
 mod choice;
@@ -15,34 +26,35 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio::CostRatio;
 
-pub use choice::{Case, Planned, choose};
+pub use choice::{FollowedCase, PlannedCases, choose};
 
 use crate::comparison::{GateVerdict, WantedCost};
 use crate::marked::MarkedText;
 use crate::results::{Quantity, Results};
 use rundata::experiment::named;
 use rundata::machine::FieldDifference;
-use series::Series;
-use steps::Steps;
+use series::CaseSeries;
+use steps::PlacedFigure;
 
 /// Version of the JSON form.
 pub const SCHEMA: u32 = 1;
 
-/// Which cost is followed.
+/// The cost that is followed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Cost {
-    /// Of a switch above solo; of a ring that does not switch that of a hop, of a trial its own.
+#[schemars(rename = "Cost")]
+pub enum TrendCost {
+    /// Time of a switch above solo; of a hop where a ring does not switch; of a trial.
     #[default]
     Switch,
-    /// Of a hop.
+    /// Time of a hop.
     Hop,
 }
 
-named!(Cost, "cost", Switch => "switch", Hop => "hop");
+named!(TrendCost, "cost", Switch => "switch", Hop => "hop");
 
-impl Cost {
-    /// Which figures serve, the best first.
+impl TrendCost {
+    /// Returns the quantities that can stand for the cost, the best first.
     fn quantities(self) -> &'static [Quantity] {
         match self {
             Self::Switch => WantedCost::Switch.quantities(),
@@ -51,44 +63,46 @@ impl Cost {
     }
 }
 
-/// What a point of the series is.
+/// The runs that are one point of the series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum By {
+#[schemars(rename = "By")]
+pub enum PointGrouping {
     /// All runs on a kernel release, together.
     Kernel,
     /// All runs of a build of this program, together.
     Build,
-    /// A run.
+    /// A single run.
     #[default]
     Run,
 }
 
-named!(By, "grouping", Kernel => "kernel", Build => "build", Run => "run");
+named!(PointGrouping, "grouping", Kernel => "kernel", Build => "build", Run => "run");
 
-/// How the runs are read.
+/// Settings of a trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Terms {
-    /// Which cost.
-    pub cost: Cost,
-    /// What a point is.
-    pub by: By,
-    /// The share by which the newest change may be slower: 0.03 is 3 %. Absent where nobody asked
-    /// for a gate.
+#[schemars(rename = "Terms")]
+pub struct TrendSettings {
+    /// The cost that is followed.
+    pub cost: TrendCost,
+    /// The runs that are one point.
+    pub by: PointGrouping,
+    /// The share by which the newest change may be slower: 0.03 is 3 %. Absent without a gate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
 }
 
 /// A run, or all runs of one kernel or build, at the clock of the series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Point {
+#[schemars(rename = "Point")]
+pub struct TrendPoint {
     /// The run's name, the kernel's release, or the build.
     pub name: String,
-    /// The runs that it is the mean of, by name.
+    /// Names of the runs that the point is the mean of.
     pub runs: Vec<String>,
-    /// When the first of them began, RFC 3339, UTC.
+    /// Start of the first of these runs, RFC 3339, UTC.
     pub started: String,
-    /// Number of its level: one more than changes before it.
+    /// Number of the point's level: the count of changes before it.
     pub level: usize,
     /// The cost in nanoseconds.
     pub ns: f64,
@@ -99,29 +113,30 @@ pub struct Point {
     /// The cost in cycles of the core's clock; absent where the clock is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cycles: Option<f64>,
-    /// The clock that the core had in its runs, in GHz.
+    /// The clock that the core had in these runs, in GHz.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<f64>,
-    /// Kernel release of its first run.
+    /// Kernel release of the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<String>,
-    /// Version of this program that measured it.
+    /// Version of this program that measured the first run.
     pub version: String,
-    /// Its commit.
+    /// Commit of this program that measured the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Runs of it that are far from those before and after them, and hardly count.
+    /// Count of runs that are far from those before and after them, and hardly count.
     pub alone: u32,
 }
 
 /// A stretch of the series without a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Level {
+#[schemars(rename = "Level")]
+pub struct CostLevel {
     /// Number of its first point.
     pub first: usize,
     /// Number of its last point.
     pub last: usize,
-    /// Runs.
+    /// Count of its runs.
     pub runs: usize,
     /// Their cost in nanoseconds.
     pub ns: f64,
@@ -136,27 +151,29 @@ pub struct Level {
 
 /// A change of the cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
-    /// Number of the first point behind it.
+#[schemars(rename = "Change")]
+pub struct CostChange {
+    /// Number of the first point after the change.
     pub at: usize,
-    /// When that began, RFC 3339, UTC.
+    /// Start of that point, RFC 3339, UTC.
     pub since: String,
-    /// Its first run.
+    /// Name of the first run after the change.
     pub run: String,
-    /// The last run before it.
+    /// Name of the last run before it.
     pub after_run: String,
     /// The cost before in nanoseconds.
     pub before_ns: f64,
-    /// The cost behind it.
+    /// The cost after in nanoseconds.
     pub after_ns: f64,
     /// after / before, with a 95 % interval.
     pub ratio: CostRatio,
-    /// What changed with it in the machine and affects the cost of a switch: between the second run
-    /// before and the second behind, as the place may be one off.
+    /// Changes of the machine that affect the cost of a switch: between the second run before and
+    /// the second run after, as the change may be one run earlier or later.
     pub machine: Vec<FieldDifference>,
-    /// What changed with it in the program that measured.
+    /// Changes of the program that measured, between the same runs.
     pub program: Vec<FieldDifference>,
-    /// The core's clocks before and behind, in GHz, where they differ: that is taken out.
+    /// The core's clocks before and after, in GHz, where they differ; the costs are corrected for
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clocks_ghz: Option<[f64; 2]>,
     /// In words: `4.1 % (3.6 to 4.7) slower since 2026-11-12, 1.54 us, not 1.48 us: kernel 6.12.3 ->
@@ -164,18 +181,18 @@ pub struct Change {
     pub in_words: MarkedText,
 }
 
-impl Change {
-    /// Whether the cost rose.
+impl CostChange {
+    /// Returns whether the cost rose.
     pub fn is_dearer(&self) -> bool {
         self.after_ns > self.before_ns
     }
 
-    /// Returns whether the whole interval says that it is slower by more than the limit.
+    /// Returns whether the whole interval is slower by more than `limit`.
     fn is_beyond(&self, limit: f64) -> bool {
         self.ratio.low.is_some_and(|low| low > 1.0 + limit)
     }
 
-    /// Returns whether it is slower, and not shown to be so by no more than the limit.
+    /// Returns whether the cost rose, and the interval does not exclude a rise by more than `limit`.
     fn may_be_beyond(&self, limit: f64) -> bool {
         self.is_dearer() && self.ratio.high.is_none_or(|high| high > 1.0 + limit)
     }
@@ -184,120 +201,120 @@ impl Change {
 /// A change of the core's clock.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockChange {
-    /// Number of the first point behind it.
+    /// Number of the first point after the change.
     pub at: usize,
-    /// When that began, RFC 3339, UTC.
+    /// Start of that point, RFC 3339, UTC.
     pub since: String,
     /// The clock before, in GHz.
     pub before_ghz: f64,
-    /// The clock behind it.
+    /// The clock after, in GHz.
     pub after_ghz: f64,
     /// In words.
     pub in_words: String,
 }
 
-/// Runs that do not count.
+/// Runs that do not count, for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LeftOut {
-    /// Why.
+#[schemars(rename = "LeftOut")]
+pub struct LeftOutRuns {
+    /// The reason.
     pub why: String,
-    /// Their names.
+    /// Names of the runs.
     pub runs: Vec<String>,
 }
 
-/// Whether the newest change may pass.
+/// The decision whether the newest change may pass.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Gate {
+#[schemars(rename = "Gate")]
+pub struct TrendGate {
     /// The verdict.
     pub verdict: GateVerdict,
-    /// With its reason, in words.
+    /// The verdict and its reason in words.
     pub in_words: MarkedText,
 }
 
-/// All that the runs say.
+/// The cost of one case over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Trend {
+#[schemars(rename = "Trend")]
+pub struct CaseTrend {
     /// Version of this form.
     pub schema: u32,
-    /// What is followed.
-    pub case: Case,
-    /// How.
-    pub terms: Terms,
-    /// Which cost it is; absent where no run has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub of: Option<Quantity>,
-    /// The clock that all figures are at, in GHz: the middle of the runs'. Absent where it is not
-    /// known.
+    /// The case that is followed.
+    pub case: FollowedCase,
+    /// Settings of the trend.
+    pub terms: TrendSettings,
+    /// The quantity that stands for the cost; absent where no run has one.
+    #[serde(default, rename = "of", skip_serializing_if = "Option::is_none")]
+    pub quantity: Option<Quantity>,
+    /// The clock that all figures are converted to, in GHz: the median of the runs. Absent where it
+    /// is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_ghz: Option<f64>,
-    /// Figures that count: runs.
+    /// Count of runs whose figures count.
     pub runs: usize,
-    /// When the newest of them began, RFC 3339, UTC.
+    /// Start of the newest of them, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<String>,
-    /// In the order of their first runs.
-    pub points: Vec<Point>,
-    /// One more than there are changes.
-    pub levels: Vec<Level>,
-    /// In their order.
-    pub changes: Vec<Change>,
-    /// Of the core's clock.
+    /// The points, in the order of their first runs.
+    pub points: Vec<TrendPoint>,
+    /// The levels in order: one more than there are changes.
+    pub levels: Vec<CostLevel>,
+    /// The changes in order.
+    pub changes: Vec<CostChange>,
+    /// Changes of the core's clock.
     pub clock_changes: Vec<ClockChange>,
     /// Relative standard deviation between neighbours in time, beyond their own errors.
     pub scatter: f64,
-    /// How far neighbours depend on each other: from 0 to 0.8, taken into account.
+    /// Correlation of neighbours, from 0 to 0.8; the intervals are widened by it.
     pub dependence: f64,
-    /// The smallest change, as a share, that the newest three runs would show, whatever is not
-    /// known of how the cost goes with the clock. Absent below six runs.
+    /// The smallest change, as a share, that the newest three runs would show, whatever the
+    /// elasticity of the cost is. Absent below six runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Runs that do not count, by reason.
-    pub left_out: Vec<LeftOut>,
+    pub left_out: Vec<LeftOutRuns>,
     /// The answer.
     pub in_words: MarkedText,
-    /// Absent where nobody asked for a gate.
+    /// Absent where no gate was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gate: Option<Gate>,
+    pub gate: Option<TrendGate>,
 }
 
-impl Trend {
-    /// What these runs, in any order, say of a case.
-    pub fn of(case: &Case, sides: &[Results], terms: Terms) -> Self {
-        let series = Series::of(case, sides, terms);
-        let steps = series.steps();
-        let (changes, steps) = changes::of_cost(&series, steps);
-        let clock_changes = changes::of_clock(&series);
-        let mut found = Self {
+impl CaseTrend {
+    /// Returns the trend of a case over runs, which may be in any order.
+    pub fn from_runs(case: &FollowedCase, runs: &[Results], terms: TrendSettings) -> Self {
+        let series = CaseSeries::from_runs(case, runs, terms);
+        let (changes, steps) = changes::cost_changes(&series, series.steps());
+        let mut trend = Self {
             schema: SCHEMA,
             case: case.clone(),
             terms,
-            of: series.of,
+            quantity: series.quantity,
             clock_ghz: series.clock_ghz,
             runs: series.figures.len(),
             until: series.until.clone(),
             points: series.points(&steps),
             levels: series.levels(&steps),
             changes,
-            clock_changes,
+            clock_changes: changes::clock_changes(&series),
             scatter: steps.scatter,
             dependence: steps.dependence,
-            detectable: steps.detectable().map(|share| share + series.open()),
+            detectable: steps.detectable().map(|share| share + series.hidden_by_clock()),
             left_out: series.left_out,
             in_words: MarkedText::default(),
             gate: None,
         };
-        found.in_words = words::answer(&found);
-        found.gate = terms.limit.map(|limit| found.gate(limit));
-        found
+        trend.in_words = words::answer(&trend);
+        trend.gate = terms.limit.map(|limit| trend.gate(limit));
+        trend
     }
 
-    /// Returns the change that is furthest from none, whichever way; the newest of equals.
-    pub fn largest_change(&self) -> Option<&Change> {
-        let extent = |change: &Change| change.ratio.value.map_or(0.0, |ratio| ratio.ln().abs());
-        self.changes.iter().max_by(|one, other| extent(one).total_cmp(&extent(other)))
+    /// Returns the change whose ratio is furthest from 1 in either direction; the newest of equals.
+    pub fn largest_change(&self) -> Option<&CostChange> {
+        self.changes.iter().max_by(|a, b| log_distance(a).total_cmp(&log_distance(b)))
     }
 
-    fn gate(&self, limit: f64) -> Gate {
+    fn gate(&self, limit: f64) -> TrendGate {
         let newest = self.changes.last();
         let verdict = match (newest, self.detectable) {
             (Some(change), _) if change.is_beyond(limit) => GateVerdict::Fail,
@@ -305,14 +322,13 @@ impl Trend {
             (_, Some(detectable)) if detectable <= limit => GateVerdict::Pass,
             _ => GateVerdict::Undecided,
         };
-        Gate { verdict, in_words: words::gate(self, verdict, limit) }
+        TrendGate { verdict, in_words: words::gate(self, verdict, limit) }
     }
 }
 
-/// Of figures and errors as they stand.
-fn steps_of(all: impl IntoIterator<Item = (usize, f64, f64)>) -> Steps {
-    let figure = |(place, value, error)| steps::Figure { place, value, error };
-    Steps::of(&all.into_iter().map(figure).collect::<Vec<_>>())
+/// Returns the distance of a change's ratio from 1, as a logarithm.
+fn log_distance(change: &CostChange) -> f64 {
+    change.ratio.value.map_or(0.0, |ratio| ratio.ln().abs())
 }
 
 #[cfg(test)]

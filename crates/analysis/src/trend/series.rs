@@ -1,4 +1,4 @@
-//! The figures that count, in order and at one clock.
+//! The figures of a case that count, in the order of time and at one clock.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -6,48 +6,47 @@ use std::ops::Range;
 use rundata::run::ProgramBuild;
 use stats::{Elasticity, mean, median, normal_quantile};
 
-use super::steps::Steps;
-use super::{By, Case, LeftOut, Level, Point, Terms, steps_of};
+use super::steps::{LevelSpan, LevelSteps, PlacedFigure};
+use super::{CostLevel, FollowedCase, LeftOutRuns, PointGrouping, TrendPoint, TrendSettings};
 use crate::at_clock::{AtClock, ClockConversion, common_elasticity};
 use crate::estimate::Estimate;
 use crate::quote::NotQuotable;
-use crate::results::{CaseResults, LaunchFigure, Origin, Quantity, Results};
+use crate::results::{LaunchFigure, Origin, Quantity, Results};
 use crate::speed::clock_ghz;
 
-/// A run's figure.
-pub(super) struct Figure<'a> {
+/// The cost in one run, at the clock of the series.
+pub(super) struct RunFigure<'a> {
     pub(super) results: &'a Results,
     pub(super) started: &'a str,
     pub(super) build: &'a ProgramBuild,
-    /// Number of its point.
+    /// Number of the point that the run belongs to.
     pub(super) point: usize,
-    /// The cost at the clock of the series.
     pub(super) ns: f64,
-    /// Its standard error by chance: what the clock leaves open is the same in all runs of one
-    /// clock.
+    /// Standard error by chance. What an unknown elasticity leaves open is not in it, as that is
+    /// the same in all runs at one clock.
     error_ns: f64,
-    /// ln of the series' quantum by its own; 0 without a clock.
-    pub(super) apart: f64,
-    /// The clock that the core had.
+    /// ln of the series' quantum over the run's; 0 without a clock.
+    clock_log_ratio: f64,
+    /// The clock that the core had in the run.
     pub(super) ghz: Option<f64>,
 }
 
-/// The figures of a case.
-pub(super) struct Series<'a> {
-    pub(super) of: Option<Quantity>,
+/// The figures of a case over the runs that count.
+pub(super) struct CaseSeries<'a> {
+    pub(super) quantity: Option<Quantity>,
     /// By point, then by time.
-    pub(super) figures: Vec<Figure<'a>>,
+    pub(super) figures: Vec<RunFigure<'a>>,
     pub(super) clock_ghz: Option<f64>,
-    /// When the newest run began.
+    /// Start of the newest run.
     pub(super) until: Option<String>,
-    /// By which power of the clock's period the figures go.
-    power: Option<Elasticity>,
-    pub(super) left_out: Vec<LeftOut>,
-    by: By,
+    /// How the figures follow the clock; absent where it is not known.
+    elasticity: Option<Elasticity>,
+    pub(super) left_out: Vec<LeftOutRuns>,
+    grouping: PointGrouping,
 }
 
-/// A run with the figure that it has of the case.
-struct Found<'a> {
+/// A run that counts, with its cost at its own clock.
+struct UsableRun<'a> {
     results: &'a Results,
     started: &'a str,
     build: &'a ProgramBuild,
@@ -55,212 +54,298 @@ struct Found<'a> {
     clock: Option<AtClock>,
 }
 
-impl<'a> Series<'a> {
-    pub(super) fn of(case: &Case, sides: &'a [Results], terms: Terms) -> Self {
-        let has = |of: &Quantity| sides.iter().any(|one| measured(case, one, *of).is_some());
-        let of = terms.cost.quantities().iter().copied().find(has);
+impl<'a> CaseSeries<'a> {
+    pub(super) fn from_runs(
+        case: &FollowedCase,
+        all_runs: &'a [Results],
+        settings: TrendSettings,
+    ) -> Self {
+        let quantity = best_quantity(case, all_runs, settings);
         let mut left_out = Vec::new();
-        let mut found: Vec<Found> = Vec::new();
+        let mut runs: Vec<UsableRun> = Vec::new();
         let mut names = BTreeSet::new();
-        for results in sides {
-            // A copy of a file tells nothing more.
-            let is_new = names.insert(&results.side.name);
-            let figure = is_new.then(|| holds(case, results, of));
-            match figure.unwrap_or_else(|| Err("the same run once more".to_string())) {
-                Ok(one) => found.push(one),
+        for results in all_runs {
+            // A second copy of a file adds nothing.
+            if !names.insert(&results.side.name) {
+                leave_out(&mut left_out, "the same run once more".to_string(), results);
+                continue;
+            }
+            match usable_run(case, results, quantity) {
+                Ok(run) => runs.push(run),
                 Err(why) => leave_out(&mut left_out, why, results),
             }
         }
-        // Where most have a clock, one without cannot be brought to it.
-        if found.iter().filter(|one| one.clock.is_some()).count() * 2 > found.len() {
-            let (known, others): (Vec<_>, Vec<_>) =
-                found.into_iter().partition(|one| one.clock.is_some());
-            let why = "the core's clock is not known".to_string();
-            others.iter().for_each(|one| leave_out(&mut left_out, why.clone(), one.results));
-            found = known;
-        } else {
-            found.iter_mut().for_each(|one| one.clock = None);
-        }
-        found.sort_by(|one, other| {
-            (one.started, &one.results.side.name).cmp(&(other.started, &other.results.side.name))
-        });
-        let mut series = Self::at_one_clock(&found, of, terms.by);
-        series.left_out = left_out;
-        series
+        let mut runs = with_comparable_clocks(runs, &mut left_out);
+        runs.sort_by_key(|run| (run.started, &run.results.side.name));
+        let series = Self::at_one_clock(&runs, quantity, settings.by);
+        Self { left_out, ..series }
     }
 
-    fn at_one_clock(found: &[Found<'a>], of: Option<Quantity>, by: By) -> Self {
-        let quanta: Vec<f64> = found.iter().filter_map(|one| Some(one.clock?.quantum_ns)).collect();
+    /// Converts the figures to the median clock of the runs, and numbers the points.
+    fn at_one_clock(
+        runs: &[UsableRun<'a>],
+        quantity: Option<Quantity>,
+        grouping: PointGrouping,
+    ) -> Self {
+        let clocks: Vec<AtClock> = runs.iter().filter_map(|run| run.clock).collect();
+        let quanta: Vec<f64> = clocks.iter().map(|clock| clock.quantum_ns).collect();
         let to_ns = median(&quanta);
-        let power =
-            common_elasticity(&found.iter().filter_map(|one| one.clock).collect::<Vec<_>>());
+        let elasticity = common_elasticity(&clocks);
         let mut names: Vec<String> = Vec::new();
-        let mut figures: Vec<Figure> = Vec::new();
-        for one in found {
-            let name = point_name(one.results, one.build, by);
-            let known = if by == By::Run { None } else { names.iter().position(|of| *of == name) };
+        let mut figures: Vec<RunFigure> = Vec::new();
+        for run in runs {
+            let name = point_name(run.results, run.build, grouping);
+            let known = if grouping == PointGrouping::Run {
+                None
+            } else {
+                names.iter().position(|point| *point == name)
+            };
             let point = known.unwrap_or(names.len());
             if point == names.len() {
                 names.push(name);
             }
-            figures.push(one.figure(point, to_ns, power));
+            figures.push(run.figure(point, to_ns, elasticity));
         }
         figures.sort_by_key(|figure| figure.point);
-        let target = found.first().map_or("", |one| &one.build.target);
-        let clock_ghz = to_ns.and_then(|ns| clock_ghz(ns, target));
-        let until = found.last().map(|one| one.started.to_string());
-        Self { of, figures, clock_ghz, until, power, left_out: Vec::new(), by }
+        let target = runs.first().map_or("", |run| &run.build.target);
+        Self {
+            quantity,
+            figures,
+            clock_ghz: to_ns.and_then(|ns| clock_ghz(ns, target)),
+            until: runs.last().map(|run| run.started.to_string()),
+            elasticity,
+            left_out: Vec::new(),
+            grouping,
+        }
     }
 
-    pub(super) fn steps(&self) -> Steps {
-        steps_of(self.figures.iter().map(|of| (of.point, of.ns, of.error_ns)))
+    pub(super) fn steps(&self) -> LevelSteps {
+        let mut placed = Vec::new();
+        for figure in &self.figures {
+            let RunFigure { point, ns, error_ns, .. } = *figure;
+            placed.push(PlacedFigure { place: point, value: ns, error: error_ns });
+        }
+        LevelSteps::from_figures(&placed)
     }
 
-    /// How far the clock of these figures is from that of the series: the mean, as that of the
-    /// figures is, of ln of the quanta.
-    pub(super) fn apart(&self, numbers: Range<usize>) -> f64 {
-        let all: Vec<f64> = self.figures[numbers].iter().map(|figure| figure.apart).collect();
-        mean(&all).unwrap_or(0.0)
+    /// Returns the mean of ln(the series' quantum / the run's) over the figures with these numbers.
+    pub(super) fn clock_distance(&self, numbers: Range<usize>) -> f64 {
+        let mut log_ratios = Vec::new();
+        for figure in &self.figures[numbers] {
+            log_ratios.push(figure.clock_log_ratio);
+        }
+        mean(&log_ratios).unwrap_or(0.0)
     }
 
-    /// Half of an interval in ln, with what so much of another clock leaves open: the error of the
-    /// power, or where nobody knows that, any from 0 to 1.
-    pub(super) fn half_width(&self, by_chance: f64, apart: f64) -> f64 {
+    /// Returns half of an interval in ln: half of that by chance, with what a conversion by
+    /// `log_ratio` to another clock adds: the error of the elasticity, or where that is not known,
+    /// any from 0 to 1.
+    pub(super) fn half_width(&self, by_chance: f64, log_ratio: f64) -> f64 {
         let z = normal_quantile(0.95).unwrap_or(2.0);
-        let open = ClockConversion { log_ratio: apart, elasticity: self.power }.uncertainty();
-        by_chance.hypot(z * open.error) + open.slack
+        let conversion = ClockConversion { log_ratio, elasticity: self.elasticity };
+        let added = conversion.uncertainty();
+        by_chance.hypot(z * added.error) + added.slack
     }
 
-    /// How far what nobody knows of the clock leaves the newest runs open against the others, as a
-    /// share: a change that is no larger could be hidden.
-    pub(super) fn open(&self) -> f64 {
-        let all: Vec<f64> = self.figures.iter().map(|figure| figure.apart).collect();
-        let span = all.iter().copied().reduce(f64::max).zip(all.iter().copied().reduce(f64::min));
-        span.map_or(0.0, |(most, least)| self.half_width(0.0, most - least))
+    /// Returns the largest change, as a share, that the uncertain conversion between the clocks of
+    /// the runs can hide.
+    pub(super) fn hidden_by_clock(&self) -> f64 {
+        let Some(first) = self.figures.first() else { return 0.0 };
+        let (mut least, mut most) = (first.clock_log_ratio, first.clock_log_ratio);
+        for figure in &self.figures {
+            least = least.min(figure.clock_log_ratio);
+            most = most.max(figure.clock_log_ratio);
+        }
+        self.half_width(0.0, most - least)
     }
 
-    pub(super) fn cycles(&self, ns: f64) -> Option<f64> {
+    fn cycles(&self, ns: f64) -> Option<f64> {
         Some(ns * self.clock_ghz?)
     }
 
-    /// Each point with what its runs say together.
-    pub(super) fn points(&self, steps: &Steps) -> Vec<Point> {
-        let quantile = steps.quantile();
+    /// Returns the points of the series, each the mean of its runs, weighted by their errors.
+    pub(super) fn points(&self, steps: &LevelSteps) -> Vec<TrendPoint> {
         let mut points = Vec::new();
         let mut first = 0;
-        for of in self.figures.chunk_by(|one, other| one.point == other.point) {
-            let numbers = first..first + of.len();
-            let weight = |at: usize| steps.errors[at].powi(-2);
-            let weights: f64 = numbers.clone().map(weight).sum();
-            let logs = numbers.clone().map(|at| weight(at) * self.figures[at].ns.ln());
-            let log = logs.sum::<f64>() / weights;
-            let half = self.half_width(quantile * weights.powf(-0.5), self.apart(numbers.clone()));
-            let clocks: Vec<f64> = of.iter().filter_map(|one| one.ghz).collect();
-            points.push(Point {
-                name: point_name(of[0].results, of[0].build, self.by),
-                runs: of.iter().map(|one| one.results.side.name.clone()).collect(),
-                started: of[0].started.to_string(),
-                level: steps.levels.iter().filter(|level| level.end <= first).count(),
-                ns: log.exp(),
-                low: (log - half).exp(),
-                high: sound((log + half).exp()),
-                cycles: self.cycles(log.exp()),
-                clock_ghz: median(&clocks),
-                kernel: of[0].results.machine.kernel.release.known().cloned(),
-                version: of[0].build.version.clone(),
-                commit: of[0].build.commit.clone(),
-                alone: numbers.filter(|at| steps.alone[*at]).count() as u32,
-            });
-            first += of.len();
+        for runs in self.figures.chunk_by(|a, b| a.point == b.point) {
+            let numbers = first..first + runs.len();
+            points.push(self.point(steps, numbers));
+            first += runs.len();
         }
         points
     }
 
-    pub(super) fn levels(&self, steps: &Steps) -> Vec<Level> {
-        let quantile = steps.quantile();
-        let level = |of: &super::steps::Level| {
-            let half = self.half_width(quantile * of.error, self.apart(of.first..of.end));
-            Level {
-                first: self.figures[of.first].point,
-                last: self.figures[of.end - 1].point,
-                runs: of.end - of.first,
-                ns: of.log.exp(),
-                low: (of.log - half).exp(),
-                high: sound((of.log + half).exp()),
-                cycles: self.cycles(of.log.exp()),
-            }
-        };
-        steps.levels.iter().map(level).collect()
+    /// Returns the point of the figures with these numbers, which must not be empty.
+    fn point(&self, steps: &LevelSteps, numbers: Range<usize>) -> TrendPoint {
+        let runs = &self.figures[numbers.clone()];
+        let first = &runs[0];
+        let (mut weights, mut sum) = (0.0, 0.0);
+        for (error, figure) in steps.errors[numbers.clone()].iter().zip(runs) {
+            let weight = error.powi(-2);
+            weights += weight;
+            sum += weight * figure.ns.ln();
+        }
+        let log: f64 = sum / weights;
+        let by_chance = steps.quantile() * f64::powf(weights, -0.5);
+        let half = self.half_width(by_chance, self.clock_distance(numbers.clone()));
+        let clocks: Vec<f64> = runs.iter().filter_map(|run| run.ghz).collect();
+        TrendPoint {
+            name: point_name(first.results, first.build, self.grouping),
+            runs: runs.iter().map(|run| run.results.side.name.clone()).collect(),
+            started: first.started.to_string(),
+            level: steps.levels.iter().filter(|level| level.end <= numbers.start).count(),
+            ns: log.exp(),
+            low: (log - half).exp(),
+            high: finite((log + half).exp()),
+            cycles: self.cycles(log.exp()),
+            clock_ghz: median(&clocks),
+            kernel: first.results.machine.kernel.release.known().cloned(),
+            version: first.build.version.clone(),
+            commit: first.build.commit.clone(),
+            alone: steps.alone[numbers].iter().filter(|alone| **alone).count() as u32,
+        }
+    }
+
+    pub(super) fn levels(&self, steps: &LevelSteps) -> Vec<CostLevel> {
+        steps.levels.iter().map(|level| self.level(level, steps.quantile())).collect()
+    }
+
+    fn level(&self, level: &LevelSpan, quantile: f64) -> CostLevel {
+        let half = self.half_width(quantile * level.error, self.clock_distance(level.range()));
+        CostLevel {
+            first: self.figures[level.first].point,
+            last: self.figures[level.end - 1].point,
+            runs: level.end - level.first,
+            ns: level.log.exp(),
+            low: (level.log - half).exp(),
+            high: finite((level.log + half).exp()),
+            cycles: self.cycles(level.log.exp()),
+        }
     }
 }
 
-/// JSON has no infinity.
-fn sound(value: f64) -> f64 {
+/// Returns the value, at most the largest number: JSON has no infinity.
+fn finite(value: f64) -> f64 {
     value.min(f64::MAX)
 }
 
-impl<'a> Found<'a> {
-    fn figure(&self, point: usize, to_ns: Option<f64>, power: Option<Elasticity>) -> Figure<'a> {
-        let clock = self.clock.zip(to_ns);
-        let unmoved = ClockConversion { log_ratio: 0.0, elasticity: power };
-        let by = clock.map_or(unmoved, |(clock, to_ns)| clock.conversion_to(to_ns, power));
-        Figure {
+impl<'a> UsableRun<'a> {
+    /// Returns the figure of the run, converted to the clock of a quantum of `to_ns` where both
+    /// clocks are known.
+    fn figure(
+        &self,
+        point: usize,
+        to_ns: Option<f64>,
+        elasticity: Option<Elasticity>,
+    ) -> RunFigure<'a> {
+        let conversion = match (self.clock, to_ns) {
+            (Some(clock), Some(to_ns)) => clock.conversion_to(to_ns, elasticity),
+            _ => ClockConversion { log_ratio: 0.0, elasticity },
+        };
+        RunFigure {
             results: self.results,
             started: self.started,
             build: self.build,
             point,
-            ns: self.estimate.value * by.factor(),
-            error_ns: self.estimate.standard_error.unwrap_or(0.0) * by.factor(),
-            apart: by.log_ratio,
+            ns: self.estimate.value * conversion.factor(),
+            error_ns: self.estimate.standard_error.unwrap_or(0.0) * conversion.factor(),
+            clock_log_ratio: conversion.log_ratio,
             ghz: self.ghz(),
         }
     }
 
     fn ghz(&self) -> Option<f64> {
-        let own = self.clock.and_then(|of| of.ghz(&self.build.target));
-        own.filter(|ghz| ghz.is_finite() && *ghz > 0.0)
+        let ghz = self.clock?.ghz(&self.build.target)?;
+        if ghz.is_finite() && ghz > 0.0 { Some(ghz) } else { None }
     }
 }
 
-fn measured<'a>(case: &Case, results: &'a Results, of: Quantity) -> Option<&'a LaunchFigure> {
-    let is_it =
-        |one: &&CaseResults| one.experiment == case.experiment.name() && case.has(&one.labels);
-    let found = results.cases.iter().find(is_it)?;
-    found.figures.get(&of)?.launches().first()
+/// Returns the first quantity for the wanted cost that any run has measured.
+fn best_quantity(
+    case: &FollowedCase,
+    runs: &[Results],
+    settings: TrendSettings,
+) -> Option<Quantity> {
+    for quantity in settings.cost.quantities() {
+        if runs.iter().any(|results| measured(case, results, *quantity).is_some()) {
+            return Some(*quantity);
+        }
+    }
+    None
 }
 
-/// The figure of a run, or why it has none that counts.
-fn holds<'a>(case: &Case, results: &'a Results, of: Option<Quantity>) -> Result<Found<'a>, String> {
+/// Leaves out runs without a clock where most have one, as their figures cannot be converted;
+/// otherwise ignores all clocks.
+fn with_comparable_clocks<'a>(
+    mut runs: Vec<UsableRun<'a>>,
+    left_out: &mut Vec<LeftOutRuns>,
+) -> Vec<UsableRun<'a>> {
+    let with_clock = runs.iter().filter(|run| run.clock.is_some()).count();
+    if with_clock * 2 <= runs.len() {
+        for run in &mut runs {
+            run.clock = None;
+        }
+        return runs;
+    }
+    let mut comparable = Vec::new();
+    for run in runs {
+        if run.clock.is_some() {
+            comparable.push(run);
+        } else {
+            leave_out(left_out, "the core's clock is not known".to_string(), run.results);
+        }
+    }
+    comparable
+}
+
+fn measured<'a>(
+    case: &FollowedCase,
+    results: &'a Results,
+    quantity: Quantity,
+) -> Option<&'a LaunchFigure> {
+    let experiment = case.experiment.name();
+    let case = results
+        .cases
+        .iter()
+        .find(|result| result.experiment == experiment && case.has(&result.labels))?;
+    case.figures.get(&quantity)?.launches().first()
+}
+
+/// Returns a run with its figure, or the reason why it does not count.
+fn usable_run<'a>(
+    case: &FollowedCase,
+    results: &'a Results,
+    quantity: Option<Quantity>,
+) -> Result<UsableRun<'a>, String> {
+    const NOTHING: &str = "nothing was measured of the case";
     let Origin::Run { started, build, session } = &results.side.origin else {
         return Err("published, not measured".to_string());
     };
     if session.as_ref().is_some_and(|session| !session.prefix.is_empty()) {
         return Err("measured behind a prefix (compare --ab)".to_string());
     }
-    let measured = of.and_then(|of| measured(case, results, of));
-    let Some((measured, of)) = measured.zip(of) else {
-        return Err("nothing was measured of the case".to_string());
-    };
+    let quantity = quantity.ok_or(NOTHING)?;
+    let measured = measured(case, results, quantity).ok_or(NOTHING)?;
     if !measured.is_complete {
         return Err("interrupted or not finished".to_string());
     }
-    let estimate = measured.estimate.ok_or("nothing was measured of the case")?;
-    estimate.quote_cost().map_err(|why| in_general(&why))?;
-    if !estimate.speed.is_full() && of != Quantity::TrialNs {
+    let estimate = measured.estimate.ok_or(NOTHING)?;
+    estimate.quote_cost().map_err(|why| without_figures(&why))?;
+    if !estimate.speed.is_full() && quantity != Quantity::TrialNs {
         return Err("the core's speed was not measured".to_string());
     }
-    // A cost that would overflow in another unit is none.
+    // A cost outside of this range would overflow in another unit.
     let is_sound = (1e-6..1e18).contains(&estimate.value)
         && estimate.standard_error.is_some_and(|error| error.is_finite() && error >= 0.0);
-    let clock = measured.clock.filter(|clock| (1e-3..1e12).contains(&clock.quantum_ns));
-    match is_sound {
-        true => Ok(Found { results, started, build, estimate, clock }),
-        false => Err("its figure is not a number".to_string()),
+    if !is_sound {
+        return Err("its figure is not a number".to_string());
     }
+    let clock = measured.clock.filter(|clock| (1e-3..1e12).contains(&clock.quantum_ns));
+    Ok(UsableRun { results, started, build, estimate, clock })
 }
 
-/// Without the figures of the one run.
-fn in_general(why: &NotQuotable) -> String {
+/// Returns the reason without the figures of the single run, so that runs share it.
+fn without_figures(why: &NotQuotable) -> String {
     match why {
         NotQuotable::NotResolved { .. } => "the cost is not resolved from zero".to_string(),
         NotQuotable::TooFewRounds(_) => "too few rounds".to_string(),
@@ -268,27 +353,29 @@ fn in_general(why: &NotQuotable) -> String {
     }
 }
 
-fn leave_out(all: &mut Vec<LeftOut>, why: String, results: &Results) {
+fn leave_out(left_out: &mut Vec<LeftOutRuns>, why: String, results: &Results) {
     let name = results.side.name.clone();
-    match all.iter_mut().find(|known| known.why == why) {
+    match left_out.iter_mut().find(|known| known.why == why) {
         Some(known) => known.runs.push(name),
-        None => all.push(LeftOut { why, runs: vec![name] }),
+        None => left_out.push(LeftOutRuns { why, runs: vec![name] }),
     }
 }
 
-fn point_name(results: &Results, build: &ProgramBuild, by: By) -> String {
-    let kernel = || results.machine.kernel.release.known().cloned();
-    match by {
-        By::Run => results.side.name.clone(),
-        By::Kernel => kernel().unwrap_or_else(|| "unknown kernel".to_string()),
-        By::Build => match &build.commit {
-            Some(commit) => format!("{} {}", build.version, short(commit)),
+fn point_name(results: &Results, build: &ProgramBuild, grouping: PointGrouping) -> String {
+    match grouping {
+        PointGrouping::Run => results.side.name.clone(),
+        PointGrouping::Kernel => match results.machine.kernel.release.known() {
+            Some(release) => release.clone(),
+            None => "unknown kernel".to_string(),
+        },
+        PointGrouping::Build => match &build.commit {
+            Some(commit) => format!("{} {}", build.version, short_commit(commit)),
             None => build.version.clone(),
         },
     }
 }
 
-/// The beginning of a commit.
-pub(super) fn short(commit: &str) -> &str {
+/// Returns the first nine characters of a commit.
+pub(super) fn short_commit(commit: &str) -> &str {
     commit.get(..9).unwrap_or(commit)
 }

@@ -1,26 +1,29 @@
-//! Where a series of figures changes its level. Numbers in, numbers out.
+//! Where a series of figures changes its level. It knows nothing of runs and their clocks.
 
 use stats::changepoint::{
     CLEARLY_BETTER, CurveAnalysis, CurveForm, CurvePoint, ErrorModel, FitSettings, FormFit,
     Nesting, Term, Turn,
 };
 use stats::{mad_sigma, median, student_quantile};
+use std::ops::Range;
 
-/// Figures that a level has at least: of one or two nobody knows whether they stay.
+/// Fewest figures of a level: one or two may be exceptions.
 pub(super) const FEWEST: usize = 3;
-/// Figures below which no change can be seen.
+/// Fewest figures in which a change can be seen.
 pub(super) const FEWEST_OF_ALL: usize = 2 * FEWEST;
-/// No figure is known better than this share: what is that small is no change.
+/// Smallest relative error of a figure, so that smaller differences are no change.
 const LEAST_ERROR: f64 = 0.001;
-/// Errors from the median of its neighbourhood above which a figure stands alone.
-const FAR: f64 = 5.0;
-/// No neighbours are taken to depend on each other more than this.
-const MOST_DEPENDENCE: f64 = 0.8;
-/// Most figures to which two steps at once are fitted; of more they are found one by one.
-const MOST_AT_ONCE: usize = 40;
+/// Largest distance from the median of its neighbourhood, in errors, of a figure that does not stand
+/// alone.
+const MAX_DISTANCE_ERRORS: f64 = 5.0;
+/// Largest correlation of neighbours that is assumed.
+const MAX_DEPENDENCE: f64 = 0.8;
+/// Most figures to which two steps are fitted at once; in longer series they are found one by one.
+const MAX_FIGURES_FOR_TWO_STEPS: usize = 40;
 
 const STEP: Turn = Turn::Step;
 
+/// One, two and three levels.
 static FORMS: [CurveForm; 3] = {
     use Term::{One, Step};
     [
@@ -42,254 +45,336 @@ const fn settings(forms: &'static [CurveForm]) -> FitSettings {
     }
 }
 
-static SHORT: FitSettings = settings(&FORMS);
-static LONG: FitSettings = settings(FORMS.split_at(2).0);
+static UP_TO_TWO_STEPS: FitSettings = settings(&FORMS);
+static UP_TO_ONE_STEP: FitSettings = settings(FORMS.split_at(2).0);
 
 /// A figure of a series. Figures of one place belong together: no step is between them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Figure {
-    /// Its place, ascending.
+pub(super) struct PlacedFigure {
+    /// Place in the series, ascending.
     pub(super) place: usize,
     /// The figure; above 0.
     pub(super) value: f64,
-    /// Its standard error.
+    /// Standard error of the figure.
     pub(super) error: f64,
 }
 
 /// A stretch of the series without a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Level {
-    /// Number of its first figure.
+pub(super) struct LevelSpan {
+    /// Number of the first figure.
     pub(super) first: usize,
-    /// One more than that of its last.
+    /// Number of the last figure + 1.
     pub(super) end: usize,
-    /// ln of the figures' mean, each by its error.
+    /// ln of the figures' mean, weighted by their errors.
     pub(super) log: f64,
-    /// Standard error of that.
+    /// Standard error of `log`.
     pub(super) error: f64,
 }
 
-/// What a series shows.
+impl LevelSpan {
+    /// Returns the numbers of its figures.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.first..self.end
+    }
+}
+
+/// The levels of a series, and how exactly its figures are known.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Steps {
-    /// One more than there are changes; none of a series without figures.
-    pub(super) levels: Vec<Level>,
+pub(super) struct LevelSteps {
+    /// One more than there are changes; empty for a series without figures.
+    pub(super) levels: Vec<LevelSpan>,
     /// Relative standard deviation between neighbours beyond their own errors.
     pub(super) scatter: f64,
     /// Correlation of neighbours, from 0 to 0.8.
     pub(super) dependence: f64,
     /// Relative standard error of each figure, with scatter and dependence.
     pub(super) errors: Vec<f64>,
-    /// Which figures are far from those on both sides of them, and hardly count.
+    /// Whether each figure is far from those on both sides of it, and hardly counts.
     pub(super) alone: Vec<bool>,
 }
 
-impl Steps {
+impl LevelSteps {
     /// Finds the changes of level. Values have to be finite and above 0, errors finite.
-    pub(super) fn of(figures: &[Figure]) -> Self {
-        let mut seen = Seen::all(figures);
-        let scatter = seen.scatter;
-        let dependence = seen.less_known();
+    pub(super) fn from_figures(figures: &[PlacedFigure]) -> Self {
+        let mut series = LogSeries::from_figures(figures);
+        let scatter = series.scatter;
+        let dependence = series.widen_errors();
         Self {
-            levels: seen.levels(&seen.starts()),
+            levels: series.levels(),
             scatter,
             dependence,
-            errors: seen.points.iter().map(|point| point.error).collect(),
-            alone: seen.alone,
+            errors: series.points.iter().map(|point| point.error).collect(),
+            alone: series.alone,
         }
     }
 
-    /// Half of a 95 % interval in standard errors.
+    /// Returns half of a 95 % interval in standard errors.
     pub(super) fn quantile(&self) -> f64 {
-        let left = self.errors.len().saturating_sub(self.levels.len()).max(1);
-        student_quantile(0.95, left as f64).unwrap_or(f64::INFINITY)
+        let freedoms = self.errors.len().saturating_sub(self.levels.len()).max(1);
+        student_quantile(0.95, freedoms as f64).unwrap_or(f64::INFINITY)
     }
 
-    /// The smallest change that the newest three figures could show, as a share; absent where there
-    /// are too few.
+    /// Returns the smallest change that the newest three figures could show, as a share; absent
+    /// where there are too few figures.
     pub(super) fn detectable(&self) -> Option<f64> {
-        let all = self.errors.len();
-        let error = median(&self.errors).filter(|_| all >= FEWEST_OF_ALL)?;
+        let count = self.errors.len();
+        if count < FEWEST_OF_ALL {
+            return None;
+        }
+        let error = median(&self.errors)?;
         let charge = FORMS[1].charge() - FORMS[0].charge();
-        let gain = charge * (all as f64).ln() + CLEARLY_BETTER;
-        let parts = 1.0 / FEWEST as f64 + 1.0 / (all - FEWEST) as f64;
+        let gain = charge * (count as f64).ln() + CLEARLY_BETTER;
+        let parts = 1.0 / FEWEST as f64 + 1.0 / (count - FEWEST) as f64;
         Some((error * (gain * parts).sqrt()).exp_m1())
     }
 }
 
-/// A figure as the fits see it: the logarithm, so that errors are relative.
+/// The logarithm of a figure, so that its error is relative.
 #[derive(Clone, Copy)]
-struct Log {
+struct LogFigure {
     place: usize,
     log: f64,
     error: f64,
 }
 
-struct Seen {
-    points: Vec<Log>,
+/// The logarithms of a series, with errors that hold the scatter between figures.
+struct LogSeries {
+    points: Vec<LogFigure>,
     scatter: f64,
     alone: Vec<bool>,
 }
 
-impl Seen {
-    fn all(figures: &[Figure]) -> Self {
-        let own = |figure: &Figure| Log {
-            place: figure.place,
-            log: figure.value.ln(),
-            error: figure.error.abs() / figure.value,
-        };
-        let mut points: Vec<Log> = figures.iter().map(own).collect();
+impl LogSeries {
+    fn from_figures(figures: &[PlacedFigure]) -> Self {
+        let mut points = Vec::new();
+        for PlacedFigure { place, value, error } in figures.iter().copied() {
+            points.push(LogFigure { place, log: value.ln(), error: error.abs() / value });
+        }
         let scatter = scatter(&points);
         for point in &mut points {
             point.error = point.error.hypot(scatter).hypot(LEAST_ERROR);
         }
-        let far: Vec<f64> = (0..points.len()).map(|at| from_neighbours(&points, at)).collect();
-        let mut alone = vec![false; points.len()];
-        for (at, point) in points.iter_mut().enumerate() {
-            alone[at] = far[at] > FAR * point.error;
-            if alone[at] {
-                point.error = point.error.hypot(far[at]);
+        let mut distances = Vec::new();
+        for number in 0..points.len() {
+            distances.push(distance_from_neighbours(&points, number));
+        }
+        let mut alone = Vec::new();
+        for (point, distance) in points.iter_mut().zip(distances) {
+            let is_alone = distance > MAX_DISTANCE_ERRORS * point.error;
+            if is_alone {
+                point.error = point.error.hypot(distance);
             }
+            alone.push(is_alone);
         }
         Self { points, scatter, alone }
     }
 
-    /// The first figure of each level but the first, each looked for again between its neighbours.
+    /// Returns the first figure of each level but the first. Each step is looked for once more
+    /// between its neighbours, and dropped where it is not found there.
     fn starts(&self) -> Vec<usize> {
-        let mut found = starts(&self.points);
-        let mut at = 0;
-        while at < found.len() {
-            let from = if at == 0 { 0 } else { found[at - 1] };
-            let to = found.get(at + 1).copied().unwrap_or(self.points.len());
-            match best(&self.points[from..to], &LONG)[..] {
+        let mut starts = all_starts(&self.points);
+        let mut number = 0;
+        while number < starts.len() {
+            let first = if number == 0 { 0 } else { starts[number - 1] };
+            let end = starts.get(number + 1).copied().unwrap_or(self.points.len());
+            match best_starts(&self.points[first..end], &UP_TO_ONE_STEP)[..] {
                 [start] => {
-                    found[at] = from + start;
-                    at += 1;
+                    starts[number] = first + start;
+                    number += 1;
                 }
                 _ => {
-                    found.remove(at);
+                    starts.remove(number);
                 }
             }
         }
-        found
+        starts
     }
 
-    fn levels(&self, starts: &[usize]) -> Vec<Level> {
-        let ends = starts.iter().copied().chain([self.points.len()]);
-        let firsts = [0].into_iter().chain(starts.iter().copied());
-        let some = firsts.zip(ends).filter(|(first, end)| first < end);
-        some.map(|(first, end)| level(&self.points, first, end)).collect()
+    fn levels(&self) -> Vec<LevelSpan> {
+        let mut levels = Vec::new();
+        for span in spans(&self.starts(), self.points.len()) {
+            if !span.is_empty() {
+                levels.push(level(&self.points, span));
+            }
+        }
+        levels
     }
 
-    /// Widens the errors by what the figures are off the levels that are found with them: to what
-    /// they scatter by, where that is more, and as neighbours that depend on each other tell less
-    /// than as many that do not, by (1 + r) / (1 - r) in the variance. Gives r.
-    fn less_known(&mut self) -> f64 {
-        let levels = self.levels(&self.starts());
-        let off = |level: &Level| {
-            let points = &self.points[level.first..level.end];
-            let log = level.log;
-            points.iter().map(move |point| (point.log - log) / point.error)
-        };
-        let off: Vec<f64> = levels.iter().flat_map(off).collect();
-        let squares: f64 = off.iter().map(|off| off * off).sum();
-        let products: f64 = off.windows(2).map(|pair| pair[0] * pair[1]).sum();
-        let found = if squares > 0.0 { products / squares } else { 0.0 };
-        // About their own mean a few seem to depend on each other less than they do (Kendall 1954).
-        let hidden = (1.0 + 3.0 * found) / off.len().max(1) as f64;
-        let dependence = (found + hidden).clamp(0.0, MOST_DEPENDENCE);
+    /// Widens the errors by the residuals from the levels that are found with them, and returns the
+    /// correlation r of neighbours.
+    ///
+    /// Errors grow until chi-squared is what they say, if it is larger. Neighbours that depend on
+    /// each other tell less than as many independent figures: the variance grows by
+    /// (1 + r) / (1 - r).
+    fn widen_errors(&mut self) -> f64 {
+        let levels = self.levels();
+        let mut residuals = Vec::new();
+        for level in &levels {
+            for point in &self.points[level.range()] {
+                residuals.push((point.log - level.log) / point.error);
+            }
+        }
+        let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
+        let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let correlation = if squares > 0.0 { products / squares } else { 0.0 };
+        // Around their own mean, few figures seem less correlated than they are (Kendall 1954).
+        let hidden = (1.0 + 3.0 * correlation) / residuals.len().max(1) as f64;
+        let dependence = (correlation + hidden).clamp(0.0, MAX_DEPENDENCE);
         let form = FORMS[levels.len().clamp(1, FORMS.len()) - 1];
-        let left = (off.len() as f64 - form.charge()).max(1.0);
-        let scatter = (squares / left).max(1.0);
-        let factor = (scatter * (1.0 + dependence) / (1.0 - dependence)).sqrt();
-        self.points.iter_mut().for_each(|point| point.error *= factor);
+        let freedoms = (residuals.len() as f64 - form.charge()).max(1.0);
+        let dispersion = (squares / freedoms).max(1.0);
+        let factor = (dispersion * (1.0 + dependence) / (1.0 - dependence)).sqrt();
+        for point in &mut self.points {
+            point.error *= factor;
+        }
         dependence
     }
 }
 
-/// The scatter of neighbours beyond their own errors. A step is one difference among many, which a
-/// median passes over.
-fn scatter(points: &[Log]) -> f64 {
+/// Returns the scatter of neighbours beyond their own errors. A step is one difference among many,
+/// which does not move the median.
+fn scatter(points: &[LogFigure]) -> f64 {
     let differences: Vec<f64> = points.windows(2).map(|pair| pair[1].log - pair[0].log).collect();
     let squares: Vec<f64> = points.iter().map(|point| point.error * point.error).collect();
-    let Some((sigma, own)) = mad_sigma(&differences).zip(median(&squares)) else { return 0.0 };
-    (sigma * sigma / 2.0 - own).max(0.0).sqrt()
+    match (mad_sigma(&differences), median(&squares)) {
+        (Some(sigma), Some(square)) => (sigma * sigma / 2.0 - square).max(0.0).sqrt(),
+        _ => 0.0,
+    }
 }
 
-/// How far a figure is from the median of the five around it.
-fn from_neighbours(points: &[Log], at: usize) -> f64 {
-    let near = &points[at.saturating_sub(2)..(at + 3).min(points.len())];
-    let logs: Vec<f64> = near.iter().map(|point| point.log).collect();
-    median(&logs).map_or(0.0, |middle| (points[at].log - middle).abs())
+/// Returns the distance of a figure from the median of the five around it.
+fn distance_from_neighbours(points: &[LogFigure], number: usize) -> f64 {
+    let neighbours = &points[number.saturating_sub(2)..(number + 3).min(points.len())];
+    let logs: Vec<f64> = neighbours.iter().map(|point| point.log).collect();
+    median(&logs).map_or(0.0, |middle| (points[number].log - middle).abs())
 }
 
-fn level(points: &[Log], first: usize, end: usize) -> Level {
-    let weight = |point: &Log| point.error.powi(-2);
-    let weights: f64 = points[first..end].iter().map(weight).sum();
-    let sum: f64 = points[first..end].iter().map(|point| weight(point) * point.log).sum();
-    Level { first, end, log: sum / weights, error: weights.powf(-0.5) }
+/// Returns the level of the figures with these numbers.
+fn level(points: &[LogFigure], span: Range<usize>) -> LevelSpan {
+    let (mut weights, mut sum) = (0.0_f64, 0.0);
+    for point in &points[span.clone()] {
+        let weight = point.error.powi(-2);
+        weights += weight;
+        sum += weight * point.log;
+    }
+    LevelSpan { first: span.start, end: span.end, log: sum / weights, error: weights.powf(-0.5) }
 }
 
-/// Steps, and the steps between them.
-fn starts(points: &[Log]) -> Vec<usize> {
-    let settings = if points.len() > MOST_AT_ONCE { &LONG } else { &SHORT };
-    let found = best(points, settings);
+/// Returns the numbers of the figures of each level, from the first figures of all but the first.
+fn spans(starts: &[usize], end: usize) -> Vec<Range<usize>> {
+    let mut spans = Vec::new();
+    let mut first = 0;
+    for start in starts {
+        spans.push(first..*start);
+        first = *start;
+    }
+    spans.push(first..end);
+    spans
+}
+
+/// Returns the first figures of all levels but the first: those of the best fit, and those that are
+/// found within its levels.
+fn all_starts(points: &[LogFigure]) -> Vec<usize> {
+    let is_long = points.len() > MAX_FIGURES_FOR_TWO_STEPS;
+    let found = best_starts(points, if is_long { &UP_TO_ONE_STEP } else { &UP_TO_TWO_STEPS });
     if found.is_empty() {
         return found;
     }
-    let ends = found.iter().copied().chain([points.len()]);
-    let firsts = [0].into_iter().chain(found.iter().copied());
-    let within = firsts.zip(ends).flat_map(|(first, end)| {
-        let further = starts(&points[first..end]).into_iter().map(move |start| first + start);
-        further.chain((end < points.len()).then_some(end))
-    });
-    within.collect()
-}
-
-/// The steps of the simplest form that none is clearly better than: up to two.
-fn best(points: &[Log], settings: &'static FitSettings) -> Vec<usize> {
-    let at = |point: &Log| CurvePoint {
-        x: point.place as f64 + 1.0,
-        // The engine works in units of the largest: levels that are far from zero lose no digit by
-        // it.
-        y: point.log - points[0].log,
-        error: Some(point.error),
-    };
-    let all: Vec<CurvePoint> = points.iter().map(at).collect();
-    let analysis = CurveAnalysis::new(&all, settings);
-    let placed = |fit: &FormFit| starts_of(points, &analysis.data.places, &fit.brackets);
-    let mut chosen: Option<(f64, Vec<usize>)> = None;
-    for turns in 0..settings.forms.len() {
-        let same = analysis.fits.iter().filter(|fit| fit.turns.len() == turns);
-        let admitted = same.filter_map(|fit| Some((fit.criterion, placed(fit)?)));
-        let least = admitted.min_by(|one, other| one.0.total_cmp(&other.0));
-        let limit = chosen.as_ref().map_or(f64::INFINITY, |(of, _)| of - CLEARLY_BETTER);
-        chosen = least.filter(|(criterion, _)| *criterion < limit).or(chosen);
+    let mut starts = Vec::new();
+    for span in spans(&found, points.len()) {
+        for start in all_starts(&points[span.clone()]) {
+            starts.push(span.start + start);
+        }
+        if span.end < points.len() {
+            starts.push(span.end);
+        }
     }
-    chosen.map(|(_, starts)| starts).unwrap_or_default()
+    starts
 }
 
-/// The first figure behind each turn; absent where a level has too few.
-fn starts_of(points: &[Log], places: &[f64], brackets: &[usize]) -> Option<Vec<usize>> {
-    let behind = |bracket: &usize| {
+/// Returns the steps of the simplest form that none is clearly better than: at most two.
+fn best_starts(points: &[LogFigure], settings: &'static FitSettings) -> Vec<usize> {
+    let mut curve = Vec::new();
+    for point in points {
+        curve.push(CurvePoint {
+            x: point.place as f64 + 1.0,
+            // The fit works in units of the largest value, so that levels far from zero would lose
+            // digits.
+            y: point.log - points[0].log,
+            error: Some(point.error),
+        });
+    }
+    let analysis = CurveAnalysis::new(&curve, settings);
+    let mut chosen = Vec::new();
+    let mut limit = f64::INFINITY;
+    for steps in 0..settings.forms.len() {
+        if let Some((criterion, starts)) = best_with_steps(points, &analysis, steps) {
+            if criterion < limit {
+                limit = criterion - CLEARLY_BETTER;
+                chosen = starts;
+            }
+        }
+    }
+    chosen
+}
+
+/// Returns the least criterion of the admissible fits with this many steps, and the first figures
+/// behind its steps.
+fn best_with_steps(
+    points: &[LogFigure],
+    analysis: &CurveAnalysis,
+    steps: usize,
+) -> Option<(f64, Vec<usize>)> {
+    let mut best: Option<(f64, Vec<usize>)> = None;
+    for fit in &analysis.fits {
+        if fit.turns.len() != steps {
+            continue;
+        }
+        let Some(starts) = starts_of_fit(points, &analysis.data.places, fit) else { continue };
+        let is_better = match &best {
+            Some((criterion, _)) => fit.criterion.total_cmp(criterion).is_lt(),
+            None => true,
+        };
+        if is_better {
+            best = Some((fit.criterion, starts));
+        }
+    }
+    best
+}
+
+/// Returns the first figure behind each step of a fit; absent where a level has too few.
+fn starts_of_fit(points: &[LogFigure], places: &[f64], fit: &FormFit) -> Option<Vec<usize>> {
+    let mut starts = Vec::new();
+    for bracket in &fit.brackets {
         let place = places.get(*bracket)?;
-        points.iter().position(|point| point.place as f64 + 1.0 > *place)
-    };
-    let starts: Vec<usize> = brackets.iter().map(behind).collect::<Option<_>>()?;
-    let ends = starts.iter().copied().chain([points.len()]);
-    let spans: Vec<(usize, usize)> =
-        [0].into_iter().chain(starts.iter().copied()).zip(ends).collect();
-    let enough = spans.iter().all(|(first, end)| *end >= first + FEWEST);
-    (enough && are_apart(points, &spans)).then_some(starts)
+        starts.push(points.iter().position(|point| point.place as f64 + 1.0 > *place)?);
+    }
+    let spans = spans(&starts, points.len());
+    // Spans may be reversed where a step's bracket is not behind that of the step before.
+    let are_long = spans.iter().all(|span| span.end >= span.start + FEWEST);
+    if are_long && are_apart(points, &spans) { Some(starts) } else { None }
 }
 
-/// Whether each level has enough figures that are nearer to it than to the one beside it: two far
-/// ones and one of the level before are none.
-fn are_apart(points: &[Log], spans: &[(usize, usize)]) -> bool {
-    let levels: Vec<Level> = spans.iter().map(|(first, end)| level(points, *first, *end)).collect();
-    let nearer = |own: &Level, other: &Level| {
-        let near = |point: &&Log| (point.log - own.log).abs() < (point.log - other.log).abs();
-        points[own.first..own.end].iter().filter(near).count() >= FEWEST
-    };
-    levels.windows(2).all(|pair| nearer(&pair[0], &pair[1]) && nearer(&pair[1], &pair[0]))
+/// Returns whether each level has enough figures that are nearer to it than to the level beside it.
+/// Two far figures and one of the level before are no level.
+fn are_apart(points: &[LogFigure], spans: &[Range<usize>]) -> bool {
+    let mut levels = Vec::new();
+    for span in spans {
+        levels.push(level(points, span.clone()));
+    }
+    levels.windows(2).all(|pair| {
+        has_own_figures(points, &pair[0], &pair[1]) && has_own_figures(points, &pair[1], &pair[0])
+    })
+}
+
+/// Returns whether enough figures of `level` are nearer to it than to `neighbour`.
+fn has_own_figures(points: &[LogFigure], level: &LevelSpan, neighbour: &LevelSpan) -> bool {
+    let mut count = 0;
+    for point in &points[level.range()] {
+        if (point.log - level.log).abs() < (point.log - neighbour.log).abs() {
+            count += 1;
+        }
+    }
+    count >= FEWEST
 }

@@ -11,6 +11,7 @@ use rundata::reading::Reading;
 use rundata::run::{Arm, Run, SessionHalf};
 use stats::Elasticity;
 
+use super::steps::LevelSteps;
 use super::*;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
@@ -34,8 +35,12 @@ fn record(rng: &mut ChaCha8Rng, runs: usize, r: f64, step: Option<(usize, f64)>)
     (0..runs).map(run).collect()
 }
 
-fn steps(costs: &[f64]) -> Steps {
-    steps_of(costs.iter().enumerate().map(|(place, ns)| (place, *ns, 1.5)))
+fn steps(costs: &[f64]) -> LevelSteps {
+    let mut figures = Vec::new();
+    for (place, value) in costs.iter().copied().enumerate() {
+        figures.push(PlacedFigure { place, value, error: 1.5 });
+    }
+    LevelSteps::from_figures(&figures)
 }
 
 /// Records of each kind.
@@ -131,17 +136,17 @@ fn core(quantum_ns: f64) -> Option<AtClock> {
     Some(AtClock { quantum_ns, elasticity, known: None })
 }
 
-fn ring_of_two() -> Case {
-    choose(&[Planned::of(&Run::parse(V1).unwrap().header.plan)], &[]).unwrap()
+fn ring_of_two() -> FollowedCase {
+    choose(&[PlannedCases::from_plan(&Run::parse(V1).unwrap().header.plan)], &[]).unwrap()
 }
 
-fn trend(sides: &[Results]) -> Trend {
-    Trend::of(&ring_of_two(), sides, Terms::default())
+fn trend(sides: &[Results]) -> CaseTrend {
+    CaseTrend::from_runs(&ring_of_two(), sides, TrendSettings::default())
 }
 
-fn gated(sides: &[Results], limit: f64) -> Gate {
-    let terms = Terms { limit: Some(limit), ..Terms::default() };
-    Trend::of(&ring_of_two(), sides, terms).gate.unwrap()
+fn gated(sides: &[Results], limit: f64) -> TrendGate {
+    let terms = TrendSettings { limit: Some(limit), ..TrendSettings::default() };
+    CaseTrend::from_runs(&ring_of_two(), sides, terms).gate.unwrap()
 }
 
 /// Twenty runs, from the eleventh on of `by` times the cost.
@@ -269,8 +274,8 @@ fn another_clock_is_no_change_of_cost_but_one_of_its_own() {
 fn runs_of_a_kernel_are_one_point() {
     let mut all = with_kernel(twenty(1.04));
     all.reverse();
-    let terms = Terms { by: By::Kernel, ..Terms::default() };
-    let found = Trend::of(&ring_of_two(), &all, terms);
+    let terms = TrendSettings { by: PointGrouping::Kernel, ..TrendSettings::default() };
+    let found = CaseTrend::from_runs(&ring_of_two(), &all, terms);
     assert_eq!(found.until.as_deref(), Some("2026-01-20T12:00:00Z"));
     let names: Vec<&str> = found.points.iter().map(|point| &*point.name).collect();
     assert_eq!(names, ["6.12.3", "6.12.9"]);
@@ -283,7 +288,7 @@ fn runs_of_a_kernel_are_one_point() {
         *one = results(day, 1545.0, core(5000.0));
         one.machine.kernel.release = Reading::Known("6.13.0".to_string());
     }
-    let found = Trend::of(&ring_of_two(), &turns, terms);
+    let found = CaseTrend::from_runs(&ring_of_two(), &turns, terms);
     assert_eq!((found.points.len(), found.changes.len()), (2, 1), "{found:?}");
 }
 
@@ -362,7 +367,7 @@ fn none_and_one_run_say_so() {
 #[test]
 fn a_case_is_meant_by_title_or_label() {
     let plan = Run::parse(V1).unwrap().header.plan;
-    let runs = [Planned::of(&plan)];
+    let runs = [PlannedCases::from_plan(&plan)];
     let chosen = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| word.to_string()).collect();
         choose(&runs, &words).map(|case| case.title)
@@ -407,10 +412,10 @@ proptest! {
             one
         };
         let all: Vec<Results> = odd.iter().enumerate().map(run).collect();
-        for by in By::ALL {
-            let terms = Terms { by: *by, limit: Some(0.03), ..Terms::default() };
-            let found = Trend::of(&ring_of_two(), &all, terms);
-            let is_sound = |of: &Point| [of.ns, of.low, of.high].iter().all(|ns| ns.is_finite());
+        for by in PointGrouping::ALL {
+            let terms = TrendSettings { by: *by, limit: Some(0.03), ..TrendSettings::default() };
+            let found = CaseTrend::from_runs(&ring_of_two(), &all, terms);
+            let is_sound = |of: &TrendPoint| [of.ns, of.low, of.high].iter().all(|ns| ns.is_finite());
             prop_assert!(found.points.iter().all(is_sound), "{:?}", found.points);
             prop_assert!(!found.in_words.is_empty());
         }

@@ -1,57 +1,60 @@
-//! What the runs say, in words.
+//! A trend in words.
 
 use rundata::machine::FieldDifference;
 use rundata::words::{plain, time, whole};
 use serde_json::Value;
 
-use super::series::short;
+use super::series::short_commit;
 use super::steps::FEWEST_OF_ALL;
-use super::{Change, Trend};
+use super::{CaseTrend, CostChange};
 use crate::comparison::{GateVerdict, bearing_kind, percent as limit_words};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::results::Quantity;
 
-/// Things that changed which a sentence names.
-const MOST_NAMED: usize = 3;
-/// Characters of a value that are told.
-const LONGEST: usize = 48;
+/// Most differences that a sentence names.
+const MAX_NAMED: usize = 3;
+/// Most characters of a value that are printed.
+const MAX_VALUE_CHARS: usize = 48;
 
-/// The whole.
-pub(super) fn answer(of: &Trend) -> MarkedText {
-    let Some(level) = of.levels.last() else {
-        return format!("No stored run has a reliable figure of {}", what(of, "a")).into();
+/// Returns the answer of a trend.
+pub(super) fn answer(trend: &CaseTrend) -> MarkedText {
+    let Some(level) = trend.levels.last() else {
+        let subject = subject(trend, "a");
+        return format!("No stored run has a reliable figure of {subject}").into();
     };
-    let what = what(of, "A");
+    let subject = subject(trend, "A");
     let mut cost = MarkedText::figure(time(level.ns));
-    if let Some((cycles, ghz)) = level.cycles.zip(of.clock_ghz) {
+    if let (Some(cycles), Some(ghz)) = (level.cycles, trend.clock_ghz) {
         cost.push(format!(" ({} cycles at {ghz:.2} GHz)", whole(cycles)));
     }
-    if of.runs < FEWEST_OF_ALL {
-        return marked![what, " costs ", cost, format!(": {}", too_few(of.runs))];
+    if trend.runs < FEWEST_OF_ALL {
+        return marked![subject, " costs ", cost, format!(": {}", too_few(trend.runs))];
     }
-    match of.largest_change() {
-        // What came behind it may have undone it: then the newest cost is told, too.
-        Some(change) if change.at != of.changes.last().map_or(change.at, |last| last.at) => {
-            marked![what, " became ", &change.in_words, "; now it costs ", cost]
-        }
-        Some(change) => marked![what, " is ", &change.in_words],
-        None => {
-            let first = of.points.first().map_or("", |point| day(&point.started));
-            let last = of.until.as_deref().map_or(first, day);
-            let when = match first == last {
-                true => format!("on {first}"),
-                false => format!("from {first} to {last}"),
-            };
-            marked![what, " costs ", cost, format!(": no change in {} runs {when}", of.runs)]
-        }
+    let Some(largest) = trend.largest_change() else {
+        let (runs, when) = (trend.runs, days(trend));
+        return marked![subject, " costs ", cost, format!(": no change in {runs} runs {when}")];
+    };
+    let is_newest = trend.changes.last().is_none_or(|newest| newest.at == largest.at);
+    if is_newest {
+        return marked![subject, " is ", &largest.in_words];
     }
+    // A later change may have undone it, so the newest cost is printed, too.
+    marked![subject, " became ", &largest.in_words, "; now it costs ", cost]
 }
 
-/// Returns what it is the cost of; `article` is that of its place in the sentence.
-fn what(of: &Trend, article: &str) -> String {
-    let title = &of.case.title;
-    match of.of {
+/// Returns `on 2026-11-12` or `from 2026-11-12 to 2026-11-20`.
+fn days(trend: &CaseTrend) -> String {
+    let first = trend.points.first().map_or("", |point| day(&point.started));
+    let last = trend.until.as_deref().map_or(first, day);
+    if first == last { format!("on {first}") } else { format!("from {first} to {last}") }
+}
+
+/// Returns the thing that the cost is measured for: `a switch`, `a hop of the ring of 4`. `article`
+/// is `a`, or `A` at the start of a sentence.
+fn subject(trend: &CaseTrend, article: &str) -> String {
+    let title = &trend.case.title;
+    match trend.quantity {
         Some(Quantity::TrialNs) => title.clone(),
         Some(Quantity::NsPerHop | Quantity::CpuNsPerHop) => format!("{article} hop of the {title}"),
         _ if title == "ring of 2" => format!("{article} switch"),
@@ -59,97 +62,125 @@ fn what(of: &Trend, article: &str) -> String {
     }
 }
 
-/// `4.1 % (3.6 to 4.7) slower since 2026-11-12 (upgraded), 1.54 us, not 1.48 us: kernel 6.12.3 ->
-/// 6.12.9`; `name` is what the reader calls the first run behind the change.
-pub(super) fn change(of: &Change, before: &str, name: Option<&str>) -> MarkedText {
-    let way = if of.is_dearer() { "slower" } else { "faster" };
-    let share = |ratio: f64| format!("{:.1}", 100.0 * (ratio - 1.0).abs());
+/// Returns `4.1 % (3.6 to 4.7) slower since 2026-11-12 (upgraded), 1.54 us, not 1.48 us: kernel
+/// 6.12.3 -> 6.12.9`. `last_before` is the start of the last run before the change; `run_label` is
+/// the label that the user gave to the first run after it.
+pub(super) fn change(
+    change: &CostChange,
+    last_before: &str,
+    run_label: Option<&str>,
+) -> MarkedText {
+    let direction = if change.is_dearer() { "slower" } else { "faster" };
     let mut words = MarkedText::default();
-    if let Some(ratio) = of.ratio.value {
-        words.push(MarkedText::figure(format!("{} %", share(ratio))));
+    if let Some(ratio) = change.ratio.value {
+        words.push(MarkedText::figure(format!("{} %", percent_from_one(ratio))));
         words.push(" ");
     }
-    let ends = of.ratio.interval().map(|(low, high)| {
-        let ends = if of.is_dearer() { [low, high] } else { [high, low] };
-        format!("({} to {}) ", share(ends[0]), share(ends[1]))
-    });
-    let named = name.map_or(String::new(), |name| format!(" ({name})"));
+    if let Some((low, high)) = change.ratio.interval() {
+        let ends = if change.is_dearer() { [low, high] } else { [high, low] };
+        let [near, far] = ends.map(percent_from_one);
+        words.push(format!("({near} to {far}) "));
+    }
+    let label = run_label.map_or(String::new(), |label| format!(" ({label})"));
     words.push(format!(
-        "{}{way} since {}{named}, {}, not {}: {}",
-        ends.unwrap_or_default(),
-        since(before, &of.since),
-        time(of.after_ns),
-        time(of.before_ns),
-        why(of)
+        "{direction} since {}{label}, {}, not {}: {}",
+        since(last_before, &change.since),
+        time(change.after_ns),
+        time(change.before_ns),
+        why(change)
     ));
     words
 }
 
-/// What changed beside it.
-fn why(of: &Change) -> String {
-    let mut all = machine(&of.machine);
-    all.extend(of.program.iter().map(program));
-    let clocks = of.clocks_ghz.map(|[before, after]| {
-        format!(
-            "the core's clock was {before:.2}, then {after:.2} GHz, which the figures are \
-            corrected for"
-        )
-    });
-    let more = all.len().saturating_sub(MOST_NAMED);
-    all.truncate(MOST_NAMED);
+/// Returns the distance of a ratio from 1 in per cent, with one decimal.
+fn percent_from_one(ratio: f64) -> String {
+    format!("{:.1}", 100.0 * (ratio - 1.0).abs())
+}
+
+/// Returns what changed in the machine and the program at the time of a change.
+fn why(change: &CostChange) -> String {
+    let mut differences = machine_differences(&change.machine);
+    differences.extend(change.program.iter().map(program_difference));
+    let more = differences.len().saturating_sub(MAX_NAMED);
+    differences.truncate(MAX_NAMED);
     if more > 0 {
-        all.push(format!("{more} more"));
+        differences.push(format!("{more} more"));
     }
-    let named = match all.is_empty() {
-        true => "nothing that is recorded changed".to_string(),
-        false => all.join(", "),
+    let named = if differences.is_empty() {
+        "nothing that is recorded changed".to_string()
+    } else {
+        differences.join(", ")
     };
-    clocks.map_or(named.clone(), |clocks| format!("{named}; {clocks}"))
+    let Some([before, after]) = change.clocks_ghz else { return named };
+    format!(
+        "{named}; the core's clock was {before:.2}, then {after:.2} GHz, which the figures are \
+         corrected for"
+    )
 }
 
-/// Each once: of a kernel its release, which its banner repeats.
-fn machine(all: &[FieldDifference]) -> Vec<String> {
-    let has_release = all.iter().any(|of| of.field == "kernel.release");
-    let is_repeated = |of: &&FieldDifference| {
-        has_release && ["kernel.version", "kernel.banner"].contains(&&*of.field)
-    };
-    let told = all.iter().filter(|of| !is_repeated(of));
-    told.filter_map(|of| Some(difference(bearing_kind(of)?.1, of))).collect()
+/// Returns the differences of the machine in words; the kernel's version and banner are left out
+/// where its release differs, as they repeat it.
+fn machine_differences(differences: &[FieldDifference]) -> Vec<String> {
+    let has_release = differences.iter().any(|difference| difference.field == "kernel.release");
+    let mut words = Vec::new();
+    for difference in differences {
+        let repeats = ["kernel.version", "kernel.banner"].contains(&&*difference.field);
+        if has_release && repeats {
+            continue;
+        }
+        if let Some((_, kind)) = bearing_kind(difference) {
+            words.push(machine_difference(kind, difference));
+        }
+    }
+    words
 }
 
-fn difference(kind: &str, of: &FieldDifference) -> String {
-    let last = of.field.rsplit('.').next().unwrap_or_default();
-    let what = match &*of.field {
-        "kernel.command_line" => return command_line(of),
-        "kernel.release" => kind.to_string(),
-        _ if kind == "microcode" || kind == "clock source" => kind.to_string(),
-        _ if kind == "CPU" && last == "name" => kind.to_string(),
-        _ => format!("{kind} ({last})"),
-    };
-    format!("{what} {} -> {}", value(&of.base), value(&of.other))
+fn machine_difference(kind: &str, difference: &FieldDifference) -> String {
+    let field = &*difference.field;
+    if field == "kernel.command_line" {
+        return command_line(difference);
+    }
+    let last = field.rsplit('.').next().unwrap_or_default();
+    let kind_suffices = field == "kernel.release"
+        || kind == "microcode"
+        || kind == "clock source"
+        || (kind == "CPU" && last == "name");
+    let name = if kind_suffices { kind.to_string() } else { format!("{kind} ({last})") };
+    format!("{name} {} -> {}", value(&difference.base), value(&difference.other))
 }
 
-/// The parameters that came and went.
-fn command_line(of: &FieldDifference) -> String {
-    let words = |value: &Value| {
-        let text = value.as_str().unwrap_or_default();
-        text.split_whitespace().map(str::to_string).collect::<Vec<_>>()
-    };
-    let (old, new) = (words(&of.base), words(&of.other));
-    let signed = |sign: &str, all: &[String], others: &[String]| {
-        let own = all.iter().filter(|word| !others.contains(word));
-        own.map(|word| format!("{sign}{}", cut(word))).collect::<Vec<_>>()
-    };
-    let all = [signed("-", &old, &new), signed("+", &new, &old)].concat();
-    let shown = if all.is_empty() { "in another order".to_string() } else { all.join(" ") };
+/// Returns the parameters of the kernel that were removed and added.
+fn command_line(difference: &FieldDifference) -> String {
+    let old = words_of_value(&difference.base);
+    let new = words_of_value(&difference.other);
+    let mut changed = signed_words("-", &old, &new);
+    changed.extend(signed_words("+", &new, &old));
+    let shown = if changed.is_empty() { "in another order".to_string() } else { changed.join(" ") };
     format!("kernel command line {}", cut(&shown))
 }
 
-fn program(of: &FieldDifference) -> String {
-    let (base, other) = (value(&of.base), value(&of.other));
-    match of.field.strip_prefix("build.") {
+fn words_of_value(value: &Value) -> Vec<&str> {
+    value.as_str().unwrap_or_default().split_whitespace().collect()
+}
+
+/// Returns the words that `known` does not have, each with a sign before it.
+fn signed_words(sign: &str, words: &[&str], known: &[&str]) -> Vec<String> {
+    let mut signed = Vec::new();
+    for word in words {
+        if !known.contains(word) {
+            signed.push(format!("{sign}{}", cut(word)));
+        }
+    }
+    signed
+}
+
+fn program_difference(difference: &FieldDifference) -> String {
+    let (base, other) = (value(&difference.base), value(&difference.other));
+    match difference.field.strip_prefix("build.") {
         Some("version") => format!("switchcost {base} -> {other}"),
-        Some("commit") => format!("switchcost's commit {} -> {}", short(&base), short(&other)),
+        Some("commit") => {
+            format!("switchcost's commit {} -> {}", short_commit(&base), short_commit(&other))
+        }
         field => format!("switchcost's {} {base} -> {other}", field.unwrap_or("build")),
     }
 }
@@ -166,55 +197,64 @@ fn value(value: &Value) -> String {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}...", &text[..end]),
         None => text.to_string(),
     }
 }
 
-/// The clock of the core, before and behind.
-pub(super) fn clock(before_ghz: f64, after_ghz: f64, before: &str, after: &str) -> String {
-    let way = if after_ghz > before_ghz { "higher" } else { "lower" };
+/// Returns a change of the core's clock in words. `last_before` is the start of the last run before
+/// it, `first_after` that of the first run after it.
+pub(super) fn clock(
+    before_ghz: f64,
+    after_ghz: f64,
+    last_before: &str,
+    first_after: &str,
+) -> String {
+    let direction = if after_ghz > before_ghz { "higher" } else { "lower" };
     let percent = 100.0 * (after_ghz / before_ghz - 1.0).abs();
     format!(
-        "the core's clock is {percent:.1} % {way} since {}: {before_ghz:.2} -> {after_ghz:.2} \
+        "the core's clock is {percent:.1} % {direction} since {}: {before_ghz:.2} -> {after_ghz:.2} \
          GHz, which the figures are corrected for",
-        since(before, after)
+        since(last_before, first_after)
     )
 }
 
-/// The day, or where both are on one day the minute.
-fn since(before: &str, after: &str) -> String {
-    let minute = || Some(format!("{} {}", day(after), after.get(11..16)?));
-    let is_same = day(before) == day(after);
-    is_same.then(minute).flatten().unwrap_or_else(|| day(after).to_string())
+/// Returns the day of the second time; with the minute where both are on one day.
+fn since(last_before: &str, first_after: &str) -> String {
+    let day_after = day(first_after);
+    if day(last_before) != day_after {
+        return day_after.to_string();
+    }
+    match first_after.get(11..16) {
+        Some(minute) => format!("{day_after} {minute}"),
+        None => day_after.to_string(),
+    }
 }
 
-/// The day of a time in RFC 3339.
-pub(super) fn day(started: &str) -> &str {
+/// Returns the day of a time in RFC 3339.
+fn day(started: &str) -> &str {
     started.get(..10).unwrap_or(started)
 }
 
-/// The verdict and its reason.
-pub(super) fn gate(of: &Trend, verdict: GateVerdict, limit: f64) -> MarkedText {
+/// Returns the verdict of a gate with its reason.
+pub(super) fn gate(trend: &CaseTrend, verdict: GateVerdict, limit: f64) -> MarkedText {
     let beyond = limit_words(limit);
-    let reason = match (verdict, of.changes.last()) {
+    let reason = match (verdict, trend.changes.last()) {
         (GateVerdict::Fail, Some(change)) => {
             format!("slower by more than {beyond}: {}", change.in_words)
         }
         (GateVerdict::Pass, None) => "no change".to_string(),
-        (GateVerdict::Pass, Some(_)) => {
-            format!("the last change is not slower by more than {beyond}")
-        }
+        (GateVerdict::Pass, Some(_)) => format!("the last change is not slower by more than {beyond}"),
         (GateVerdict::Undecided, Some(change)) if change.may_be_beyond(limit) => {
             format!("it may be slower by more than {beyond}: {}", change.in_words)
         }
-        _ => match of.detectable {
+        _ => match trend.detectable {
             Some(least) => format!(
                 "three runs would only show a change of {} %, not one of {beyond}",
                 plain((1000.0 * least).ceil() / 10.0)
             ),
-            None => too_few(of.runs),
+            None => too_few(trend.runs),
         },
     };
     marked![verdict.marked(), format!(": {reason}")]

@@ -6,7 +6,7 @@
 
 use analysis::record::{RingRecord, TrialRecord};
 use analysis::results::Results;
-use analysis::trend::{Planned, choose};
+use analysis::trend::{PlannedCases, choose};
 use rundata::experiment::Experiment;
 use rundata::plan::Plan;
 use rundata::run::{Failure, Run, RunFileLine};
@@ -101,7 +101,7 @@ fn a_comparison_and_a_trend_have_the_cases_of_all_parts() {
     assert_eq!(results.cases[1].figures, of_rings.cases[1].figures);
     assert_eq!(results.side.experiment, "measure");
     // The ring of two is the same case as in a run of `ring`.
-    let planned = [&whole, &rings].map(|run| Planned::of(&run.header.plan));
+    let planned = [&whole, &rings].map(|run| PlannedCases::from_plan(&run.header.plan));
     let case = choose(&planned, &[]).unwrap();
     assert_eq!((case.experiment, case.title.as_str()), (Experiment::Ring, "ring of 2"));
     assert!(planned.iter().all(|plan| plan.has(&case)));

@@ -31,7 +31,7 @@ const ALL: &[Named] = &[
     ("several", "compare --json of three or more runs", || {
         schema_for!(analysis::comparison::PairwiseComparison)
     }),
-    ("trend", "trend --json", || schema_for!(analysis::trend::Trend)),
+    ("trend", "trend --json", || schema_for!(analysis::trend::CaseTrend)),
     ("history", "history --json", || schema_for!(Vec<analysis::results::PublishedMachine>)),
     #[cfg(feature = "programs")]
     ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::base::failure::usage;
 use analysis::results::Results;
-use analysis::trend::Trend;
+use analysis::trend::CaseTrend;
 
 use crate::program::trend;
 #[cfg(feature = "programs")]
@@ -34,7 +34,7 @@ pub(super) fn named(names: &[String]) -> Result<Option<&Path>> {
 
 /// A record that a command wrote with --json.
 pub(crate) enum CommandRecord {
-    Trend(Box<Trend>),
+    Trend(Box<CaseTrend>),
     #[cfg(feature = "programs")]
     Program(ProgramRecord),
 }

@@ -1,6 +1,6 @@
 //! The cost over time, and the clock.
 
-use analysis::trend::{By, Trend};
+use analysis::trend::{CaseTrend, PointGrouping};
 use charts::{Axis, AxisMark, Figure, Point, Role, Scale, Series, Unit};
 
 use crate::report::figures::{lines, nanoseconds};
@@ -11,13 +11,13 @@ pub(super) const COST: &str = "trend";
 pub(super) const CLOCK: &str = "clock";
 
 /// All that there is to draw of a trend.
-pub(super) fn figures(found: &Trend) -> Vec<Figure> {
+pub(super) fn figures(found: &CaseTrend) -> Vec<Figure> {
     figure(found).into_iter().chain(clock(found)).collect()
 }
 
 /// The clock that the core had in each run; none where it is known of fewer than two.
-fn clock(found: &Trend) -> Option<Figure> {
-    if found.terms.by != By::Run {
+fn clock(found: &CaseTrend) -> Option<Figure> {
+    if found.terms.by != PointGrouping::Run {
         return None;
     }
     let mut points = Vec::new();
@@ -46,30 +46,30 @@ fn clock(found: &Trend) -> Option<Figure> {
 
 /// The points with their intervals and the levels; by kernel or build a bar for each. None without
 /// points.
-pub(super) fn figure(found: &Trend) -> Option<Figure> {
+pub(super) fn figure(found: &CaseTrend) -> Option<Figure> {
     let at = |index: usize| match found.terms.by {
-        By::Run => index as f64 + 1.0,
-        By::Kernel | By::Build => index as f64,
+        PointGrouping::Run => index as f64 + 1.0,
+        PointGrouping::Kernel | PointGrouping::Build => index as f64,
     };
-    let point = |(index, of): (usize, &analysis::trend::Point)| {
+    let point = |(index, of): (usize, &analysis::trend::TrendPoint)| {
         Point::with_ends(at(index), of.ns, [of.low, of.high])
     };
     let points: Vec<Point> = found.points.iter().enumerate().map(point).collect();
     let (x, role) = match found.terms.by {
-        By::Run => (Axis::new("run", Unit::Count, Scale::Linear), Role::Measured),
-        By::Kernel | By::Build => {
+        PointGrouping::Run => (Axis::new("run", Unit::Count, Scale::Linear), Role::Measured),
+        PointGrouping::Kernel | PointGrouping::Build => {
             let names = found.points.iter().map(|of| of.name.clone()).collect();
             (Axis::with_names(found.terms.by.name(), names), Role::Bars)
         }
     };
     let mut series = vec![Series::new(&*found.case.title, 0, role, points)];
     let mut marks = Vec::new();
-    if found.terms.by == By::Run {
+    if found.terms.by == PointGrouping::Run {
         for level in &found.levels {
             let ends = [level.first, level.last].map(|index| Point::bare(at(index), level.ns));
             series.push(Series::new("level", 0, Role::Law, ends.to_vec()));
         }
-        let mark = |change: &analysis::trend::Change| AxisMark {
+        let mark = |change: &analysis::trend::CostChange| AxisMark {
             x: at(change.at),
             between: None,
             label: change.since.get(..10).unwrap_or(&change.since).to_string(),

@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use analysis::comparison::GateVerdict;
-use analysis::trend::{By, Cost, LeftOut, Planned, Terms, Trend, choose};
+use analysis::trend::{
+    CaseTrend, LeftOutRuns, PlannedCases, PointGrouping, TrendCost, TrendSettings, choose,
+};
 use anyhow::{Result, bail};
 use clap::Args;
 
@@ -32,12 +34,12 @@ pub(crate) struct TrendArgs {
     pub(crate) what: Vec<String>,
 
     /// What a point of the series is: a run, or all runs of a kernel or of a build
-    #[arg(long, default_value_t = By::Run)]
-    pub(crate) by: By,
+    #[arg(long, default_value_t = PointGrouping::Run)]
+    pub(crate) by: PointGrouping,
 
     /// Which cost to follow: switch (a hop less the ring of one; for calls the call itself) or hop
-    #[arg(long, default_value_t = Cost::Switch)]
-    pub(crate) cost: Cost,
+    #[arg(long, default_value_t = TrendCost::Switch)]
+    pub(crate) cost: TrendCost,
 
     /// Exit with 1 if the newest change is slower by more than this, with 3 if that is open or such a
     /// change would not show
@@ -95,17 +97,17 @@ fn trend(args: &TrendArgs) -> Result<ExitCode> {
     })
 }
 
-fn found(args: &TrendArgs) -> Result<Trend> {
+fn found(args: &TrendArgs) -> Result<CaseTrend> {
     let (files, words) = files(&args.what)?;
     let mut unread = Vec::new();
     let mut planned = Vec::new();
     for file in &files {
         match header(file) {
-            Ok(header) => planned.push((file, Planned::of(&header.plan))),
+            Ok(header) => planned.push((file, PlannedCases::from_plan(&header.plan))),
             Err(error) => unread.push((name(file), format!("{error:#}"))),
         }
     }
-    let (files, plans): (Vec<&PathBuf>, Vec<Planned>) = planned.into_iter().unzip();
+    let (files, plans): (Vec<&PathBuf>, Vec<PlannedCases>) = planned.into_iter().unzip();
     // What is wrong with the files is more than that there is no case.
     if let ([], [(_, why), others @ ..]) = (&plans[..], &unread[..]) {
         let more = match others.len() {
@@ -124,11 +126,11 @@ fn found(args: &TrendArgs) -> Result<Trend> {
             Err(error) => unread.push((name(file), format!("{error:#}"))),
         }
     }
-    let terms = Terms { cost: args.cost, by: args.by, limit: args.fail_above };
-    let mut found = Trend::of(&case, &sides, terms);
+    let terms = TrendSettings { cost: args.cost, by: args.by, limit: args.fail_above };
+    let mut found = CaseTrend::from_runs(&case, &sides, terms);
     if !unread.is_empty() {
         let runs = unread.into_iter().map(|(name, _)| name).collect();
-        found.left_out.push(LeftOut { why: "cannot be read".to_string(), runs });
+        found.left_out.push(LeftOutRuns { why: "cannot be read".to_string(), runs });
     }
     Ok(found)
 }

@@ -1,6 +1,6 @@
 //! A trend as a page of charts.
 
-use analysis::trend::{By, Change, Point, Trend};
+use analysis::trend::{CaseTrend, CostChange, PointGrouping, TrendPoint};
 use charts::Figure;
 
 use super::figures::{CLOCK, COST, figures};
@@ -14,7 +14,7 @@ const QUESTIONS: [(&str, &str); 2] =
     [(COST, "Did the cost change?"), (CLOCK, "Did the clock change?")];
 
 /// The page of a trend.
-pub(crate) fn page(trend: &Trend) -> FindingsPage {
+pub(crate) fn page(trend: &CaseTrend) -> FindingsPage {
     let title = &trend.case.title;
     let gate = trend.gate.as_ref().map(|gate| format!("\n{}", gate.in_words));
     FindingsPage {
@@ -41,19 +41,23 @@ pub(crate) fn page(trend: &Trend) -> FindingsPage {
 }
 
 /// The answer stands above the charts: below it that of the cost says what is drawn.
-fn described(mut figures: Vec<Figure>, by: By) -> Vec<Figure> {
+fn described(mut figures: Vec<Figure>, by: PointGrouping) -> Vec<Figure> {
     for figure in figures.iter_mut().filter(|figure| figure.id == COST) {
         figure.in_words = match by {
-            By::Run => "A point is a run with its interval, a thick line a level without a change.",
-            By::Kernel => "A bar is the mean of all runs on a kernel, with its interval.",
-            By::Build => "A bar is the mean of all runs of a build, with its interval.",
+            PointGrouping::Run => {
+                "A point is a run with its interval, a thick line a level without a change."
+            }
+            PointGrouping::Kernel => {
+                "A bar is the mean of all runs on a kernel, with its interval."
+            }
+            PointGrouping::Build => "A bar is the mean of all runs of a build, with its interval.",
         }
         .to_string();
     }
     figures
 }
 
-fn setting(trend: &Trend) -> String {
+fn setting(trend: &CaseTrend) -> String {
     let days = match (trend.points.first(), &trend.until) {
         (Some(first), Some(until)) => format!(", {} to {}", day(&first.started), day(until)),
         _ => String::new(),
@@ -71,16 +75,16 @@ fn day(started: &str) -> &str {
 
 /// The cost now, each change, the newest first, and how small a change would show; by kernel or
 /// build each of them.
-fn tiles(trend: &Trend) -> Vec<Tile> {
+fn tiles(trend: &CaseTrend) -> Vec<Tile> {
     let mut tiles = Vec::new();
     match trend.terms.by {
-        By::Run => {
+        PointGrouping::Run => {
             let now = trend.levels.last();
             tiles
                 .extend(now.map(|level| Tile::time("cost now", [level.ns, level.low, level.high])));
         }
-        By::Kernel | By::Build => {
-            let point = |of: &Point| Tile::time(of.name.clone(), [of.ns, of.low, of.high]);
+        PointGrouping::Kernel | PointGrouping::Build => {
+            let point = |of: &TrendPoint| Tile::time(of.name.clone(), [of.ns, of.low, of.high]);
             tiles.extend(trend.points.iter().rev().take(MOST_POINTS).map(point));
         }
     }
@@ -95,13 +99,13 @@ fn tiles(trend: &Trend) -> Vec<Tile> {
 /// Kernels or builds that have a tile: there is room for changes beside them.
 const MOST_POINTS: usize = 4;
 
-fn change_tile(change: &Change) -> Option<Tile> {
+fn change_tile(change: &CostChange) -> Option<Tile> {
     let (low, high) = change.ratio.interval()?;
     let name = format!("cost since {}, over that before", day(&change.since));
     Some(Tile::ratio(name, [change.ratio.value?, low, high]))
 }
 
-fn facts(trend: &Trend) -> Vec<(&'static str, String)> {
+fn facts(trend: &CaseTrend) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("case", trend.case.title.clone()),
         ("experiment", trend.case.experiment.to_string()),

@@ -3,7 +3,7 @@
 use std::io;
 
 use analysis::marked::MarkedText;
-use analysis::trend::{By, Change, LeftOut, Level, Point, Trend};
+use analysis::trend::{CaseTrend, CostChange, CostLevel, LeftOutRuns, PointGrouping, TrendPoint};
 use anyhow::{Context, Result};
 use charts::render_text;
 use rundata::words::{self, plain, whole};
@@ -19,14 +19,14 @@ use crate::report::printout::{Printout, printout};
 use crate::report::terminal::counted;
 
 /// Writes what was asked for: text, to standard error where JSON has standard output, and JSON.
-pub(super) fn write(found: &Trend, args: &TrendArgs) -> Result<()> {
+pub(super) fn write(found: &CaseTrend, args: &TrendArgs) -> Result<()> {
     if args.markdown {
         return put(markdown(found).into(), Layout::UNBROKEN, found, args);
     }
     put(text(found, args.verbose), args.tables.layout(), found, args)
 }
 
-fn put(text: Printout, layout: Layout, found: &Trend, args: &TrendArgs) -> Result<()> {
+fn put(text: Printout, layout: Layout, found: &CaseTrend, args: &TrendArgs) -> Result<()> {
     let place = args.report.write(|| page(found))?;
     let place = if args.markdown { String::new() } else { place };
     match &args.json {
@@ -42,26 +42,26 @@ fn put(text: Printout, layout: Layout, found: &Trend, args: &TrendArgs) -> Resul
     put_json(found, args.json.as_ref())
 }
 
-fn drawn(found: &Trend, args: &TrendArgs) -> String {
+fn drawn(found: &CaseTrend, args: &TrendArgs) -> String {
     let figure = figure(found).filter(|_| args.plot && !args.markdown);
     let look = look_of(&io::stdout());
     figure.map_or(String::new(), |figure| format!("\n{}", render_text(&figure, &[], &look)))
 }
 
 /// Returns the text with a row for each point.
-pub(super) fn whole_text(found: &Trend) -> String {
+pub(super) fn whole_text(found: &CaseTrend) -> String {
     text(found, true).text(Layout::PAGE).into()
 }
 
 /// The answer, the levels or the points, what else is to be known and the verdict, ending with a
 /// newline.
-fn text(found: &Trend, is_verbose: bool) -> Printout {
-    let are_points = is_verbose || found.terms.by != By::Run;
+fn text(found: &CaseTrend, is_verbose: bool) -> Printout {
+    let are_points = is_verbose || found.terms.by != PointGrouping::Run;
     let first = match found.terms.by {
-        By::Kernel => "kernel",
-        By::Build => "build",
-        By::Run if is_verbose => "run",
-        By::Run => SINCE,
+        PointGrouping::Kernel => "kernel",
+        PointGrouping::Build => "build",
+        PointGrouping::Run if is_verbose => "run",
+        PointGrouping::Run => SINCE,
     };
     let rows = if are_points { points(found) } else { levels(found) };
     let mut lines = notes(found);
@@ -84,7 +84,7 @@ fn text(found: &Trend, is_verbose: bool) -> Printout {
     ])
 }
 
-fn markdown(found: &Trend) -> String {
+fn markdown(found: &CaseTrend) -> String {
     let table = columns(SINCE).markdown(levels(found));
     let notes = notes(found).into_iter().chain(left_out(found)).map(|note| format!("- {note}\n"));
     let gate = found.gate.as_ref().map_or(String::new(), |gate| format!("\n{}\n", gate.in_words));
@@ -126,8 +126,8 @@ fn columns(first: &str) -> Columns<'static, Row> {
         .or_dash("cycles", |row| row.cycles.map(whole))
 }
 
-fn levels(found: &Trend) -> Vec<Row> {
-    let level = |of: &Level| {
+fn levels(found: &CaseTrend) -> Vec<Row> {
+    let level = |of: &CostLevel| {
         let since = found.points.get(of.first).map_or("", |point| &point.started);
         let name = since.get(..10).unwrap_or(since).to_string();
         Row { name, runs: of.runs, ns: [of.ns, of.low, of.high], cycles: of.cycles }
@@ -136,8 +136,8 @@ fn levels(found: &Trend) -> Vec<Row> {
 }
 
 /// With a mark where a change begins.
-fn points(found: &Trend) -> Vec<Row> {
-    let point = |(at, of): (usize, &Point)| {
+fn points(found: &CaseTrend) -> Vec<Row> {
+    let point = |(at, of): (usize, &TrendPoint)| {
         let is_new = found.changes.iter().any(|change| change.at == at);
         let name = format!("{}{}", of.name, if is_new { "  <" } else { "" });
         Row { name, runs: of.runs.len(), ns: [of.ns, of.low, of.high], cycles: of.cycles }
@@ -146,11 +146,11 @@ fn points(found: &Trend) -> Vec<Row> {
 }
 
 /// Smaller changes, changes of the clock, and how much is seen.
-fn notes(found: &Trend) -> Vec<String> {
+fn notes(found: &CaseTrend) -> Vec<String> {
     let largest = found.largest_change().map(|change| change.at);
     let others = found.changes.iter().rev().filter(|change| Some(change.at) != largest);
     let mut lines: Vec<String> =
-        others.map(|Change { in_words, .. }| format!("also {in_words}")).collect();
+        others.map(|CostChange { in_words, .. }| format!("also {in_words}")).collect();
     lines.extend(found.clock_changes.iter().map(|of| format!("clock: {}", of.in_words)));
     let at = found.clock_ghz.map_or(String::new(), |ghz| format!(", all at {ghz:.2} GHz"));
     let runs = counted(found.runs, "run");
@@ -170,8 +170,8 @@ fn notes(found: &Trend) -> Vec<String> {
 }
 
 /// Runs that do not count, and why; none where all do.
-pub(super) fn left_out(found: &Trend) -> Option<String> {
-    let of = |LeftOut { why, runs }: &LeftOut| format!("{} ({why})", runs.len());
+pub(super) fn left_out(found: &CaseTrend) -> Option<String> {
+    let of = |LeftOutRuns { why, runs }: &LeftOutRuns| format!("{} ({why})", runs.len());
     let all: Vec<String> = found.left_out.iter().map(of).collect();
     let runs: usize = found.left_out.iter().map(|of| of.runs.len()).sum();
     let words = || format!("{} not used: {}", counted(runs, "run"), all.join(", "));

@@ -1,5 +1,5 @@
-//! Which of several stored runs prices a program's switches. Knows no files: a run is what its
-//! header and its end say, and its figures are asked for only where they decide.
+//! The choice of the stored run that prices a program's switches. It reads no files: a candidate is
+//! described by its header and its end, and its figures are asked for only where they decide.
 
 use rundata::run::StopReason;
 
@@ -7,36 +7,36 @@ use super::profile::ProfileGrade;
 
 /// A stored run that may be the profile, by its header and its end alone.
 #[derive(Clone, Debug, Default)]
-pub struct Candidate {
-    /// As it is named in an answer.
+pub struct ProfileCandidate {
+    /// Name of the run in an answer.
     pub name: String,
-    /// Why it ended; none of one that was killed or is still going on.
+    /// Reason for its end; absent for one that was killed or is still going on.
     pub end: Option<StopReason>,
-    /// In what its machine switches otherwise than this one; empty where it does not.
+    /// Facts in which its machine differs from this one so that switches cost something else.
     pub foreign: Vec<String>,
-    /// Whether it is a quick measurement of `run`.
+    /// True for a quick measurement of `run`.
     pub is_quick: bool,
-    /// Parts of its setting (policy, link, members, walk) that are not the program's.
+    /// Count of its settings (policy, link, members, walk) that are not the program's.
     pub apart: u32,
-    /// Whether its arrays lie on both sides of the working set.
+    /// True if its arrays lie on both sides of the working set.
     pub encloses: bool,
 }
 
-/// What the figures of a candidate are worth.
+/// The use of a candidate's figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Worth {
-    /// Nothing: why.
+pub enum CandidateWorth {
+    /// They cannot be used, with the reason.
     None(&'static str),
-    /// It has some.
+    /// They can be used.
     Some {
-        /// How sure they are.
+        /// Precision of the figures.
         grade: ProfileGrade,
-        /// Whether they have a cost for the working set.
+        /// True if there is a cost for the working set.
         answers: bool,
     },
 }
 
-/// Why a run that was interrupted or failed is no profile; nothing for one that went to its end.
+/// Returns why a run that was interrupted or failed is no profile; absent for a complete one.
 pub fn unfinished(end: Option<StopReason>) -> Option<&'static str> {
     match end {
         None => Some("it did not end"),
@@ -46,49 +46,59 @@ pub fn unfinished(end: Option<StopReason>) -> Option<&'static str> {
     }
 }
 
-impl Candidate {
-    fn refused(&self) -> Option<String> {
-        let other = || format!("of another machine: {}", self.foreign.join(", "));
-        let unfinished = unfinished(self.end).map(str::to_string);
-        unfinished.or_else(|| (!self.foreign.is_empty()).then(other))
+/// Order of candidates by their headers; the lesser is the better.
+type HeaderRank = (bool, bool, u32);
+
+impl ProfileCandidate {
+    /// Returns why the run cannot be the profile.
+    fn refusal(&self) -> Option<String> {
+        if let Some(why) = unfinished(self.end) {
+            return Some(why.to_string());
+        }
+        if self.foreign.is_empty() {
+            return None;
+        }
+        Some(format!("of another machine: {}", self.foreign.join(", ")))
     }
 
-    /// Less is better; of equals the newest is.
-    fn rank(&self) -> (bool, bool, u32) {
+    fn rank(&self) -> HeaderRank {
         (self.is_quick, !self.encloses, self.apart)
     }
 }
 
-/// Stored runs whose costs are computed in search of a clean one that answers, which takes a while
-/// each.
-const MOST_READ: usize = 8;
-/// Refused runs that are named.
-const MOST_NAMED: usize = 3;
+/// Most stored runs whose costs are computed in search of a clean one that answers: each takes a
+/// while.
+const MAX_READ: usize = 8;
+/// Most refused runs that are named.
+const MAX_NAMED: usize = 3;
 
-/// The number of the best of `candidates`, newest first: complete and of this machine; a run of
-/// `cost` before a quick one; one that has a cost for the working set; clean; closest in setting;
-/// the newest. `worth`
-/// tells of the figures of one. Else who was refused and why, in words.
+/// Returns the number of the best of `candidates`, which are given newest first. The error says who
+/// was refused and why.
+///
+/// A candidate must be complete and of this machine. Preferred are, in this order: a run of `cost`
+/// to a quick one, a cost for the working set, a clean run, a close setting, a new run. `worth`
+/// returns the use of a candidate's figures by its number.
 pub fn choose(
-    candidates: &[Candidate],
-    mut worth: impl FnMut(usize) -> Worth,
+    candidates: &[ProfileCandidate],
+    mut worth: impl FnMut(usize) -> CandidateWorth,
 ) -> Result<usize, String> {
-    let (mut fit, mut refused) = (Vec::new(), Vec::new());
+    let (mut usable, mut refused) = (Vec::new(), Vec::new());
     for (number, candidate) in candidates.iter().enumerate() {
-        match candidate.refused() {
-            None => fit.push((candidate.rank(), number)),
+        match candidate.refusal() {
+            None => usable.push((candidate.rank(), number)),
             Some(why) => refused.push((number, why)),
         }
     }
-    fit.sort_unstable();
+    usable.sort_unstable();
     let mut best = None;
-    for (rank, number) in fit.into_iter().take(MOST_READ) {
+    for (rank, number) in usable.into_iter().take(MAX_READ) {
         match worth(number) {
-            Worth::None(why) => refused.push((number, why.to_string())),
-            Worth::Some { grade, answers } => {
-                // What few rounds say of the working set is told where nothing else is known.
+            CandidateWorth::None(why) => refused.push((number, why.to_string())),
+            CandidateWorth::Some { grade, answers } => {
+                // Few rounds serve only where nothing else does.
                 let is_rough = grade == ProfileGrade::FewRounds;
-                let key = (is_rough, rank.0, !answers, grade, rank, number);
+                let (is_quick, ..) = rank;
+                let key = (is_rough, is_quick, !answers, grade, rank, number);
                 best = Some(best.map_or(key, |before| key.min(before)));
                 if grade == ProfileGrade::FullSpeed && answers {
                     break;
@@ -96,24 +106,28 @@ pub fn choose(
             }
         }
     }
-    best.map(|(.., number)| number).ok_or_else(|| none_serves(candidates, refused))
+    match best {
+        Some((.., number)) => Ok(number),
+        None => Err(none_serves(candidates, refused)),
+    }
 }
 
-/// What is said without any stored profile.
+/// Reason for a missing cost where no profile is stored.
 pub const NO_PROFILE: &str = "no stored cost profile: run `switchcost cost` first";
 
-fn none_serves(candidates: &[Candidate], mut refused: Vec<(usize, String)>) -> String {
+fn none_serves(candidates: &[ProfileCandidate], mut refused: Vec<(usize, String)>) -> String {
     refused.sort_unstable();
     if refused.is_empty() {
         return NO_PROFILE.to_string();
     }
-    let more = match refused.len().saturating_sub(MOST_NAMED) {
+    let more = match refused.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!("; {more} more"),
     };
-    let named = refused.iter().take(MOST_NAMED);
-    let named: Vec<String> =
-        named.map(|(number, why)| format!("{} ({why})", candidates[*number].name)).collect();
+    let mut named = Vec::new();
+    for (number, why) in refused.iter().take(MAX_NAMED) {
+        named.push(format!("{} ({why})", candidates[*number].name));
+    }
     format!(
         "no stored cost profile can be used: {}{more}: run `switchcost cost` first",
         named.join("; ")
@@ -124,32 +138,37 @@ fn none_serves(candidates: &[Candidate], mut refused: Vec<(usize, String)>) -> S
 mod tests {
     use super::*;
 
-    const CLEAN: Worth = Worth::Some { grade: ProfileGrade::FullSpeed, answers: true };
-    const NOISY: Worth = Worth::Some { grade: ProfileGrade::BusyCore, answers: true };
+    const CLEAN: CandidateWorth =
+        CandidateWorth::Some { grade: ProfileGrade::FullSpeed, answers: true };
+    const NOISY: CandidateWorth =
+        CandidateWorth::Some { grade: ProfileGrade::BusyCore, answers: true };
 
-    fn complete(name: &str) -> Candidate {
+    fn complete(name: &str) -> ProfileCandidate {
         let end = Some(StopReason::BudgetSpent);
-        Candidate { name: name.into(), end, encloses: true, ..Candidate::default() }
+        ProfileCandidate { name: name.into(), end, encloses: true, ..ProfileCandidate::default() }
     }
 
     /// The name of the one that is chosen of some that are as clean as said, newest first.
-    fn chosen(all: &[(Candidate, Worth)]) -> Result<String, String> {
-        let candidates: Vec<Candidate> = all.iter().map(|(of, _)| of.clone()).collect();
+    fn chosen(all: &[(ProfileCandidate, CandidateWorth)]) -> Result<String, String> {
+        let candidates: Vec<ProfileCandidate> = all.iter().map(|(of, _)| of.clone()).collect();
         choose(&candidates, |number| all[number].1).map(|number| candidates[number].name.clone())
     }
 
-    fn of_two(newer: (Candidate, Worth), older: (Candidate, Worth)) -> String {
+    fn of_two(
+        newer: (ProfileCandidate, CandidateWorth),
+        older: (ProfileCandidate, CandidateWorth),
+    ) -> String {
         chosen(&[newer, older]).unwrap()
     }
 
     #[test]
     fn a_complete_run_is_taken_before_a_newer_one_that_is_not() {
         for end in [None, Some(StopReason::Interrupted), Some(StopReason::Failed)] {
-            let newer = Candidate { end, ..complete("newer") };
+            let newer = ProfileCandidate { end, ..complete("newer") };
             assert_eq!(of_two((newer, CLEAN), (complete("older"), NOISY)), "older", "{end:?}");
         }
         for end in [StopReason::Precise, StopReason::RoundsDone] {
-            let newer = Candidate { end: Some(end), ..complete("newer") };
+            let newer = ProfileCandidate { end: Some(end), ..complete("newer") };
             assert_eq!(of_two((newer, CLEAN), (complete("older"), CLEAN)), "newer");
         }
     }
@@ -157,7 +176,7 @@ mod tests {
     #[test]
     fn a_run_of_another_kernel_is_none_of_this_machine() {
         let foreign = vec!["kernel.release".to_string()];
-        let newer = Candidate { foreign, ..complete("newer") };
+        let newer = ProfileCandidate { foreign, ..complete("newer") };
         assert_eq!(of_two((newer, CLEAN), (complete("older"), NOISY)), "older");
     }
 
@@ -166,32 +185,33 @@ mod tests {
         let older = || (complete("older"), CLEAN);
         assert_eq!(of_two((complete("newer"), NOISY), older()), "older");
         assert_eq!(of_two((complete("newer"), CLEAN), older()), "newer");
-        let apart = Candidate { apart: 1, ..complete("newer") };
+        let apart = ProfileCandidate { apart: 1, ..complete("newer") };
         assert_eq!(of_two((apart.clone(), CLEAN), older()), "older");
         assert_eq!(of_two((apart, CLEAN), (complete("older"), NOISY)), "newer");
-        let narrow = Candidate { encloses: false, ..complete("newer") };
+        let narrow = ProfileCandidate { encloses: false, ..complete("newer") };
         assert_eq!(of_two((narrow, CLEAN), older()), "older");
-        let silent = Worth::Some { grade: ProfileGrade::FullSpeed, answers: false };
+        let silent = CandidateWorth::Some { grade: ProfileGrade::FullSpeed, answers: false };
         assert_eq!(of_two((complete("newer"), silent), older()), "older");
         // A busy machine measured the size that is asked for: an older run says nothing of it.
         assert_eq!(of_two((complete("newer"), NOISY), (complete("older"), silent)), "newer");
         // Few rounds are better than none, and worse than any that have intervals.
-        let few = Worth::Some { grade: ProfileGrade::FewRounds, answers: true };
+        let few = CandidateWorth::Some { grade: ProfileGrade::FewRounds, answers: true };
         assert_eq!(of_two((complete("newer"), few), (complete("older"), silent)), "older");
         assert_eq!(chosen(&[(complete("few"), few)]), Ok("few".to_string()));
-        let quick = Candidate { is_quick: true, ..complete("newer") };
+        let quick = ProfileCandidate { is_quick: true, ..complete("newer") };
         assert_eq!(of_two((quick, CLEAN), (complete("older"), NOISY)), "older");
     }
 
     #[test]
     fn who_was_refused_is_named_with_the_reason() {
         assert_eq!(chosen(&[]), Err(NO_PROFILE.to_string()));
-        let interrupted = Candidate { end: Some(StopReason::Interrupted), ..complete("a") };
-        let foreign = Candidate { foreign: vec!["mitigations.srso".into()], ..complete("b") };
+        let interrupted = ProfileCandidate { end: Some(StopReason::Interrupted), ..complete("a") };
+        let foreign =
+            ProfileCandidate { foreign: vec!["mitigations.srso".into()], ..complete("b") };
         let all = [
             (interrupted.clone(), CLEAN),
             (foreign, CLEAN),
-            (complete("c"), Worth::None("nothing was measured")),
+            (complete("c"), CandidateWorth::None("nothing was measured")),
             (interrupted.clone(), CLEAN),
             (interrupted, CLEAN),
         ];
@@ -207,12 +227,12 @@ mod tests {
     fn no_more_are_read_than_needed() {
         let all = vec![complete("of many"); 100];
         let mut read = 0;
-        let mut count = |worth: Worth| {
+        let mut count = |worth: CandidateWorth| {
             read += 1;
             worth
         };
         assert_eq!(choose(&all, |_| count(CLEAN)), Ok(0));
         assert_eq!(choose(&all, |_| count(NOISY)), Ok(0));
-        assert_eq!(read, 1 + MOST_READ);
+        assert_eq!(read, 1 + MAX_READ);
     }
 }

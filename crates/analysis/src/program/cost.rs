@@ -1,7 +1,6 @@
-//! What does switching cost one program? Its own switch rate and working set, looked up on the
-//! machine's cost profile.
+//! The share of its CPU time that a program spends on switching.
 //!
-//! Share of CPU time = switches per second x cost of a switch / CPU seconds per second. Formulas:
+//! Share = switches per second * cost of a switch / CPU seconds per second. Formulas:
 //! `docs/method.md`.
 
 use rundata::reading::Reading;
@@ -12,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use super::candidate::NO_PROFILE;
 use super::lookup::cost_at;
 use super::price::{Direct, Range, percents};
-use super::profile::{Cost, Lack, ProfilePoint, Sampled, WorkingSet, direct};
+use super::profile::{AccessPattern, Cost, MissingCost, ProfilePoint, WorkingSet, direct};
 use super::refill;
 
-/// What was seen of the program.
+/// Rates and working set of a program that was watched.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
     /// Voluntary switches per second.
@@ -24,48 +23,57 @@ pub struct Program {
     pub involuntary_per_s: Reading<f64>,
     /// CPU seconds per second over all its threads: 1 is one CPU kept busy.
     pub cpu_share: Reading<f64>,
-    /// What it touches between switches.
+    /// Bytes that it touches between switches.
     pub working_set: Reading<WorkingSet>,
 }
 
 impl Program {
-    /// The rates of counts over `ns` nanoseconds: switches of both kinds and nanoseconds of CPU
-    /// time.
+    /// Returns the rates of counts over `ns` nanoseconds: voluntary and involuntary switches, and
+    /// nanoseconds of CPU time.
     pub fn over(ns: f64, counts: [Reading<f64>; 3], working_set: Reading<WorkingSet>) -> Self {
-        let rate = |count: f64| match ns > 0.0 {
-            true => Reading::Known(count / ns * 1e9),
-            false => Reading::unknown("it was not watched for long enough"),
-        };
-        let [voluntary_per_s, involuntary_per_s, cpu] = counts.map(|count| count.and_then(rate));
+        let [voluntary_per_s, involuntary_per_s, cpu] = counts.map(|count| rate_over(count, ns));
         let cpu_share = cpu.map(|ns_per_s| ns_per_s / 1e9);
         Self { voluntary_per_s, involuntary_per_s, cpu_share, working_set }
     }
 
-    /// The cost of one of its switches itself.
-    pub fn direct(&self, of: Direct) -> Range {
-        of.at(self.sampled().map_or(0.0, |sampled| sampled.involuntary_share))
+    /// Returns the cost of one of its switches itself.
+    pub fn direct(&self, direct: Direct) -> Range {
+        direct.at(self.sampled().map_or(0.0, |sampled| sampled.involuntary_share))
     }
 
-    fn sampled(&self) -> Option<Sampled> {
-        self.working_set.known().and_then(|set| set.sampled)
+    fn sampled(&self) -> Option<AccessPattern> {
+        self.working_set.known()?.sampled
     }
 
-    /// Whether samples leave its working set open within more than a factor of two.
+    /// Returns whether samples leave its working set uncertain by more than a factor of two.
     pub fn is_loosely_sampled(&self) -> bool {
-        let set = self.working_set.known().filter(|set| set.sampled.is_some());
-        set.is_some_and(|set| set.high_bytes / 2 > set.low_bytes)
+        match self.working_set.known() {
+            Some(set) => set.sampled.is_some() && set.high_bytes / 2 > set.low_bytes,
+            None => false,
+        }
     }
 
-    /// Switches per second of both kinds.
+    /// Returns the switches per second of both kinds.
     pub fn switches_per_s(&self) -> Option<f64> {
         Some(self.voluntary_per_s.known()? + self.involuntary_per_s.known()?)
     }
 
-    /// CPU time from one switch to the next, in ns; absent where it made none.
+    /// Returns the CPU time from one switch to the next in ns; absent without switches.
     pub fn between_ns(&self) -> Option<f64> {
         let ns = self.cpu_share.known()? * 1e9 / self.switches_per_s()?;
-        (ns.is_finite() && ns > 0.0).then_some(ns)
+        if ns.is_finite() && ns > 0.0 { Some(ns) } else { None }
     }
+}
+
+/// Returns a count over `ns` nanoseconds as a rate per second.
+fn rate_over(count: Reading<f64>, ns: f64) -> Reading<f64> {
+    count.and_then(|count| {
+        if ns > 0.0 {
+            Reading::Known(count / ns * 1e9)
+        } else {
+            Reading::unknown("it was not watched for long enough")
+        }
+    })
 }
 
 impl From<Cost> for Range {
@@ -74,7 +82,7 @@ impl From<Cost> for Range {
     }
 }
 
-/// Within 0 to 1, and whether it was outside.
+/// Returns the share limited to 0 to 1, and whether that changed it.
 fn limited(share: Range) -> (Range, bool) {
     let limited = share.map(|end| end.clamp(0.0, 1.0));
     (limited, limited != share)
@@ -88,23 +96,23 @@ pub enum ProgramCost {
     Estimated {
         /// Share of the program's CPU time that goes to switching, from 0 to 1: 0.01 is 1 %.
         share: Range,
-        /// Whether an end of it was outside of 0 to 1 by the costs alone, and was limited.
+        /// True if an end of it was outside of 0 to 1 by the costs alone, and was limited.
         #[serde(default)]
         limited: bool,
-        /// The same for the direct cost alone. `None` where it was not measured.
+        /// Share of the CPU time for the direct cost alone. `None` where it was not measured.
         direct_share: Option<Range>,
         /// Cost of one switch in ns that the share rests on; its lower end is below 0 where the
         /// measured costs are not resolved from zero.
         cost_ns: Range,
         /// Switches per second, voluntary and not.
         switches_per_s: f64,
-        /// What was taken for granted, a clause each.
+        /// Assumptions that the share rests on, a clause each.
         assumptions: Vec<String>,
     },
     /// Inputs are missing or do not fit.
     #[serde(rename = "cannot_tell")]
     Inconclusive {
-        /// Which, and why.
+        /// The inputs and the reasons.
         missing: Vec<String>,
         /// Share of CPU time for the direct cost alone, which no working set goes into. `None`
         /// where it was not measured, or the rates are missing.
@@ -117,60 +125,39 @@ pub enum ProgramCost {
 }
 
 /// Estimates the share of a program's CPU time that goes to switching, from the costs of a switch
-/// on this machine at several array sizes. Between two sizes the cost is taken to lie between the
-/// lowest lower end and the highest upper end of the two; outside the measured sizes there is no
-/// answer. A working set below the smallest array is no extrapolation if c1, the cost without any,
-/// was measured; one that a ring does not walk in the CPU time between two switches is not the
-/// program's.
+/// on this machine at several array sizes.
+///
+/// Between two sizes the cost is assumed to lie between the lowest lower end and the highest upper
+/// end of the two; outside the measured sizes there is no answer. A working set below the smallest
+/// array is no extrapolation if c1, the cost without work, was measured. An array that a ring does
+/// not walk in the CPU time between two switches is not the program's.
 pub fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
     let mut missing = Vec::new();
-    let mut rate = |what: &str, reading: &Reading<f64>| {
-        match reading {
-            Reading::Unknown { why } => missing.push(format!("{what}: {why}")),
-            Reading::Known(rate) if !(rate.is_finite() && *rate >= 0.0) => {
-                missing.push(format!("{what}: {rate} is no rate"));
-            }
-            Reading::Known(rate) => return *rate,
-        }
-        f64::NAN
-    };
-    let voluntary = rate("voluntary switches", &program.voluntary_per_s);
-    let involuntary = rate("involuntary switches", &program.involuntary_per_s);
-    let cpu_share = rate("CPU time", &program.cpu_share);
-    if cpu_share == 0.0 {
-        missing.push("CPU time: the program used none while it was watched".into());
+    let rates = SwitchRates::from_program(program, &mut missing);
+    let mut direct_share = None;
+    if let Some(direct) = direct_by_kind(program, points) {
+        direct_share = rates.share_at(program.direct(direct)).map(|share| limited(share).0);
     }
-    let switches_per_s = voluntary + involuntary;
-    // Of a rate that is missing it is not finite.
-    let share = |cost: Range| {
-        let share = cost.map(|ns| switches_per_s * ns * 1e-9 / cpu_share);
-        (cpu_share > 0.0 && share.low.is_finite() && share.high.is_finite()).then_some(share)
-    };
-    let direct = direct_by_kind(program, points);
-    let direct_share =
-        direct.and_then(|of| share(program.direct(of))).map(|share| limited(share).0);
     let cost = match &program.working_set {
         Reading::Known(set) => cost_at(*set, program.between_ns(), points),
         Reading::Unknown { why } => {
-            // Both are needed: both are named at once.
-            let other = if points.is_empty() { format!("; {NO_PROFILE}") } else { String::new() };
-            Err(Lack { why: format!("working set: {why}{other}"), command: None })
+            // Both inputs are needed: both are named at once.
+            let profile = if points.is_empty() { format!("; {NO_PROFILE}") } else { String::new() };
+            Err(MissingCost { why: format!("working set: {why}{profile}"), command: None })
         }
     };
-    let mut command = None;
-    let whole = match cost {
-        Ok(cost) => share(cost.into()).map(|whole| (cost, whole)),
-        Err(lack) => {
-            missing.push(lack.why);
-            command = lack.command;
-            None
+    let cost = match cost {
+        Ok(cost) => cost,
+        Err(MissingCost { why, command }) => {
+            missing.push(why);
+            return ProgramCost::Inconclusive { missing, direct_share, command };
         }
     };
-    let Some((cost, whole)) = whole else {
+    let Some(whole) = rates.share_at(cost.into()) else {
         if missing.is_empty() {
             missing.push("the figures are too large".into());
         }
-        return ProgramCost::Inconclusive { missing, direct_share, command };
+        return ProgramCost::Inconclusive { missing, direct_share, command: None };
     };
     let (share, limited) = limited(whole);
     ProgramCost::Estimated {
@@ -178,13 +165,60 @@ pub fn program_cost(program: &Program, points: &[ProfilePoint]) -> ProgramCost {
         limited,
         direct_share,
         cost_ns: cost.into(),
-        switches_per_s,
-        assumptions: assumptions(whole, involuntary > voluntary, program.sampled().is_some()),
+        switches_per_s: rates.switches_per_s(),
+        assumptions: match program.sampled() {
+            Some(_) => assumptions_with_samples(),
+            None => assumptions(whole, rates.involuntary_per_s > rates.voluntary_per_s),
+        },
     }
 }
 
-/// The cost of a switch itself, of a program whose accesses were sampled by the kind of its
-/// switches.
+/// The rates of a program as numbers: NaN for one that is missing.
+struct SwitchRates {
+    voluntary_per_s: f64,
+    involuntary_per_s: f64,
+    cpu_share: f64,
+}
+
+impl SwitchRates {
+    /// Reads the rates of a program, and adds those that are missing to `missing`, with the reasons.
+    fn from_program(program: &Program, missing: &mut Vec<String>) -> Self {
+        let rates = Self {
+            voluntary_per_s: rate("voluntary switches", &program.voluntary_per_s, missing),
+            involuntary_per_s: rate("involuntary switches", &program.involuntary_per_s, missing),
+            cpu_share: rate("CPU time", &program.cpu_share, missing),
+        };
+        if rates.cpu_share == 0.0 {
+            missing.push("CPU time: the program used none while it was watched".into());
+        }
+        rates
+    }
+
+    fn switches_per_s(&self) -> f64 {
+        self.voluntary_per_s + self.involuntary_per_s
+    }
+
+    /// Returns the share of the CPU time that switches at this cost take; absent where it is not
+    /// finite, as where a rate is missing.
+    fn share_at(&self, cost_ns: Range) -> Option<Range> {
+        let share = cost_ns.map(|ns| self.switches_per_s() * ns * 1e-9 / self.cpu_share);
+        let is_sound = self.cpu_share > 0.0 && share.low.is_finite() && share.high.is_finite();
+        if is_sound { Some(share) } else { None }
+    }
+}
+
+/// Returns a rate; NaN, and the reason in `missing`, where it is not known or no rate.
+fn rate(name: &str, reading: &Reading<f64>, missing: &mut Vec<String>) -> f64 {
+    match reading {
+        Reading::Known(rate) if rate.is_finite() && *rate >= 0.0 => return *rate,
+        Reading::Known(rate) => missing.push(format!("{name}: {rate} is no rate")),
+        Reading::Unknown { why } => missing.push(format!("{name}: {why}")),
+    }
+    f64::NAN
+}
+
+/// Returns the cost of a switch itself; by the kind of its switches where the program's accesses
+/// were sampled.
 pub fn direct_by_kind(program: &Program, points: &[ProfilePoint]) -> Option<Direct> {
     match program.sampled() {
         Some(sampled) => refill::direct_of(points, Some(sampled.threads_per_cpu)),
@@ -192,56 +226,58 @@ pub fn direct_by_kind(program: &Program, points: &[ProfilePoint]) -> Option<Dire
     }
 }
 
-/// In the assumption that says of a share that it was limited.
+/// Words in the assumption that says of a share that it was limited.
 pub const LIMITED: &str = "limited to";
 
-/// What was taken for granted; `share` as it was before it was limited.
-fn assumptions(share: Range, mostly_involuntary: bool, sampled: bool) -> Vec<String> {
-    if sampled {
-        let always = [
-            "between two switches a thread touches its whole working set",
-            "its threads take turns on a CPU, also with other processes that use at least a \
-                quarter of its time there",
-            "it may use some parts of its working set more than others",
-            "fetching a line again costs the same as in a ring of as many members with such \
-                working sets, within a factor of 1.5 for others in the same caches",
-            "the watched time is typical",
-        ];
-        return always.map(String::from).to_vec();
-    }
+/// Returns the assumptions that a share of a program with sampled accesses rests on.
+fn assumptions_with_samples() -> Vec<String> {
     let always = [
-        "each switch costs the same as in a ring of two whose members touch a working set of \
-            this size",
+        "between two switches a thread touches its whole working set",
+        "its threads take turns on a CPU, also with other processes that use at least a quarter \
+         of its time there",
+        "it may use some parts of its working set more than others",
+        "fetching a line again costs the same as in a ring of as many members with such working \
+         sets, within a factor of 1.5 for others in the same caches",
+        "the watched time is typical",
+    ];
+    always.map(String::from).to_vec()
+}
+
+/// Returns the assumptions that a share rests on; `share` is that before it was limited.
+fn assumptions(share: Range, mostly_involuntary: bool) -> Vec<String> {
+    let always = [
+        "each switch costs the same as in a ring of two whose members touch a working set of this \
+         size",
         "it walks its memory no faster than the members of the ring",
         "a task that runs in between displaces as much cache as the program touches",
         "a cost between two measured arrays lies between theirs",
         "the watched time is typical",
     ];
-    let mut all = always.map(String::from).to_vec();
+    let mut assumptions = always.map(String::from).to_vec();
     if mostly_involuntary {
-        all.push(
+        assumptions.push(
             "most switches are involuntary and come at any point of the work; a ring switches \
-                between two rounds of it"
+             between two rounds of it"
                 .to_string(),
         );
     }
     if share.low <= 0.0 {
         let limited =
             if share.low < 0.0 { format!(": it is {LIMITED} 0 %") } else { String::new() };
-        all.push(format!("the lower end is not resolved from zero{limited}"));
+        assumptions.push(format!("the lower end is not resolved from zero{limited}"));
     }
     if share.high > 1.0 {
         let high = two_digits(100.0 * share.high);
-        all.push(format!(
+        assumptions.push(format!(
             "the upper end is not known: by the stored costs it is {high} %, {LIMITED} 100 %, as \
              they do not fit this program"
         ));
     }
-    all
+    assumptions
 }
 
 impl ProgramCost {
-    /// Share of the CPU time, where it is estimated.
+    /// Returns the share of the CPU time, where it is estimated.
     pub fn share(&self) -> Option<Range> {
         match self {
             Self::Estimated { share, .. } => Some(*share),
@@ -249,32 +285,40 @@ impl ProgramCost {
         }
     }
 
-    /// Share of the CPU time for the direct cost alone.
+    /// Returns the share of the CPU time for the direct cost alone.
     pub fn direct_share(&self) -> Option<Range> {
         let (Self::Estimated { direct_share, .. } | Self::Inconclusive { direct_share, .. }) = self;
         *direct_share
     }
 
-    /// The same where no stored run serves as a profile: why, in place of there being none.
+    /// Returns the answer with `why` in place of [`NO_PROFILE`]: no stored run can be the profile,
+    /// for this reason.
     pub fn without_profile(mut self, why: &str) -> Self {
         if let Self::Inconclusive { missing, .. } = &mut self {
-            missing.iter_mut().for_each(|of| *of = of.replace(NO_PROFILE, why));
+            for reason in missing {
+                *reason = reason.replace(NO_PROFILE, why);
+            }
         }
         self
     }
 
-    /// The estimate in one sentence, without a full stop and without the assumptions.
+    /// Returns the answer in one sentence, without a full stop and without the assumptions.
     pub fn in_words(&self) -> String {
         let direct = self.direct_share().map(percents);
         match self {
             Self::Inconclusive { missing, .. } => {
-                let direct =
-                    direct.map(|of| format!("; the direct cost alone takes {of} of the CPU time"));
-                format!("inconclusive: {}{}", missing.join("; "), direct.unwrap_or_default())
+                let direct = match direct {
+                    Some(share) => format!("; the direct cost alone takes {share} of the CPU time"),
+                    None => String::new(),
+                };
+                format!("inconclusive: {}{direct}", missing.join("; "))
             }
             Self::Estimated { share, cost_ns, switches_per_s, .. } => {
-                let direct = direct.map(|of| format!(", {of} for the direct cost alone"));
-                let (share, direct) = (percents(*share), direct.unwrap_or_default());
+                let direct = match direct {
+                    Some(share) => format!(", {share} for the direct cost alone"),
+                    None => String::new(),
+                };
+                let share = percents(*share);
                 let switches = switches_in_words(*switches_per_s, *cost_ns);
                 format!("switching takes {share} of the CPU time{direct}: {switches}")
             }
@@ -282,8 +326,8 @@ impl ProgramCost {
     }
 }
 
-/// `5,300 switches a second at 1.5 to 2.6 us each`. A cost that is not resolved from zero is told
-/// from 0 on.
+/// Returns `5,300 switches a second at 1.5 to 2.6 us each`. A negative cost, which is not resolved
+/// from zero, is printed as 0.
 pub fn switches_in_words(per_s: f64, cost_ns: Range) -> String {
     let Range { low, high } = cost_ns.map(|ns| ns.max(0.0));
     let (scale, unit) = time_unit(high);
@@ -291,16 +335,18 @@ pub fn switches_in_words(per_s: f64, cost_ns: Range) -> String {
     format!("{} switches a second at {each} {unit} each", count(per_s))
 }
 
-/// A count with a comma for each thousand, of a broken one three digits: `5,300`.
+/// Returns a count with a comma for each thousand, and three digits of one below a thousand:
+/// `5,300`.
 pub fn count(value: f64) -> String {
     let text = plain(value);
-    text.parse().ok().filter(|value| *value >= 1000.0).map_or(text, whole)
+    match text.parse() {
+        Ok(value) if value >= 1000.0 => whole(value),
+        _ => text,
+    }
 }
 
-/// `1.5 to 2.6`, or one of them where both read the same.
+/// Returns `1.5 to 2.6`, or one of them where both read the same.
 fn range(low: f64, high: f64) -> String {
-    match (plain(low), plain(high)) {
-        (low, high) if low == high => high,
-        (low, high) => format!("{low} to {high}"),
-    }
+    let (low, high) = (plain(low), plain(high));
+    if low == high { high } else { format!("{low} to {high}") }
 }

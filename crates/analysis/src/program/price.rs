@@ -1,73 +1,76 @@
-//! What a switch costs, and ranges of costs and shares.
+//! The price of a switch, and ranges of costs and shares.
 
 use rundata::words::two_digits;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A range.
+/// A range of costs or shares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Range {
-    /// Its lower end.
+    /// Lower end.
     pub low: f64,
-    /// Its upper end.
+    /// Upper end.
     pub high: f64,
 }
 
-/// Upper end over lower end up to which a range is an answer.
-const WIDEST: f64 = 10.0;
+/// Largest upper end over lower end of a range that is quoted.
+const MAX_WIDTH: f64 = 10.0;
 
 impl Range {
-    /// Each end changed alike.
-    pub fn map(self, of: impl Fn(f64) -> f64) -> Self {
-        Self { low: of(self.low), high: of(self.high) }
+    /// Returns the range with `change` applied to both ends.
+    pub fn map(self, change: impl Fn(f64) -> f64) -> Self {
+        Self { low: change(self.low), high: change(self.high) }
     }
 
-    /// Whether it is too wide to be quoted: from zero, or over tenfold.
+    /// Returns whether it is too wide to be quoted: from zero or below, or over tenfold.
     pub fn is_wide(self) -> bool {
-        self.low <= 0.0 || self.high > WIDEST * self.low
+        self.low <= 0.0 || self.high > MAX_WIDTH * self.low
     }
 
-    /// What is left beside a part of it, from 0 on.
+    /// Returns the rest without a part of it, at least 0.
     pub fn beside(self, part: Self) -> Self {
-        Self { low: self.low - part.high, high: self.high - part.low }.map(|end| end.max(0.0))
+        let low = (self.low - part.high).max(0.0);
+        let high = (self.high - part.low).max(0.0);
+        Self { low, high }
     }
 }
 
 /// Cost of the switch itself in ns, by its kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Direct {
-    /// Of a ring of two by a pipe.
+    /// Cost in a ring of two by a pipe.
     pub pipe: Range,
-    /// Of rings by sched_yield, where they were measured.
+    /// Cost in rings by sched_yield; absent where they were not measured.
     pub yields: Option<Range>,
 }
 
-/// A program's yields are cheaper than a ring's, whose members each read a byte too, by no more
-/// than this.
-pub const CHEAPER: f64 = 1.3;
+/// Largest cost of a yield in a ring over that in a program: members of the ring also read a byte.
+pub const MAX_YIELD_RATIO: f64 = 1.3;
 
 impl Direct {
-    /// Of switches of which this share, from 0 to 1, is involuntary (a yield is).
+    /// Returns the mean cost of switches of which this share, from 0 to 1, is involuntary; a yield
+    /// counts as one.
     pub fn at(self, involuntary_share: f64) -> Range {
         let Self { pipe, yields: Some(yields) } = self else { return self.pipe };
-        let any = pipe.high.max(yields.high);
+        let voluntary = pipe.high.max(yields.high);
         Range {
-            low: (yields.low / CHEAPER).min(pipe.low),
-            high: involuntary_share * yields.high + (1.0 - involuntary_share) * any,
+            low: (yields.low / MAX_YIELD_RATIO).min(pipe.low),
+            high: involuntary_share * yields.high + (1.0 - involuntary_share) * voluntary,
         }
     }
 }
 
-/// What a switch of a program costs, in ns.
+/// Cost of a switch of a program in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Price {
-    /// The switch itself.
+    /// Cost of the switch itself.
     pub direct: Option<Direct>,
-    /// With what refilling caches takes, where the working set is known.
+    /// Cost with the refill of caches; absent where the working set is not known.
     pub total: Option<Range>,
 }
 
-/// `1.2 to 2.1 %`, two digits; `at least 15 %` where the upper end is the whole, which says nothing.
+/// Returns a share as `1.2 to 2.1 %`, with two digits; as `at least 15 %` where the upper end is all,
+/// which says nothing.
 pub fn percents(share: Range) -> String {
     if share.low < 1.0 && share.high >= 1.0 {
         return format!("at least {} %", two_digits(100.0 * share.low));

@@ -1,7 +1,7 @@
 //! The cost of a case over the stored runs of a machine: when it changed, and what changed in the
 //! machine at that time.
 //!
-//! All figures are converted to one clock of the core, so that turbo is no change of cost; changes
+//! Figures are converted to one clock of the core, so that turbo is no change of cost; changes
 //! of the clock are reported by themselves. Example: ten runs with about 1,500 ns, then ten with
 //! about 1,560 ns.
 //!
@@ -68,9 +68,9 @@ impl TrendCost {
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "By")]
 pub enum PointGrouping {
-    /// All runs on a kernel release, together.
+    /// The runs on a kernel release, together.
     Kernel,
-    /// All runs of a build of this program, together.
+    /// The runs of a build of this program, together.
     Build,
     /// A single run.
     #[default]
@@ -275,7 +275,7 @@ pub struct CaseTrend {
     pub left_out: Vec<LeftOutRuns>,
     /// The answer.
     pub in_words: MarkedText,
-    /// Absent where no gate was asked for.
+    /// The decision of the gate; absent where none was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gate: Option<TrendGate>,
 }

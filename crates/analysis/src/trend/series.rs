@@ -34,12 +34,12 @@ pub(super) struct RunFigure<'a> {
 /// The figures of a case over the runs that count.
 pub(super) struct CaseSeries<'a> {
     pub(super) quantity: Option<Quantity>,
-    /// By point, then by time.
+    /// Figures by point, then by time.
     pub(super) figures: Vec<RunFigure<'a>>,
     pub(super) clock_ghz: Option<f64>,
     /// Start of the newest run.
     pub(super) until: Option<String>,
-    /// How the figures follow the clock; absent where it is not known.
+    /// Elasticity of the figures; absent where it is not known.
     elasticity: Option<Elasticity>,
     pub(super) left_out: Vec<LeftOutRuns>,
     grouping: PointGrouping,

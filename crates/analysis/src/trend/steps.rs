@@ -1,4 +1,4 @@
-//! Where a series of figures changes its level. It knows nothing of runs and their clocks.
+//! The places at which a series of figures changes its level. This module knows nothing of runs and their clocks.
 
 use stats::changepoint::{
     CLEARLY_BETTER, CurveAnalysis, CurveForm, CurvePoint, ErrorModel, FitSettings, FormFit,
@@ -23,7 +23,7 @@ const MAX_FIGURES_FOR_TWO_STEPS: usize = 40;
 
 const STEP: Turn = Turn::Step;
 
-/// One, two and three levels.
+/// Forms with one, two and three levels.
 static FORMS: [CurveForm; 3] = {
     use Term::{One, Step};
     [
@@ -82,7 +82,7 @@ impl LevelSpan {
 /// The levels of a series, and how exactly its figures are known.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LevelSteps {
-    /// One more than there are changes; empty for a series without figures.
+    /// The levels in order; empty for a series without figures.
     pub(super) levels: Vec<LevelSpan>,
     /// Relative standard deviation between neighbours beyond their own errors.
     pub(super) scatter: f64,
@@ -90,7 +90,7 @@ pub(super) struct LevelSteps {
     pub(super) dependence: f64,
     /// Relative standard error of each figure, with scatter and dependence.
     pub(super) errors: Vec<f64>,
-    /// Whether each figure is far from those on both sides of it, and hardly counts.
+    /// True for each figure that is far from those on both sides of it, and hardly counts.
     pub(super) alone: Vec<bool>,
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use analysis::program::{
-    Candidate, CostProfile, NO_PROFILE, ProfileGrade, Range, WorkingSet, Worth, choose, clock_of,
+    ProfileCandidate, CostProfile, NO_PROFILE, ProfileGrade, Range, WorkingSet, CandidateWorth, choose, clock_of,
     cost_at, cost_of, direct, is_clean, is_of_two, is_walk, points_of, rough_points_of, short,
     unfinished,
 };
@@ -135,13 +135,13 @@ fn candidate(
     set: Option<WorkingSet>,
     accepts: Accepts,
     here: &Machine,
-) -> Option<Candidate> {
+) -> Option<ProfileCandidate> {
     // One that cannot be read is passed over.
     let header = header(&entry.path).ok().filter(|header| accepts.takes(header))?;
     let plan = cost_plan(&header.plan);
     let sizes = sizes(&plan);
     let (least, most) = sizes.iter().min().zip(sizes.iter().max())?;
-    Some(Candidate {
+    Some(ProfileCandidate {
         end: entry.brief().ok().and_then(|brief| brief.end),
         foreign: foreign(&header.machine, here),
         is_quick: header.is_quick,
@@ -213,7 +213,7 @@ pub(super) fn best(
     let entries = RunStore::of_user().and_then(|folder| folder.entries());
     let entries = entries.map_err(|error| format!("{error:#}"))?;
     let newest_first = entries.into_iter().rev();
-    let (entries, candidates): (Vec<StoredRun>, Vec<Candidate>) = newest_first
+    let (entries, candidates): (Vec<StoredRun>, Vec<ProfileCandidate>) = newest_first
         .filter_map(|entry| candidate(&entry, set, accepts, here).map(|of| (entry, of)))
         .unzip();
     // Reading it takes a twentieth of a second, for nothing where nothing is stored.
@@ -225,19 +225,19 @@ pub(super) fn best(
         let read = read.map(|run| (profile_of(&run, name.clone(), clock_ghz), run));
         let Some((profile, run)) = read.filter(|(profile, _)| direct(&profile.points).is_some())
         else {
-            return Worth::None("it has no cost of a switch between two processes");
+            return CandidateWorth::None("it has no cost of a switch between two processes");
         };
         let covers = set.map(|set| cost_at(set, between_ns, &profile.points).is_ok());
         let why = why(&candidates[number], covers == Some(true));
         let notices = differences(&run.header.machine, here, name).into_iter().collect();
         let grade = profile.grade;
         found.insert(number, Chosen { profile, path: path.clone(), why, notices });
-        Worth::Some { grade, answers: covers != Some(false) }
+        CandidateWorth::Some { grade, answers: covers != Some(false) }
     })?;
     found.remove(&number).ok_or_else(|| NO_PROFILE.to_string())
 }
 
-fn why(candidate: &Candidate, answers: bool) -> String {
+fn why(candidate: &ProfileCandidate, answers: bool) -> String {
     let kind = if candidate.is_quick { "quick measurement of `run`" } else { "run of `cost`" };
     let reaches = if answers { " that covers the working set" } else { "" };
     format!("the best {kind} on this machine{reaches}")

@@ -2,7 +2,7 @@
 
 use analysis::marked::MarkedText;
 use analysis::program::{
-    CostProfile, Direct, Program, ProgramCost, Range, RingsBeyond, Sampled, WorkingSet,
+    AccessPattern, CostProfile, Direct, Program, ProgramCost, Range, RingsBeyond, WorkingSet,
     direct_by_kind, program_cost,
 };
 use rundata::reading::Reading;
@@ -72,7 +72,7 @@ impl Report {
             *involuntary as f64 / (voluntary + involuntary).max(1) as f64
         });
         let working_set = working_set.map(|set| WorkingSet {
-            sampled: set.sampled.map(|of| Sampled { involuntary_share, ..of }),
+            sampled: set.sampled.map(|of| AccessPattern { involuntary_share, ..of }),
             ..set
         });
         let program = Program::over(seen.watched_ns as f64, counts, working_set);

@@ -1,6 +1,6 @@
 //! The working set of a program whose accesses were sampled.
 
-use analysis::program::{Sampled, WorkingSet};
+use analysis::program::{AccessPattern, WorkingSet};
 use probe::accesses::SampledAccesses;
 use rundata::ring::LINE_BYTES;
 use stats::estimate_richness;
@@ -41,7 +41,7 @@ pub(super) fn working_set(seen: &SampledAccesses) -> Result<WorkingSet, NotRead>
         let sets = sets + (of_neighbours(seen) / seen.cpus().max(1) as f64 / each).min(1.0);
         (bytes(of_threads.interval.low), bytes(of_threads.interval.high), sets)
     });
-    let sampled = Sampled {
+    let sampled = AccessPattern {
         sets_per_cpu,
         threads_per_cpu: seen.threads_per_cpu(),
         memory_share,

@@ -138,12 +138,13 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
          more each, traced, by profile x, 1 hour old; the upper end is unknown: a longer watch \
          would narrow it."
     );
-    let narrower = |sampled: Option<Sampled>, command: Option<Vec<String>>, high_bytes: u64| {
-        let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };
-        let program = Program { working_set: Reading::Known(set), ..program(0, 0) };
-        answer::narrower(&Seen { command, ..seen.clone() }, &program)
-    };
-    let sampled = Sampled {
+    let narrower =
+        |sampled: Option<AccessPattern>, command: Option<Vec<String>>, high_bytes: u64| {
+            let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };
+            let program = Program { working_set: Reading::Known(set), ..program(0, 0) };
+            answer::narrower(&Seen { command, ..seen.clone() }, &program)
+        };
+    let sampled = AccessPattern {
         sets_per_cpu: 2.0,
         threads_per_cpu: 1.0,
         memory_share: 1.0,

@@ -22,25 +22,28 @@ pub struct Figure {
     pub max: f64,
 }
 
-/// Runs above which a median's interval is taken from the order of the figures alone.
-const MOST_TO_RESAMPLE: usize = 100;
+/// Most runs whose median gets its interval by resampling; of more it is taken from their order.
+const MAX_TO_RESAMPLE: usize = 100;
 
 impl Figure {
-    /// Of one value a run; absent without any.
-    pub fn of(name: &str, values: &[f64], confidence: f64, seed: u64) -> Option<Self> {
-        let min = values.iter().copied().reduce(f64::min)?;
-        let max = values.iter().copied().reduce(f64::max)?;
+    /// Returns the figure of one value a run; absent without any.
+    pub fn from_values(name: &str, values: &[f64], confidence: f64, seed: u64) -> Option<Self> {
+        let (mut min, mut max) = (*values.first()?, *values.first()?);
+        for value in values {
+            min = min.min(*value);
+            max = max.max(*value);
+        }
         let (spread, estimate) = (mad_sigma(values), estimate(values, confidence, seed)?);
         Some(Self { name: name.to_owned(), estimate, spread, min, max })
     }
 }
 
-/// The median of one value a run; absent without any.
+/// Returns the median of one value a run; absent without any.
 pub(crate) fn estimate(values: &[f64], confidence: f64, seed: u64) -> Option<Estimate> {
-    if values.len() <= MOST_TO_RESAMPLE {
+    if values.len() <= MAX_TO_RESAMPLE {
         return Estimate::over(values, MIN_ROUNDS, confidence, seed);
     }
-    // What is known exactly need not be resampled, which for thousands of runs takes seconds.
+    // The interval from the order is exact, and resampling thousands of runs takes seconds.
     let estimate = Estimate::over(values, u32::MAX, confidence, seed)?;
     let interval = median_interval(values, confidence);
     Some(Estimate {
@@ -51,16 +54,24 @@ pub(crate) fn estimate(values: &[f64], confidence: f64, seed: u64) -> Option<Est
     })
 }
 
-/// Spreads from the median beyond which a value is an outlier (Iglewicz and Hoaglin 1993).
-const OUTLYING: f64 = 3.5;
+/// Largest distance from the median, in spreads, of a value that is no outlier (Iglewicz and Hoaglin
+/// 1993).
+const MAX_SPREADS: f64 = 3.5;
 
-/// The values that are unlike the others: which, and over the median.
+/// Returns the numbers of the outliers, each with its value over the median.
 pub fn outliers(values: &[f64]) -> Vec<(usize, f64)> {
-    let Some((middle, spread)) = median(values).zip(mad_sigma(values)) else { return Vec::new() };
-    // Of fewer, half of them decide what is usual; without scatter anything would be far.
+    let (Some(middle), Some(spread)) = (median(values), mad_sigma(values)) else {
+        return Vec::new();
+    };
+    // Few values do not show what is usual, and without scatter any difference would be large.
     if values.len() < MIN_ROUNDS as usize || spread <= 0.0 {
         return Vec::new();
     }
-    let far = values.iter().enumerate().filter(|(_, of)| (*of - middle).abs() > OUTLYING * spread);
-    far.map(|(at, of)| (at, of / middle)).collect()
+    let mut outliers = Vec::new();
+    for (number, value) in values.iter().enumerate() {
+        if (value - middle).abs() > MAX_SPREADS * spread {
+            outliers.push((number, value / middle));
+        }
+    }
+    outliers
 }

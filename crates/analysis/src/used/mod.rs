@@ -1,4 +1,4 @@
-//! What commands used: figures of several runs.
+//! Figures of the time and resources that commands used, over several runs.
 
 mod figure;
 mod known;
@@ -7,5 +7,5 @@ mod split;
 
 pub use figure::{Figure, outliers};
 pub use known::{Known, is_bound, widened};
-pub use ratio::{of_logarithm, ratio};
-pub use split::{Part, Split, Sums};
+pub use ratio::{from_logarithm, ratio};
+pub use split::{CpuTimeSums, UserPart, UserSplit};

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use analysis::estimate::Estimate;
-use analysis::used::{Known, is_bound, of_logarithm, widened};
+use analysis::used::{Known, from_logarithm, is_bound, widened};
 use anyhow::Result;
 use preload::layout;
 use rundata::machine::Machine;
@@ -314,7 +314,7 @@ impl Ratio {
         let low = log.low.map(|low| low.exp() * least / own_most);
         let high = log.high.map(|high| high.exp() * most / own_least);
         let resolved = low.is_some_and(|low| low > 1.0) || high.is_some_and(|high| high < 1.0);
-        let ratio = Estimate { low, high, resolved, ..of_logarithm(log) };
+        let ratio = Estimate { low, high, resolved, ..from_logarithm(log) };
         Some(Self { allocator, what: what.clone(), ratio, is_bound: other_row.is_bound })
     }
 }

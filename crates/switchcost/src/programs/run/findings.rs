@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use analysis::estimate::Estimate;
 use analysis::program::{CostProfile, Program, ProgramCost, Range, WorkingSet, program_cost};
-use analysis::used::{Figure, Split, Sums};
+use analysis::used::{CpuTimeSums, Figure, UserSplit};
 use launcher::{CommandRun, Ending, RunUsage};
 use rundata::machine::CpuAccounting;
 use rundata::reading::Reading;
@@ -44,7 +44,7 @@ pub(crate) struct Summary {
     /// Those that could not, by name, and why.
     pub(crate) missing: BTreeMap<String, String>,
     /// User and system time.
-    pub(crate) split: Split,
+    pub(crate) split: UserSplit,
     /// Runs whose real time lies more than 3.5 spreads from the median (Iglewicz and Hoaglin 1993).
     pub(crate) outliers: Vec<Outlier>,
     /// What its switches cost it, if that was asked for.
@@ -108,7 +108,7 @@ impl Summary {
                 };
                 missing.insert(name.to_owned(), format!("{some}{why}"));
             }
-            figures.extend(Figure::of(name, &known, plan.confidence, plan.seed));
+            figures.extend(Figure::from_values(name, &known, plan.confidence, plan.seed));
         }
         let mut endings: BTreeMap<Ending, u32> = BTreeMap::new();
         for run in runs {
@@ -121,7 +121,7 @@ impl Summary {
             endings: endings.into_iter().collect(),
             figures,
             missing,
-            split: Split::of(sums(runs), clock),
+            split: UserSplit::from_sums(sums(runs), clock.0, clock.1),
             outliers: outliers(runs),
             switching: None,
         })
@@ -143,9 +143,9 @@ impl Summary {
     }
 }
 
-fn sums(runs: &[&CommandRun]) -> Sums {
+fn sums(runs: &[&CommandRun]) -> CpuTimeSums {
     let sum = |of: fn(&RunUsage) -> u64| runs.iter().map(|run| of(&run.used) as f64).sum::<f64>();
-    Sums {
+    CpuTimeSums {
         cpu: sum(|used| used.total().cpu_ns()),
         user: sum(|used| used.total().user_ns),
         own: sum(|used| used.own_cpu_ns.known().copied().unwrap_or(used.total().cpu_ns())),

@@ -2,7 +2,7 @@
 //! every figure.
 
 use analysis::program::{ProgramCost, Range};
-use analysis::used::{Figure, Part, Split};
+use analysis::used::{Figure, UserPart, UserSplit};
 use launcher::Ending;
 use rundata::machine::CpuAccounting;
 use rundata::words::{bytes, time, times, whole};
@@ -320,21 +320,21 @@ fn parts(summary: &Summary, shown: impl Fn(f64) -> String) -> Vec<[String; 3]> {
     let (Some(cpu), Some(user)) = (summary.median("cpu_ns"), summary.split.user) else {
         return Vec::new();
     };
-    let system = Part { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
+    let system = UserPart { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
     let precise = summary.split.accounting.known() == Some(&CpuAccounting::Precise);
     // What rounding leaves of nothing is nothing.
     let shown = |part: f64| shown((part * cpu).round().max(0.0));
-    let range = |part: Part| match precise {
+    let range = |part: UserPart| match precise {
         true => String::new(),
         false => format!("{} to {}", shown(part.low), shown(part.high)),
     };
-    let part = |label: &str, part: Part| [label.to_string(), shown(part.value), range(part)];
+    let part = |label: &str, part: UserPart| [label.to_string(), shown(part.value), range(part)];
     vec![part("  user", user), part("  system", system)]
 }
 
 /// What user and system time rest on, or what resolution there is instead.
 fn split(summary: &Summary, width: usize) -> String {
-    let Split { accounting, tick_ns, ticks, user, with_children } = &summary.split;
+    let UserSplit { accounting, tick_ns, ticks, user, with_children } = &summary.split;
     let Some(cpu) = summary.median("cpu_ns") else { return String::new() };
     let tick = tick_ns
         .known()

@@ -183,10 +183,10 @@ fn judge_trials(table: &Table) -> NoiseVerdict {
         }
         let figure = trial.headline().compute;
         let figures: Vec<f64> =
-            table.of_trial(case).iter().filter_map(|sample| figure(sample)).collect();
+            table.trial_samples(case).iter().filter_map(|sample| figure(sample)).collect();
         spreads.extend(spread(&figures));
         counts = counts.plus(table.counts(case));
-        for sample in table.of_trial(case) {
+        for sample in table.trial_samples(case) {
             samples += 1;
             stolen += usize::from(sample.steal_ns.is_some_and(|ns| ns > 0));
         }
@@ -537,7 +537,7 @@ mod tests {
         };
         let both = (0..10).flat_map(|round| [sample(0, round), sample(1, round)]);
         let samples: Vec<RingSample> = both.map(|s| cut(s, 20, |index| index < clean)).collect();
-        judge(&Table::of(&plan, &samples, []))
+        judge(&Table::from_samples(&plan, &samples, []))
     }
 
     #[test]
@@ -562,7 +562,7 @@ mod tests {
             ..RingSample::default()
         };
         let samples: Vec<RingSample> = (0..10).map(|round| cut(one(round), 10, |_| true)).collect();
-        let unusable = judge(&Table::of(&plan, &samples, []));
+        let unusable = judge(&Table::from_samples(&plan, &samples, []));
         assert_eq!((unusable.level, unusable.clean_share), (NoiseLevel::Unusable, Some(0.0)));
     }
 
@@ -586,7 +586,7 @@ mod tests {
         };
         let samples: Vec<RingSample> =
             (0..10).flat_map(|round| [sample(0, round), sample(1, round)]).collect();
-        judge(&Table::of(&plan, &samples, []))
+        judge(&Table::from_samples(&plan, &samples, []))
     }
 
     #[test]
@@ -594,7 +594,7 @@ mod tests {
         let quiet = judged(0, 10, 1);
         assert_eq!((quiet.level, quiet.reasons.len()), (NoiseLevel::Quiet, 0));
         let plan = plan(&[case(1)]);
-        let one = judge(&Table::of(&plan, [], []));
+        let one = judge(&Table::from_samples(&plan, [], []));
         assert_eq!(one.level, NoiseLevel::Unknown);
     }
 
@@ -628,7 +628,7 @@ mod tests {
             sample.slices.iter_mut().for_each(|slices| slices.elapsed_ns[3] += stood_ns);
             sample
         };
-        judge(&Table::of(&plan, &(0..10).map(sample).collect::<Vec<RingSample>>(), []))
+        judge(&Table::from_samples(&plan, &(0..10).map(sample).collect::<Vec<RingSample>>(), []))
     }
 
     #[test]

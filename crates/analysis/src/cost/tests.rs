@@ -65,7 +65,7 @@ fn machine() -> Machine {
 
 fn cost(plan: &Plan, of: impl Fn(&RingCase) -> u64) -> CostFindings {
     let samples = samples(plan, of);
-    let table = Table::of(plan, &samples, []);
+    let table = Table::from_samples(plan, &samples, []);
     CostFindings::from_cases(plan, &table, &summaries(&table, &[]), &machine())
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::estimate::Estimate;
 use crate::findings::headline_ns;
 use crate::findings::wakeup::medians;
-use crate::table::{ByRound, Figures, Scatter, SumOfHops, Table};
+use crate::table::{ByRound, Figures, HopSum, LaunchScatter, Table};
 use rundata::plan::Plan;
 use rundata::ring::{MemberKind, RegisterState, RingCase};
 use rundata::trial::Trial;
@@ -84,7 +84,7 @@ pub fn explained_ring(plan: &Plan) -> Option<(usize, &RingCase)> {
 pub(crate) fn find(table: &Table) -> Option<ExplainedSwitch> {
     let (number, ring) = explained_ring(table.plan)?;
     let rings = ExplainRings::new(table, ring);
-    let hop = SumOfHops::of(number);
+    let hop = HopSum::hop(number);
     let parts = rings.parts();
     let sum = sum_of_parts(&parts);
     let rest = sum.as_ref().map(|sum| hop.clone().plus(sum, -1.0));
@@ -93,37 +93,37 @@ pub(crate) fn find(table: &Table) -> Option<ExplainedSwitch> {
     let mut added: Vec<SwitchPart> = rings
         .added(number)
         .iter()
-        .map(|(name, sum)| rings.part(*name, sum.as_ref(), Scatter::Common))
+        .map(|(name, sum)| rings.part(*name, sum.as_ref(), LaunchScatter::Common))
         .collect();
     added.extend(sleeper_parts(table));
     Some(ExplainedSwitch {
         kind: ring.kind,
-        whole_ns: rings.estimate(&hop, Scatter::OfEach, 0),
-        above_solo_ns: above_solo.and_then(|sum| rings.estimate(&sum, Scatter::Common, 1)),
+        whole_ns: rings.estimate(&hop, LaunchScatter::Independent, 0),
+        above_solo_ns: above_solo.and_then(|sum| rings.estimate(&sum, LaunchScatter::Common, 1)),
         parts: parts
             .iter()
-            .map(|(name, sum)| rings.part(*name, sum.as_ref(), Scatter::OfEach))
+            .map(|(name, sum)| rings.part(*name, sum.as_ref(), LaunchScatter::Independent))
             .collect(),
-        sum_ns: sum.as_ref().and_then(|sum| rings.estimate(sum, Scatter::OfEach, 2)),
-        rest_ns: rest.as_ref().and_then(|rest| rings.estimate(rest, Scatter::OfEach, 3)),
+        sum_ns: sum.as_ref().and_then(|sum| rings.estimate(sum, LaunchScatter::Independent, 2)),
+        rest_ns: rest.as_ref().and_then(|rest| rings.estimate(rest, LaunchScatter::Independent, 3)),
         added,
         by_round: [rings.by_round(&hop), rest_by_round],
     })
 }
 
 /// A part and the hops that it is made of; these are absent where one was not measured.
-type PartSum = (PartName, Option<SumOfHops>);
+type PartSum = (PartName, Option<HopSum>);
 
 /// Returns the sum of parts; absent where one of them was not measured.
-fn sum_of_parts(parts: &[PartSum]) -> Option<SumOfHops> {
-    let mut sum = SumOfHops::default();
+fn sum_of_parts(parts: &[PartSum]) -> Option<HopSum> {
+    let mut sum = HopSum::default();
     for (_, part) in parts {
         sum = sum.plus(part.as_ref()?, 1.0);
     }
     Some(sum)
 }
 
-fn difference(upper: Option<SumOfHops>, lower: Option<&SumOfHops>) -> Option<SumOfHops> {
+fn difference(upper: Option<HopSum>, lower: Option<&HopSum>) -> Option<HopSum> {
     Some(upper?.plus(lower?, -1.0))
 }
 
@@ -150,7 +150,7 @@ impl<'a> ExplainRings<'a> {
 
     /// Returns the cost of a counted switch above the solo ring. A solo ring of processes and one of
     /// threads do the same, so either will do.
-    fn above_solo(&self, case: &RingCase) -> Option<SumOfHops> {
+    fn above_solo(&self, case: &RingCase) -> Option<HopSum> {
         let other_kind = match case.kind {
             MemberKind::Process => MemberKind::Thread,
             MemberKind::Thread => MemberKind::Process,
@@ -160,23 +160,23 @@ impl<'a> ExplainRings<'a> {
             .or_else(|| self.number(&RingCase { kind: other_kind, ..case.solo() }))?;
         let ring = self.number(case)?;
         let hops_per_switch = 1.0 / self.table.switches_per_hop(ring)?;
-        Some(SumOfHops::of(ring).plus(&SumOfHops::of(solo), -1.0).times(hops_per_switch))
+        Some(HopSum::hop(ring).plus(&HopSum::hop(solo), -1.0).times(hops_per_switch))
     }
 
     /// Returns the cost of a switch of a ring of two by another link.
-    fn by_link(&self, link: &str, kind: MemberKind) -> Option<SumOfHops> {
+    fn by_link(&self, link: &str, kind: MemberKind) -> Option<HopSum> {
         self.above_solo(&RingCase { link: link.to_string(), kind, members: 2, ..self.ring.clone() })
     }
 
     /// Returns the parts in the order of a hop.
     fn parts(&self) -> Vec<PartSum> {
-        let two_calls = SumOfHops::of_apart(CALLS_PER_HOP);
+        let two_calls = HopSum::time_apart(CALLS_PER_HOP);
         let calls = self.call.map(|_| two_calls.clone());
-        let solo = self.number(&self.ring.solo()).map(SumOfHops::of);
+        let solo = self.number(&self.ring.solo()).map(HopSum::hop);
         let link = difference(solo.filter(|_| calls.is_some()), Some(&two_calls));
         let threads = self.by_link(YIELD, MemberKind::Thread);
         // A switch by yield is one system call.
-        let scheduler = difference(threads.clone(), Some(&SumOfHops::of_apart(1.0)));
+        let scheduler = difference(threads.clone(), Some(&HopSum::time_apart(1.0)));
         let waking = difference(self.by_link(EVENTFD, MemberKind::Thread), scheduler.as_ref());
         let mut parts = vec![
             (PartName::SystemCalls, calls),
@@ -207,7 +207,7 @@ impl<'a> ExplainRings<'a> {
         let without_state = RingCase { state: Some(RegisterState::None), ..self.ring.clone() };
         for (number, case) in self.table.plan.rings().filter(|(_, case)| case.members == 2) {
             let is_elsewhere = case.placement != self.ring.placement;
-            let above = SumOfHops::of(number).plus(&SumOfHops::of(explained), -1.0);
+            let above = HopSum::hop(number).plus(&HopSum::hop(explained), -1.0);
             match (case.state.and_then(PartName::of_state), case.burden) {
                 (Some(name), None) => {
                     let base = self.above_solo(&without_state);
@@ -226,15 +226,15 @@ impl<'a> ExplainRings<'a> {
         added
     }
 
-    fn estimate(&self, sum: &SumOfHops, scatter: Scatter, stream: u64) -> Option<Estimate> {
+    fn estimate(&self, sum: &HopSum, scatter: LaunchScatter, stream: u64) -> Option<Estimate> {
         self.table.sum_of_hops(sum, scatter, self.call.as_ref(), (8 << 32) + stream)
     }
 
-    fn by_round(&self, sum: &SumOfHops) -> Figures {
+    fn by_round(&self, sum: &HopSum) -> Figures {
         self.table.sum_by_round(sum, self.call.as_ref())
     }
 
-    fn part(&self, name: PartName, sum: Option<&SumOfHops>, scatter: Scatter) -> SwitchPart {
+    fn part(&self, name: PartName, sum: Option<&HopSum>, scatter: LaunchScatter) -> SwitchPart {
         let mut cases = Vec::new();
         let mut by_round = Figures::new();
         if let Some(sum) = sum {

@@ -101,7 +101,7 @@ fn interrupts_per_second(samples: &[&TrialSample]) -> Option<BTreeMap<String, f6
 
 /// Returns the findings of a case, and the median length of the tick's gaps by round.
 fn find_case(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
-    let samples = table.of_trial(case).iter().copied();
+    let samples = table.trial_samples(case).iter().copied();
     let samples: Vec<&TrialSample> =
         samples.filter(|sample| watched_ns(sample).is_some()).collect();
     let gaps: Vec<Vec<ClassifiedGap>> = samples.iter().map(|sample| classify(sample)).collect();

@@ -431,7 +431,7 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
     let mut conditions = Vec::new();
     for (case, trial) in table.trials() {
         if let Trial::Execution(execution) = trial {
-            conditions.push(Condition { case, execution, samples: table.of_trial(case) });
+            conditions.push(Condition { case, execution, samples: table.trial_samples(case) });
         }
     }
     let runs: Vec<ConditionTimes> = conditions.iter().map(Condition::times).collect();

@@ -95,7 +95,7 @@ fn fast_mean(sample: &TrialSample, call: AllocatorCall) -> Option<f64> {
 }
 
 fn slow_calls(table: &Table, case: usize, call: AllocatorCall) -> SlowCalls {
-    let tallies = table.of_trial(case).iter().filter_map(|sample| sample.tally(call.tally));
+    let tallies = table.trial_samples(case).iter().filter_map(|sample| sample.tally(call.tally));
     let all_ticks: f64 = tallies.map(|tally| tally.total()).sum();
     let slow_ticks = table.sum(case, &call.slow_by("ticks")).filter(|_| all_ticks > 0.0);
     let mut causes = BTreeMap::new();
@@ -123,7 +123,7 @@ fn allocation_cost(table: &Table, case: usize, call: AllocatorCall) -> Option<Al
 
 /// Returns the mean of a count over the samples that have it.
 fn mean_count(table: &Table, case: usize, name: &str) -> Option<f64> {
-    let samples = table.of_trial(case).iter().filter(|sample| sample.count(name).is_some());
+    let samples = table.trial_samples(case).iter().filter(|sample| sample.count(name).is_some());
     Some(table.sum(case, name)? as f64 / samples.count() as f64)
 }
 

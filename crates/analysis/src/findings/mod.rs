@@ -105,7 +105,7 @@ pub(crate) fn summaries(run: &Run, table: &Table) -> Vec<TrialSummary> {
 fn summary(run: &Run, table: &Table, number: usize, case: &TrialCase) -> TrialSummary {
     let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
     let mut counts: BTreeMap<String, i64> = BTreeMap::new();
-    for sample in table.of_trial(number) {
+    for sample in table.trial_samples(number) {
         for (name, tally) in sample.all_tallies() {
             tallies.entry(name).or_default().merge(&tally);
         }
@@ -125,7 +125,7 @@ fn summary(run: &Run, table: &Table, number: usize, case: &TrialCase) -> TrialSu
     let clock_ghz = clock.and_then(|clock| clock.ghz(&run.header.build.target));
     TrialSummary {
         case: case.clone(),
-        rounds: table.of_trial(number).len() as u32,
+        rounds: table.trial_samples(number).len() as u32,
         quantities,
         measures: headline::measures(table, number),
         counts,

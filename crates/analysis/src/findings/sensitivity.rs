@@ -276,7 +276,7 @@ impl<'a> SensitivityCases<'a> {
     fn rate_point(&self, table: &Table, rate_hz: u32, case: usize) -> RatePoint {
         let preemptions = table.sum(case, PREEMPTIONS);
         let cpu_tallies =
-            table.of_trial(case).iter().filter_map(|sample| sample.tallies.get(CPU_NS));
+            table.trial_samples(case).iter().filter_map(|sample| sample.tallies.get(CPU_NS));
         let cpu_ns: f64 = cpu_tallies.map(Tally::total).sum();
         let per_second = preemptions.map(|count| count as f64 / (cpu_ns / 1e9));
         RatePoint {

@@ -422,7 +422,7 @@ fn a_slice_in_which_another_had_its_turn_is_left_out() {
         slow[4] = Tally::from_iter([900_000; 3]);
     }
     let plan = overhead(Vec::new()).header.plan;
-    let table = Table::of(&plan, [], &samples);
+    let table = Table::from_samples(&plan, [], &samples);
     let counts = CleanCounts {
         judged: 200,
         clean: 190,

@@ -79,7 +79,7 @@ pub struct WakeupFindings {
 
 /// Returns the median lateness of a case by round.
 pub(crate) fn medians(table: &Table, case: usize) -> ByRound {
-    let late = table.of_trial(case).iter();
+    let late = table.trial_samples(case).iter();
     late.filter_map(|sample| Some((sample.round, sample.median(LATE_NS)?))).collect()
 }
 
@@ -110,7 +110,7 @@ fn find_case(
     case: &TrialCase,
     wakeup: &Wakeup,
 ) -> Option<WakeupFindings> {
-    let samples = table.of_trial(number);
+    let samples = table.trial_samples(number);
     let medians_ns = medians(table, number);
     let above_plain_ns = plain_sleeper(table, case, wakeup).and_then(|plain| {
         let plain_ns = medians(table, plain);
@@ -202,7 +202,7 @@ mod tests {
         counts.extend(busy.map(|ns| (COMPANION_NS, ns)));
         let of = |round| sample(0, round, (1..=wakes_per_round).collect(), &counts);
         let samples: Vec<TrialSample> = (0..rounds).map(of).collect();
-        find(&Table::of(&plan, [], &samples)).pop().expect("wakes")
+        find(&Table::from_samples(&plan, [], &samples)).pop().expect("wakes")
     }
 
     /// A file may say anything.
@@ -214,7 +214,7 @@ mod tests {
             ..sample(0, round, (1..=3).collect(), &[])
         };
         let samples: Vec<TrialSample> = (0..3).map(of).collect();
-        let found = find(&Table::of(&plan, [], &samples)).pop().expect("wakes");
+        let found = find(&Table::from_samples(&plan, [], &samples)).pop().expect("wakes");
         assert!(found.steal_percent.is_some_and(|of| of > 1e14), "{:?}", found.steal_percent);
     }
 
@@ -242,7 +242,7 @@ mod tests {
             ]
         };
         let samples: Vec<TrialSample> = (0..6).flat_map(round).collect();
-        let found = find(&Table::of(&plan, [], &samples));
+        let found = find(&Table::from_samples(&plan, [], &samples));
         let above = |case: usize| {
             let above = found[case].above_plain_ns?;
             assert_eq!((above.low, above.high), (Some(above.value), Some(above.value)));

@@ -11,41 +11,42 @@ use super::Figures;
 use crate::at_clock::AtClock;
 use crate::estimate::{Estimate, Speed};
 
-/// How figures of trials at full speed scatter between rounds where no launches say it, as a share.
-/// It is assumed: workers differ more in calls than in hops.
-const TRIAL_ROUNDS: f64 = 0.02;
-/// Degrees of freedom of that.
+/// Assumed scatter of trials at full speed between rounds, as a share, where no launches show it:
+/// workers differ more in calls than in hops.
+const TRIAL_ROUND_SCATTER: f64 = 0.02;
+/// Degrees of freedom of that scatter.
 const ASSUMED_FREEDOM: f64 = 4.0;
 
-/// A figure by round. Figures that lack it, or in which it is not finite, are not in it.
+/// A figure by round. Rounds without the figure, or in which it is not finite, are not in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ByRound {
     pub(super) all: Figures,
-    /// Whether the CPU's speed was looked at.
+    /// True if the CPU's speed was judged.
     pub(super) judged: bool,
-    /// Of clean slices only. None where something that it is made of has too few of them.
+    /// Figures of clean slices; absent where something that the figure is made of has too few of
+    /// them.
     pub(super) clean: Option<Figures>,
-    /// Where these were brought to one clock: what they were, were the power of each part greater
-    /// by its standard error.
+    /// The clean figures with the elasticity of each part greater by its standard error; absent
+    /// where nothing was converted to another clock.
     pub(super) by_error: Option<Figures>,
-    /// By which power it goes with the period of the core's clock; absent where the run does not
-    /// tell, and of what is made of several.
+    /// Elasticity of the figure; absent where the run does not show it, and for a figure that is
+    /// made of several.
     pub(super) elasticity: Option<Elasticity>,
-    /// Whether the clean rounds are few, however many they are: too small a share of all.
+    /// True if the clean rounds are too small a share of all, however many they are.
     pub(super) is_scarce: bool,
-    /// tau of the case that it is of, of several the largest; absent where no launches say it.
+    /// tau of the case, or the largest of several; absent where no launches show it.
     pub(super) launch_scatter: Option<f64>,
-    /// How rounds at full speed scatter, as launches have shown it, of several the largest; absent
+    /// Scatter of rounds at full speed as launches have shown it, or the largest of several; absent
     /// where none did.
     pub(super) round_scatter: Option<f64>,
-    /// The size of the largest figure that it is made of; absent of one that is made of none.
+    /// Size of the largest figure that this one is made of; absent for one that is made of none.
     pub(super) scale: Option<f64>,
-    /// The latency quantum, in nanoseconds, of the clock that the clean figures are at; absent
-    /// where nobody looked.
+    /// The latency quantum, in nanoseconds, of the clock that the clean figures are at; absent where
+    /// the speed was not judged.
     pub(super) clock_ns: Option<f64>,
 }
 
-/// Of whatever speed: nobody looked.
+/// Builds a figure whose speed was not judged.
 impl FromIterator<(u32, f64)> for ByRound {
     fn from_iter<T: IntoIterator<Item = (u32, f64)>>(figures: T) -> Self {
         Self { all: finite(figures), ..Self::default() }
@@ -57,8 +58,8 @@ pub(super) fn finite(figures: impl IntoIterator<Item = (u32, f64)>) -> Figures {
 }
 
 impl ByRound {
-    /// A figure whose slices were judged: of all of them, and of the clean ones where there are
-    /// enough.
+    /// Builds a figure whose slices were judged: of all of them, and of the clean ones where there
+    /// are enough.
     pub fn judged(
         all: impl IntoIterator<Item = (u32, f64)>,
         clean: Option<impl IntoIterator<Item = (u32, f64)>>,
@@ -66,144 +67,181 @@ impl ByRound {
         Self { all: finite(all), judged: true, clean: clean.map(finite), ..Self::default() }
     }
 
-    /// A figure made of several, for the rounds that have all of them. Clean where each part is;
-    /// where one was not judged, neither is what is made of it.
-    pub fn together<const N: usize>(parts: [&Self; N], of: impl Fn([f64; N]) -> f64) -> Self {
-        let clean = parts.map(|part| part.clean.as_ref());
-        Self {
-            all: within_rounds(parts.map(|part| Some(&part.all)), &of).unwrap_or_default(),
-            judged: parts.iter().all(|part| part.judged),
-            clean: within_rounds(clean, &of),
-            by_error: Self::by_error_together(parts, &of),
-            elasticity: None,
-            // Of one sample's CPU, all have the same.
+    /// Returns a figure that `combine` makes of several, for the rounds that have all of them. It is
+    /// clean where each part is, and not judged where one part was not.
+    pub fn together<const N: usize>(parts: [&Self; N], combine: impl Fn([f64; N]) -> f64) -> Self {
+        let mut together = Self {
+            all: within_rounds(parts.map(|part| Some(&part.all)), &combine).unwrap_or_default(),
+            judged: true,
+            clean: within_rounds(parts.map(|part| part.clean.as_ref()), &combine),
+            by_error: Self::by_error_together(parts, &combine),
+            // The parts of one sample's CPU have one clock.
             clock_ns: parts.first().and_then(|part| part.clock_ns),
-            is_scarce: parts.iter().any(|part| part.is_scarce),
-            launch_scatter: parts.iter().filter_map(|part| part.launch_scatter).reduce(f64::max),
-            round_scatter: parts.iter().filter_map(|part| part.round_scatter).reduce(f64::max),
-            scale: parts.iter().filter_map(|part| part.size()).reduce(f64::max),
+            ..Self::default()
+        };
+        for part in parts {
+            together.judged &= part.judged;
+            together.is_scarce |= part.is_scarce;
+            together.launch_scatter = larger(together.launch_scatter, part.launch_scatter);
+            together.round_scatter = larger(together.round_scatter, part.round_scatter);
+            together.scale = larger(together.scale, part.size());
         }
+        together
     }
 
-    /// The middle of these, of the rounds that the figure has.
-    fn middle(&self, of: &Figures) -> Option<f64> {
+    /// Returns the median of `figures` over the rounds with clean slices.
+    fn clean_middle(&self, figures: &Figures) -> Option<f64> {
         let clean = self.clean.as_ref()?;
-        let same = of.iter().filter(|(round, _)| clean.contains_key(round));
-        median(&same.map(|(_, figure)| *figure).collect::<Vec<f64>>())
+        let mut values = Vec::new();
+        for (round, figure) in figures {
+            if clean.contains_key(round) {
+                values.push(*figure);
+            }
+        }
+        median(&values)
     }
 
-    /// What is made of several, were the powers of all that were brought greater by their errors.
+    /// Returns the combined figures with all elasticities greater by their errors.
     fn by_error_together<const N: usize>(
         parts: [&Self; N],
-        of: impl Fn([f64; N]) -> f64,
+        combine: impl Fn([f64; N]) -> f64,
     ) -> Option<Figures> {
-        parts.iter().any(|part| part.by_error.is_some()).then_some(())?;
-        within_rounds(parts.map(|part| part.by_error.as_ref().or(part.clean.as_ref())), &of)
+        if parts.iter().all(|part| part.by_error.is_none()) {
+            return None;
+        }
+        within_rounds(parts.map(|part| part.by_error.as_ref().or(part.clean.as_ref())), &combine)
     }
 
-    /// How far the middle is uncertain as the power is by which its parts were brought to one
-    /// clock.
-    fn error_of_clock(&self) -> f64 {
-        let error = || {
-            let clean = self.middle(self.clean.as_ref()?)?;
-            Some((self.middle(self.by_error.as_ref()?)? - clean).abs())
-        };
-        error().unwrap_or(0.0)
-    }
-
-    /// At which speed its figures were measured.
-    pub fn speed(&self) -> Speed {
-        let rounds = self.clean.as_ref().map_or(0, BTreeMap::len);
-        match self.judged {
-            false => Speed::NotJudged,
-            true if rounds >= MIN_CLEAN_ROUNDS as usize && !self.is_scarce => Speed::Full,
-            true if rounds > 0 => Speed::FewRounds,
-            true => Speed::Contended,
+    /// Returns the error of the median by the errors of the elasticities with which its parts were
+    /// converted to one clock; 0 where nothing was converted.
+    fn clock_error(&self) -> f64 {
+        let (Some(clean), Some(by_error)) = (&self.clean, &self.by_error) else { return 0.0 };
+        match (self.clean_middle(clean), self.clean_middle(by_error)) {
+            (Some(middle), Some(moved)) => (moved - middle).abs(),
+            _ => 0.0,
         }
     }
 
-    /// At which clock it is, with the power of earlier launches; none at no full speed.
+    /// Returns the speed at which its figures were measured.
+    pub fn speed(&self) -> Speed {
+        let rounds = self.clean.as_ref().map_or(0, BTreeMap::len);
+        if !self.judged {
+            Speed::NotJudged
+        } else if rounds >= MIN_CLEAN_ROUNDS as usize && !self.is_scarce {
+            Speed::Full
+        } else if rounds > 0 {
+            Speed::FewRounds
+        } else {
+            Speed::Contended
+        }
+    }
+
+    /// Returns its clock with the elasticity of earlier launches; absent if it is not at full speed.
     pub(crate) fn clock(&self, known: Option<Elasticity>) -> Option<AtClock> {
         let quantum_ns = self.clock_ns.filter(|_| self.speed().is_full())?;
         Some(AtClock { quantum_ns, elasticity: self.elasticity, known })
     }
 
-    /// The median over rounds: at full speed, in many rounds or in few, with the term for launches;
-    /// on a shared core; else with the interval of the rounds. Absent without rounds.
+    /// Returns the median over rounds: at full speed, in many rounds or in few, with the term for
+    /// launches; on a shared core; else with the interval of the rounds. Absent without rounds.
     pub fn estimate(&self, plan: &Plan) -> Option<Estimate> {
         let (confidence, seed) = (plan.stopping.confidence, plan.seed);
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
         let launch_scatter = self.launch_scatter.unwrap_or_else(|| plan.reference.scatter());
-        let found = match self.speed() {
+        let estimate = match self.speed() {
             Speed::NotJudged => Estimate::over(&figures, MIN_ROUNDS, confidence, seed),
-            Speed::Full => Estimate::at_full_speed(
-                median(&figures)?,
-                bootstrap(&figures, Center::Median, confidence, seed)?
-                    .standard_error
-                    .hypot(self.error_of_clock()),
-                figures.len() as u32,
-                launch_scatter,
-                confidence,
-            ),
+            Speed::Full => {
+                let middle = median(&figures)?;
+                let by_chance = bootstrap(&figures, Center::Median, confidence, seed)?;
+                let standard_error = by_chance.standard_error.hypot(self.clock_error());
+                let rounds = figures.len() as u32;
+                Estimate::at_full_speed(middle, standard_error, rounds, launch_scatter, confidence)
+            }
             Speed::FewRounds => {
                 let few = FewFigures::from_rounds(&figures, self.prior_scatter()?)?;
-                let standard_error = few.standard_error.hypot(self.error_of_clock());
+                let standard_error = few.standard_error.hypot(self.clock_error());
                 let few = FewFigures { standard_error, ..few };
                 Estimate::in_few_rounds(few, launch_scatter, confidence)
             }
-            as_it_was => Estimate::as_it_was(&figures, self.scale, confidence, as_it_was),
-        };
-        found.map(|found| if plan.reference.strict { found.strict() } else { found })
+            shared => Estimate::as_it_was(&figures, self.scale, confidence, shared),
+        }?;
+        Some(if plan.reference.strict { estimate.strict() } else { estimate })
     }
 
     fn prior_scatter(&self) -> Option<PriorScatter> {
-        let deviation = self.round_scatter.unwrap_or(TRIAL_ROUNDS) * self.size()?;
+        let deviation = self.round_scatter.unwrap_or(TRIAL_ROUND_SCATTER) * self.size()?;
         Some(PriorScatter { deviation, freedom: ASSUMED_FREEDOM })
     }
 
-    /// The size of its figures, or of the largest that they are made of.
+    /// Returns the size of its figures, or that of the largest figure that they are made of.
     fn size(&self) -> Option<f64> {
         let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
-        let own = median(&figures)?.abs();
-        Some(self.scale.map_or(own, |scale| scale.max(own)))
+        let size = median(&figures)?.abs();
+        Some(self.scale.map_or(size, |scale| scale.max(size)))
     }
 
-    /// The figures behind the estimate, in the order of rounds.
+    /// Returns the figures behind the estimate, in the order of rounds.
     pub fn figures(&self) -> impl Iterator<Item = (u32, f64)> {
         let clean = self.clean.as_ref().filter(|_| self.speed().is_full());
         clean.unwrap_or(&self.all).iter().map(|(round, figure)| (*round, *figure))
     }
 
-    /// The figures of all slices, in the order of rounds.
+    /// Returns the figures of all slices, in the order of rounds.
     pub fn of_all(&self) -> impl Iterator<Item = (u32, f64)> {
         self.all.iter().map(|(round, figure)| (*round, *figure))
     }
 }
 
-/// Each round's figures at the clock of a quantum of `to_ns`: the middle by their weights.
-pub(super) fn brought(
+/// Returns the larger of two numbers, or the one that is there.
+fn larger(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.max(b)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Converts each round's figures to the clock of a quantum of `to_ns` by an elasticity of `power`,
+/// and returns their medians by weight.
+pub(super) fn at_quantum(
     rounds: &BTreeMap<u32, Vec<FigureAtLevel>>,
     power: f64,
     to_ns: f64,
 ) -> Figures {
-    let figure = |all: &Vec<FigureAtLevel>| {
-        let there = |of: &FigureAtLevel| (of.figure * (to_ns / of.level).powf(power), of.weight);
-        weighted_median(&all.iter().map(there).collect::<Vec<_>>())
-    };
-    finite(rounds.iter().filter_map(|(round, all)| Some((*round, figure(all)?))))
+    let mut middles = Vec::new();
+    for (round, figures) in rounds {
+        let mut weighted = Vec::new();
+        for FigureAtLevel { level, figure, weight } in figures {
+            weighted.push((figure * (to_ns / level).powf(power), *weight));
+        }
+        if let Some(middle) = weighted_median(&weighted) {
+            middles.push((*round, middle));
+        }
+    }
+    finite(middles)
 }
 
-/// None where a part is not there at all.
+/// Returns the combined figures of the rounds that have all parts; absent where a part has no
+/// figures at all.
 fn within_rounds<const N: usize>(
     parts: [Option<&Figures>; N],
-    of: impl Fn([f64; N]) -> f64,
+    combine: impl Fn([f64; N]) -> f64,
 ) -> Option<Figures> {
     let parts: Vec<&Figures> = parts.into_iter().collect::<Option<_>>()?;
-    let in_round = |round: &u32| {
-        let figures: Option<Vec<f64>> = parts.iter().map(|part| part.get(round).copied()).collect();
-        Some((*round, of(figures?.try_into().ok()?)))
-    };
-    Some(finite(parts.first()?.keys().filter_map(in_round)))
+    let mut combined = Vec::new();
+    for round in parts.first()?.keys() {
+        let mut figures = [0.0; N];
+        let mut is_complete = true;
+        for (figure, part) in figures.iter_mut().zip(&parts) {
+            match part.get(round) {
+                Some(value) => *figure = *value,
+                None => is_complete = false,
+            }
+        }
+        if is_complete {
+            combined.push((*round, combine(figures)));
+        }
+    }
+    Some(finite(combined))
 }
 
 #[cfg(test)]

@@ -17,58 +17,70 @@ use crate::speed::{
     CaseClocks, CaseSlices, ClockModel, SpeedLevel, clean_above, clean_hops, clean_hops_in_rows,
     elasticity_of_sum, leader_cpus, mostly_clean_above,
 };
-use as_it_was::SliceTime;
+pub(super) use as_it_was::SliceTime;
 
 /// Samples of one case in one round.
 pub(super) type Batch<'a> = Vec<&'a RingSample>;
 
 /// Figures of slices by the number of their round.
-pub(super) type OfSlices = BTreeMap<u32, Vec<f64>>;
+pub(super) type SlicesByRound = BTreeMap<u32, Vec<f64>>;
 
-/// What is known of one ring; nothing of a case that is none.
+/// Samples and solo reference of one ring case; empty for trials.
 #[derive(Debug, Default)]
-pub(super) struct OfRing<'a> {
+pub(super) struct RingSamples<'a> {
     pub(super) rounds: BTreeMap<u32, Batch<'a>>,
-    pub(super) solo: Option<Solo>,
+    pub(super) solo: Option<SoloReference>,
     pub(super) slices: CaseSlices,
     pub(super) clocks: CaseClocks,
-    /// The hops of clean slices, once somebody has asked for them.
-    pub(super) clean: OnceLock<Option<OfSlices>>,
+    /// Hops of clean slices, computed when they are first needed.
+    pub(super) clean: OnceLock<Option<SlicesByRound>>,
 }
 
-/// What is subtracted from the hop of a ring.
+/// The time that is subtracted from the hop of a ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Solo {
-    /// A ring of one, a case of its own.
+pub(super) enum SoloReference {
+    /// A hop of a ring of one, which is a case of its own.
     Case(usize),
-    /// Each member's own, in the same worker on the same memory.
-    Own,
+    /// The solos of the members, in the same worker on the same memory.
+    Members,
 }
 
-impl Solo {
-    /// That of a case.
-    pub(super) fn of(plan: &Plan, case: usize) -> Option<Self> {
-        match plan.solo_of(case).filter(|solo| *solo != case) {
-            // Of a link whose members cannot be alone in their worker.
-            Some(solo) => Some(Self::Case(solo)),
-            None => {
-                plan.batching.ring.triples?;
-                plan.ring(case).filter(|ring| ring.members > 1).map(|_| Self::Own)
-            }
+impl SoloReference {
+    /// Returns the reference of a case; absent for a solo ring and without any solo.
+    pub(super) fn of_case(plan: &Plan, case: usize) -> Option<Self> {
+        // Links whose members cannot be alone in their worker have a case for the solo.
+        if let Some(solo) = plan.solo_of(case).filter(|solo| *solo != case) {
+            return Some(Self::Case(solo));
         }
+        let has_solos = plan.batching.ring.triples.is_some() && plan.ring(case)?.members > 1;
+        if has_solos { Some(Self::Members) } else { None }
     }
 }
 
-/// A figure of clean slices that estimates are sums of, by its case.
+/// A figure of clean slices, with the number of its case. Estimates are sums of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Figure {
+enum RingFigure {
     /// Time of a hop.
     Hop(usize),
-    /// What a hop takes above the members' own solos.
-    AboveOwnSolos(usize),
+    /// Time of a hop above the members' own solos.
+    AboveMemberSolos(usize),
 }
 
-/// How far a figure is supplied with clean slices, in ascending order.
+impl RingFigure {
+    fn case(self) -> usize {
+        let (Self::Hop(case) | Self::AboveMemberSolos(case)) = self;
+        case
+    }
+}
+
+/// A figure and the factor by which it is multiplied in a sum.
+#[derive(Clone, Copy)]
+struct WeightedFigure {
+    figure: RingFigure,
+    factor: f64,
+}
+
+/// Supply of a figure with clean slices, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum CleanSupply {
     /// There is no figure at full speed.
@@ -90,211 +102,233 @@ pub(super) struct FullHop {
     /// tau: the scatter between launches, as a share.
     pub(super) scatter: f64,
     pub(super) rounds: u32,
-    /// Whether full speed was seen in few rounds only.
+    /// True if full speed was seen in few rounds only.
     pub(super) is_few: bool,
 }
 
-/// How hops at full speed scatter between rounds where no launches say it, as a share
+/// Assumed scatter of hops at full speed between rounds, as a share, where no launches show it
 /// (docs/validation.md).
-const HOP_ROUNDS: f64 = 0.01;
-/// The same of what a hop takes above the members' own solos. It is assumed: each round has memory
-/// of its own.
-const ABOVE_ROUNDS: f64 = 0.02;
-/// Degrees of freedom of such an assumption.
+const HOP_ROUND_SCATTER: f64 = 0.01;
+/// Assumed scatter of hops above the members' own solos between rounds, as a share: each round has
+/// memory of its own.
+const ABOVE_ROUND_SCATTER: f64 = 0.02;
+/// Degrees of freedom of an assumed scatter.
 const ASSUMED_FREEDOM: f64 = 4.0;
 /// Degrees of freedom of a scatter that several launches have shown.
 const KNOWN_FREEDOM: f64 = 12.0;
 
-/// A figure and what it is multiplied by.
-type Part = (Figure, f64);
-
 impl<'a> Table<'a> {
-    /// The number of a ring among the rings of its plan, by which its random streams are told
-    /// apart.
+    /// Returns the number of a ring among the rings of its plan, which selects its random streams.
     pub fn rank(&self, case: usize) -> u64 {
         self.plan.rings().take_while(|(number, _)| *number < case).count() as u64
     }
 
     fn batches(&self, case: usize) -> impl Iterator<Item = (u32, &Batch<'a>)> {
         let rounds = self.rings.get(case).map(|ring| &ring.rounds);
-        rounds.into_iter().flatten().map(|(round, batch)| (*round, batch))
+        rounds.into_iter().flat_map(|rounds| rounds.iter().map(|(round, batch)| (*round, batch)))
     }
 
-    /// Samples of a case in the order of rounds.
+    /// Returns the samples of a case in the order of rounds.
     pub fn samples(&self, case: usize) -> impl Iterator<Item = &'a RingSample> + '_ {
         self.batches(case).flat_map(|(_, batch)| batch.iter().copied())
     }
 
-    /// Number of rounds in which a case was measured.
+    /// Returns the number of rounds in which a case was measured.
     pub fn rounds(&self, case: usize) -> u32 {
         self.batches(case).count() as u32
     }
 
-    /// Hops of a case in each round.
+    /// Returns the hops of a case in each round.
     pub fn hops_by_round(&self, case: usize) -> Vec<(u32, u64)> {
-        let hops = |batch: &Batch| saturating_sum(batch.iter().map(|sample| sample.hops));
-        self.batches(case).map(|(round, batch)| (round, hops(batch))).collect()
+        let mut hops = Vec::new();
+        for (round, batch) in self.batches(case) {
+            hops.push((round, saturating_sum(batch.iter().map(|sample| sample.hops))));
+        }
+        hops
     }
 
-    /// How the times that a figure is made of go with the core's clock; absent where the run does
-    /// not tell.
-    fn clocks(&self, figure: Figure) -> Option<Vec<(ClockModel, f64)>> {
-        let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
-        let of = self.rings.get(case)?.clocks;
+    /// Returns the models of how the times that a figure is made of follow the core's clock, each
+    /// with its factor; absent where the run does not show it.
+    fn clocks(&self, figure: RingFigure) -> Option<Vec<(ClockModel, f64)>> {
+        let clocks = self.rings.get(figure.case())?.clocks;
         match figure {
-            Figure::Hop(_) => of.hop.map(|hop| vec![(hop, 1.0)]),
-            Figure::AboveOwnSolos(_) => {
-                of.above().map(|(ring, solo)| vec![(ring, 1.0), (solo, -1.0)])
+            RingFigure::Hop(_) => Some(vec![(clocks.hop?, 1.0)]),
+            RingFigure::AboveMemberSolos(_) => {
+                let (ring, solo) = clocks.above()?;
+                Some(vec![(ring, 1.0), (solo, -1.0)])
             }
         }
     }
 
-    /// By which power a hop of a case goes with the period of the core's clock; absent where the
-    /// run does not tell.
+    /// Returns the elasticity of a hop of a case; absent where the run does not show it.
     pub fn hop_elasticity(&self, case: usize) -> Option<Elasticity> {
-        elasticity_of_sum(&self.clocks(Figure::Hop(case))?)
+        elasticity_of_sum(&self.clocks(RingFigure::Hop(case))?)
     }
 
-    /// The same of the cost of a switch.
+    /// Returns the elasticity of the cost of a switch; absent where the run does not show it.
     pub fn elasticity(&self, case: usize) -> Option<Elasticity> {
-        let times = |(figure, factor): Part| {
-            let clocks = self.clocks(figure)?.into_iter();
-            Some(clocks.map(|(clock, times)| (clock, times * factor)).collect::<Vec<_>>())
-        };
-        let parts: Option<Vec<_>> = self.switch(case)?.into_iter().map(times).collect();
-        elasticity_of_sum(&parts?.concat())
+        let mut times = Vec::new();
+        for WeightedFigure { figure, factor } in self.switch(case)? {
+            for (clock, share) in self.clocks(figure)? {
+                times.push((clock, share * factor));
+            }
+        }
+        elasticity_of_sum(&times)
     }
 
-    /// The slices of a ring, none of a trial. Absent of a case that the plan does not have.
+    /// Returns the counts of a ring's slices, empty for a trial. Absent for a case that the plan
+    /// does not have.
     pub fn slices(&self, case: usize) -> Option<&CaseSlices> {
         self.rings.get(case).map(|ring| &ring.slices)
     }
 
-    /// Figures of the clean slices of a case. `of` gives them for a round.
-    fn of_clean(
+    /// Returns the figures of the clean slices of a case. `read` returns those of one round.
+    fn clean_figures(
         &self,
         case: usize,
-        of: impl Fn(&ring::RingCase, &Batch, &SpeedLevel) -> Vec<f64>,
-    ) -> Option<OfSlices> {
+        read: impl Fn(&ring::RingCase, &Batch, &SpeedLevel) -> Vec<f64>,
+    ) -> Option<SlicesByRound> {
         let ring = self.plan.ring(case)?;
         let level = self.levels.get(&leader_cpus(ring))?;
-        let figures = self.batches(case).map(|(round, batch)| (round, of(ring, batch, level)));
-        Some(figures.filter(|(_, figures)| !figures.is_empty()).collect())
+        let mut figures = SlicesByRound::new();
+        for (round, batch) in self.batches(case) {
+            let in_round = read(ring, batch, level);
+            if !in_round.is_empty() {
+                figures.insert(round, in_round);
+            }
+        }
+        Some(figures)
     }
 
-    /// Time of a hop in nanoseconds in each clean slice.
-    fn clean_hops(&self, case: usize) -> Option<&OfSlices> {
-        let of = self.rings.get(case)?;
-        let found = || {
-            self.of_clean(case, |ring, batch, level| {
-                let of_samples = clean_hops(ring, batch, level, of.clocks.hop.as_ref()).into_iter();
-                of_samples.map(|(_, hops)| hops).collect::<Vec<_>>().concat()
-            })
-        };
-        of.clean.get_or_init(found).as_ref()
+    /// Returns the time of a hop in nanoseconds in each clean slice.
+    fn clean_hops(&self, case: usize) -> Option<&SlicesByRound> {
+        let ring = self.rings.get(case)?;
+        ring.clean.get_or_init(|| self.read_clean_hops(case, &ring.clocks)).as_ref()
     }
 
-    /// The median of each round's clean slices of rings of triples, above the members' own solos,
-    /// in nanoseconds.
+    fn read_clean_hops(&self, case: usize, clocks: &CaseClocks) -> Option<SlicesByRound> {
+        self.clean_figures(case, |ring, batch, level| {
+            let mut hops = Vec::new();
+            for (_, of_sample) in clean_hops(ring, batch, level, clocks.hop.as_ref()) {
+                hops.extend(of_sample);
+            }
+            hops
+        })
+    }
+
+    /// Returns the median of each round's clean slices of rings of triples, above the members' own
+    /// solos, in nanoseconds.
     fn clean_above(&self, case: usize) -> Option<Figures> {
         let clocks = self.rings.get(case).and_then(|ring| ring.clocks.above());
-        let above = |ring: &_, batch: &Batch, level: &_| clean_above(ring, batch, level, clocks);
-        self.of_clean(case, above).map(|above| medians(&above))
+        let above =
+            self.clean_figures(case, |ring, batch, level| clean_above(ring, batch, level, clocks))?;
+        Some(medians(&above))
     }
 
-    /// Whether the quanta tell at which speed a case ran.
+    /// Returns whether the quanta show at which speed a case ran.
     pub fn is_judged(&self, case: usize) -> bool {
         self.slices(case).is_some_and(CaseSlices::is_judged)
     }
 
-    /// Whether a case has clean slices enough for its figure at full speed, or clean triples where
-    /// its figure is of those.
-    pub fn has_full_speed(&self, case: usize) -> bool {
-        self.has_figure(match self.solo(case) {
-            Some(Solo::Own) => Figure::AboveOwnSolos(case),
-            _ => Figure::Hop(case),
-        })
-    }
-
-    fn solo(&self, case: usize) -> Option<Solo> {
-        self.rings.get(case)?.solo
-    }
-
-    fn has_figure(&self, figure: Figure) -> bool {
-        self.supply(figure) == CleanSupply::Enough
-    }
-
-    /// Tells how far a figure is supplied with clean slices.
-    fn supply(&self, figure: Figure) -> CleanSupply {
-        let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
-        let Some(slices) = self.slices(case) else { return CleanSupply::TooFew };
-        let (is_enough, is_few) = match figure {
-            Figure::Hop(_) => (slices.has_full_speed(), slices.has_few_rounds()),
-            Figure::AboveOwnSolos(_) => {
-                (slices.has_full_speed_above(), slices.has_few_rounds_above())
-            }
-        };
-        let is_alone = !self.is_figure_not_alone(figure);
-        match (is_enough && is_alone, is_few && is_alone) {
-            (true, _) => CleanSupply::Enough,
-            (false, true) => CleanSupply::FewRounds,
-            (false, false) => CleanSupply::TooFew,
+    /// Returns the figure that decides whether a case was seen at full speed: that of its triples,
+    /// where it has them, else its hop.
+    fn deciding_figure(&self, case: usize) -> RingFigure {
+        match self.solo(case) {
+            Some(SoloReference::Members) => RingFigure::AboveMemberSolos(case),
+            _ => RingFigure::Hop(case),
         }
     }
 
-    /// Whether full speed was seen for a case, in many rounds or in few.
-    pub fn has_seen_full_speed(&self, case: usize) -> bool {
-        let figure = match self.solo(case) {
-            Some(Solo::Own) => Figure::AboveOwnSolos(case),
-            _ => Figure::Hop(case),
-        };
-        self.supply(figure) != CleanSupply::TooFew
+    /// Returns whether a case has enough clean slices for its figure at full speed, or clean triples
+    /// where its figure is of those.
+    pub fn has_full_speed(&self, case: usize) -> bool {
+        self.has_figure(self.deciding_figure(case))
     }
 
-    /// The figures of few rounds: the median of each round's clean slices that stand in rows, in
-    /// nanoseconds.
-    fn few_by_round(&self, figure: Figure) -> Figures {
-        let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
+    fn solo(&self, case: usize) -> Option<SoloReference> {
+        self.rings.get(case)?.solo
+    }
+
+    fn has_figure(&self, figure: RingFigure) -> bool {
+        self.supply(figure) == CleanSupply::Enough
+    }
+
+    /// Returns the supply of a figure with clean slices.
+    fn supply(&self, figure: RingFigure) -> CleanSupply {
+        let Some(slices) = self.slices(figure.case()) else { return CleanSupply::TooFew };
+        let (is_enough, is_few) = match figure {
+            RingFigure::Hop(_) => (slices.has_full_speed(), slices.has_few_rounds()),
+            RingFigure::AboveMemberSolos(_) => {
+                (slices.has_full_speed_above(), slices.has_few_rounds_above())
+            }
+        };
+        if self.is_figure_not_alone(figure) {
+            CleanSupply::TooFew
+        } else if is_enough {
+            CleanSupply::Enough
+        } else if is_few {
+            CleanSupply::FewRounds
+        } else {
+            CleanSupply::TooFew
+        }
+    }
+
+    /// Returns whether full speed was seen for a case, in many rounds or in few.
+    pub fn has_seen_full_speed(&self, case: usize) -> bool {
+        self.supply(self.deciding_figure(case)) != CleanSupply::TooFew
+    }
+
+    /// Returns the figures of few rounds: the median of each round's clean slices that stand in
+    /// rows, in nanoseconds.
+    fn few_by_round(&self, figure: RingFigure) -> Figures {
+        let case = figure.case();
         let Some(clocks) = self.rings.get(case).map(|ring| ring.clocks) else {
             return Figures::new();
         };
         let figures = match figure {
-            Figure::Hop(_) => self.of_clean(case, |ring, batch, level| {
+            RingFigure::Hop(_) => self.clean_figures(case, |ring, batch, level| {
                 clean_hops_in_rows(ring, batch, level, clocks.hop.as_ref())
             }),
-            Figure::AboveOwnSolos(_) => self.of_clean(case, |ring, batch, level| {
+            RingFigure::AboveMemberSolos(_) => self.clean_figures(case, |ring, batch, level| {
                 mostly_clean_above(ring, batch, level, clocks.above())
             }),
         };
         figures.map(|figures| medians(&figures)).unwrap_or_default()
     }
 
-    /// How a figure of this size scatters between rounds, as launches have shown it or as is
-    /// assumed.
-    fn round_scatter(&self, figure: Figure, size: f64) -> PriorScatter {
-        let (Figure::Hop(case) | Figure::AboveOwnSolos(case)) = figure;
-        let known = self.plan.reference.known_of(case);
-        let prior = |share: f64, freedom| PriorScatter { deviation: share * size.abs(), freedom };
-        let (share, assumed) = match figure {
-            Figure::Hop(_) => (known.hop_round_scatter.or(known.round_scatter), HOP_ROUNDS),
-            Figure::AboveOwnSolos(_) => (known.round_scatter, ABOVE_ROUNDS),
+    /// Returns the scatter between rounds of a figure of this size, as launches have shown it or as
+    /// is assumed.
+    fn round_scatter(&self, figure: RingFigure, size: f64) -> PriorScatter {
+        let known = self.plan.reference.known_of(figure.case());
+        let shown = match figure {
+            RingFigure::Hop(_) => known.hop_round_scatter.or(known.round_scatter),
+            RingFigure::AboveMemberSolos(_) => known.round_scatter,
         };
-        if let Some(share) = share {
-            return prior(share, KNOWN_FREEDOM);
-        }
-        if matches!(figure, Figure::Hop(_)) {
-            return prior(assumed, ASSUMED_FREEDOM);
-        }
-        // With a working set workers differ by their memory, whoever shares the core.
-        let all: Vec<f64> =
-            self.figure_as_it_was(figure, SliceTime::Elapsed).into_values().collect();
-        let share = mad_sigma(&all).zip(median(&all)).map(|(sigma, middle)| sigma / middle.abs());
-        let share = share.filter(|share| share.is_finite()).unwrap_or(0.0);
-        prior(share.clamp(assumed, 1.0), ASSUMED_FREEDOM)
+        let (share, freedom) = match (shown, figure) {
+            (Some(share), _) => (share, KNOWN_FREEDOM),
+            (None, RingFigure::Hop(_)) => (HOP_ROUND_SCATTER, ASSUMED_FREEDOM),
+            (None, RingFigure::AboveMemberSolos(_)) => {
+                let share = self.shared_round_scatter(figure);
+                (share.clamp(ABOVE_ROUND_SCATTER, 1.0), ASSUMED_FREEDOM)
+            }
+        };
+        PriorScatter { deviation: share * size.abs(), freedom }
     }
 
-    /// A figure of clean slices and how far it is known, of many rounds or of few.
-    fn clean_figure(&self, figure: Figure) -> Option<FewFigures> {
+    /// Returns the scatter of a figure between rounds on a shared core, as a share; 0 where it is
+    /// not known. With a working set workers differ by their memory, on a shared core, too.
+    fn shared_round_scatter(&self, figure: RingFigure) -> f64 {
+        let by_round = self.figure_as_it_was(figure, SliceTime::Elapsed);
+        let figures: Vec<f64> = by_round.into_values().collect();
+        let (Some(sigma), Some(middle)) = (mad_sigma(&figures), median(&figures)) else {
+            return 0.0;
+        };
+        let share = sigma / middle.abs();
+        if share.is_finite() { share } else { 0.0 }
+    }
+
+    /// Returns a figure of clean slices with its error, of many rounds or of few.
+    fn clean_figure(&self, figure: RingFigure) -> Option<FewFigures> {
         match self.supply(figure) {
             CleanSupply::TooFew => None,
             CleanSupply::FewRounds => {
@@ -309,83 +343,104 @@ impl<'a> Table<'a> {
         }
     }
 
-    /// Whether others were there all the time while a figure was measured. Whoever was beside the
-    /// solo was beside its ring, which was measured in the same rounds: a ring that has just slept
-    /// may have the CPU for several of their turns.
-    fn is_figure_not_alone(&self, figure: Figure) -> bool {
-        let is_not_alone = |case| self.slices(case).is_some_and(CaseSlices::is_not_alone);
+    /// Returns whether competing tasks were there all the time while a figure was measured.
+    ///
+    /// Those beside the solo were also beside its ring, which was measured in the same rounds: a
+    /// ring that has just slept may have the CPU for several of their turns.
+    fn is_figure_not_alone(&self, figure: RingFigure) -> bool {
         match figure {
-            Figure::Hop(case) => match self.solo(case) {
-                Some(Solo::Case(solo)) => is_not_alone(case) || is_not_alone(solo),
-                _ => is_not_alone(case),
-            },
-            Figure::AboveOwnSolos(case) => {
+            RingFigure::AboveMemberSolos(case) => {
                 self.slices(case).is_some_and(CaseSlices::is_not_alone_above)
             }
+            RingFigure::Hop(case) => match self.solo(case) {
+                Some(SoloReference::Case(solo)) => {
+                    self.is_case_not_alone(case) || self.is_case_not_alone(solo)
+                }
+                _ => self.is_case_not_alone(case),
+            },
         }
     }
 
-    /// The median of what a round's samples say, by rounds.
-    fn middles(&self, case: usize, of: impl Fn(&RingSample) -> Option<f64>) -> Figures {
-        let figures = |batch: &Batch| batch.iter().filter_map(|s| of(s)).collect::<Vec<f64>>();
-        let middle = |(round, batch): (u32, &Batch)| Some((round, median(&figures(batch))?));
-        self.batches(case).filter_map(middle).collect()
+    fn is_case_not_alone(&self, case: usize) -> bool {
+        self.slices(case).is_some_and(CaseSlices::is_not_alone)
     }
 
-    /// A figure of one case by rounds: the median of the round's samples.
-    pub fn middle_by_round(&self, case: usize, of: fn(&RingSample) -> f64) -> Figures {
-        self.middles(case, |sample| Some(of(sample)))
+    /// Returns the median of the figures that `read` returns for a round's samples, by rounds.
+    fn middles(&self, case: usize, read: impl Fn(&RingSample) -> Option<f64>) -> Figures {
+        let mut middles = Figures::new();
+        for (round, batch) in self.batches(case) {
+            let figures: Vec<f64> = batch.iter().filter_map(|sample| read(sample)).collect();
+            if let Some(middle) = median(&figures) {
+                middles.insert(round, middle);
+            }
+        }
+        middles
     }
 
-    /// The same of the samples that were timed as the machine was found: rounds without one have no
-    /// figure. Of a case that is not judged of all samples: waiting changed nothing in it that
-    /// anybody knows of.
-    pub fn as_found_by_round(&self, case: usize, of: fn(&RingSample) -> f64) -> Figures {
-        let any = !self.is_judged(case);
-        self.middles(case, |sample| (any || sample.is_as_found()).then(|| of(sample)))
+    /// Returns a figure of one case by rounds: the median of the round's samples.
+    pub fn middle_by_round(&self, case: usize, read: fn(&RingSample) -> f64) -> Figures {
+        self.middles(case, |sample| Some(read(sample)))
     }
 
-    /// Time of a hop by rounds, as the estimates take it: the median of the round's clean slices
-    /// where the case was judged and has enough of them, else of its samples.
+    /// Returns a figure of one case by rounds: the median of the round's samples that were timed as
+    /// the machine was found. Rounds without such a sample have no figure. For a case that is not
+    /// judged it is of all samples, as waiting is not known to have changed anything in it.
+    pub fn as_found_by_round(&self, case: usize, read: fn(&RingSample) -> f64) -> Figures {
+        let takes_all = !self.is_judged(case);
+        self.middles(case, |sample| {
+            if takes_all || sample.is_as_found() { Some(read(sample)) } else { None }
+        })
+    }
+
+    /// Returns the time of a hop by rounds, as the estimates take it: the median of the round's
+    /// clean slices where the case has enough of them, else of its samples.
     pub fn hop_by_round(&self, case: usize) -> Figures {
-        match self.supply(Figure::Hop(case)) {
+        match self.supply(RingFigure::Hop(case)) {
             CleanSupply::Enough => self.clean_hops(case).map(medians).unwrap_or_default(),
-            CleanSupply::FewRounds => self.few_by_round(Figure::Hop(case)),
+            CleanSupply::FewRounds => self.few_by_round(RingFigure::Hop(case)),
             CleanSupply::TooFew => self.as_found_by_round(case, RingSample::ns_per_hop),
         }
     }
 
-    /// Cost of a counted switch above the solo ring, by the rounds in which both were measured and
-    /// in which the ring switched at all. By real time of clean slices where there are enough of
-    /// them.
+    /// Returns the cost of a counted switch above the solo ring, by the rounds in which both were
+    /// measured and in which the ring switched at all. It is of clean slices where there are enough
+    /// of them.
     pub fn above_solo_by_round(&self, case: usize) -> Figures {
         let is_seen = self.has_seen_full_speed(case);
         match self.solo(case) {
-            Some(Solo::Case(solo)) if is_seen && self.has_seen_full_speed(solo) => {
-                self.per_switch(case, less(&self.hop_by_round(case), &self.hop_by_round(solo)))
+            Some(SoloReference::Case(solo)) if is_seen && self.has_seen_full_speed(solo) => {
+                self.per_switch(case, &less(&self.hop_by_round(case), &self.hop_by_round(solo)))
             }
-            Some(Solo::Own) if self.has_full_speed(case) => {
-                self.per_switch(case, self.clean_above(case).unwrap_or_default())
+            Some(SoloReference::Members) if self.has_full_speed(case) => {
+                self.per_switch(case, &self.clean_above(case).unwrap_or_default())
             }
-            Some(Solo::Own) if is_seen => {
-                self.per_switch(case, self.few_by_round(Figure::AboveOwnSolos(case)))
+            Some(SoloReference::Members) if is_seen => {
+                self.per_switch(case, &self.few_by_round(RingFigure::AboveMemberSolos(case)))
             }
             _ => self.above_solo_of_all(case, RingSample::ns_per_hop),
         }
     }
 
-    /// The same of all samples, at whatever speed. `of` is the cost of a hop: by real or by CPU
-    /// time. The members' own solos are known by real time only.
-    pub fn above_solo_of_all(&self, case: usize, of: fn(&RingSample) -> f64) -> Figures {
+    /// Returns the cost of a counted switch above the solo ring by rounds, of all samples at
+    /// whatever speed. `hop_cost` returns the cost of a hop: by real or by CPU time. The members'
+    /// own solos are known by real time only.
+    pub fn above_solo_of_all(&self, case: usize, hop_cost: fn(&RingSample) -> f64) -> Figures {
         let above = match self.solo(case) {
             None => Figures::new(),
-            Some(Solo::Case(solo)) => {
-                less(&self.as_found_by_round(case, of), &self.as_found_by_round(solo, of))
-            }
-            Some(Solo::Own) => self
-                .middles(case, |s| s.triples.as_deref().and_then(Triples::above_solos_as_found_ns)),
+            Some(SoloReference::Case(solo)) => less(
+                &self.as_found_by_round(case, hop_cost),
+                &self.as_found_by_round(solo, hop_cost),
+            ),
+            Some(SoloReference::Members) => self.above_members_as_found(case),
         };
-        self.per_switch(case, above)
+        self.per_switch(case, &above)
+    }
+
+    /// Returns the time of a hop above the members' own solos by rounds, as the machine was found.
+    fn above_members_as_found(&self, case: usize) -> Figures {
+        self.middles(case, |sample| {
+            sample.triples.as_deref().and_then(Triples::above_solos_as_found_ns)
+        })
     }
 
     /// Returns the CPU time of a switch above the solo ring by rounds, of all samples.
@@ -405,44 +460,55 @@ impl<'a> Table<'a> {
         self.over_rounds(&self.cpu_hop_by_round(case), stream)
     }
 
-    /// Costs of a hop by rounds / the switches that the kernel counted in each.
-    fn per_switch(&self, case: usize, hops: Figures) -> Figures {
-        let of = |(round, above): (u32, f64)| {
-            let batch = self.rings.get(case)?.rounds.get(&round)?;
-            let switches = saturating_sum(batch.iter().map(|s| s.switches()));
-            let hops = saturating_sum(batch.iter().map(|s| s.hops));
-            (switches > 0).then_some((round, above * hops as f64 / switches as f64))
-        };
-        hops.into_iter().filter_map(of).collect()
+    /// Returns costs of a hop by rounds, divided by the switches per hop that the kernel counted in
+    /// each.
+    fn per_switch(&self, case: usize, hops: &Figures) -> Figures {
+        let mut costs = Figures::new();
+        let Some(ring) = self.rings.get(case) else { return costs };
+        for (round, above) in hops {
+            let Some(batch) = ring.rounds.get(round) else { continue };
+            let switches = saturating_sum(batch.iter().map(|sample| sample.switches()));
+            let hops = saturating_sum(batch.iter().map(|sample| sample.hops));
+            if switches > 0 {
+                costs.insert(*round, above * hops as f64 / switches as f64);
+            }
+        }
+        costs
     }
 
-    /// Time of a hop.
+    /// Returns the time of a hop.
     pub fn hop(&self, case: usize, stream: u64) -> Option<Estimate> {
-        let of_all = || self.as_found_by_round(case, RingSample::ns_per_hop);
-        let scatter = self.plan.reference.scatter_of(case);
-        self.sum_of(&[(Figure::Hop(case), 1.0)], scatter, of_all, stream)
+        let hop = WeightedFigure { figure: RingFigure::Hop(case), factor: 1.0 };
+        let by_round = || self.as_found_by_round(case, RingSample::ns_per_hop);
+        self.weighted_sum(&[hop], self.plan.reference.scatter_of(case), by_round, stream)
     }
 
-    /// Cost of a counted switch above the solo ring. Absent where there is no solo, or nothing
-    /// switched.
+    /// Returns the cost of a counted switch above the solo ring. Absent where there is no solo, or
+    /// nothing switched.
     pub fn above_solo(&self, case: usize, stream: u64) -> Option<Estimate> {
-        let of_all = || self.above_solo_of_all(case, RingSample::ns_per_hop);
-        self.sum_of(&self.switch(case)?, self.plan.reference.scatter_of(case), of_all, stream)
+        let by_round = || self.above_solo_of_all(case, RingSample::ns_per_hop);
+        let scatter = self.plan.reference.scatter_of(case);
+        self.weighted_sum(&self.switch(case)?, scatter, by_round, stream)
     }
 
-    /// The cost of a switch of one ring less that of another, each above its solo: what a working
-    /// set or registers in use add. By the rounds in which both were measured and switched, or of
-    /// all clean slices.
+    /// Returns the cost of a switch of ring `one` less that of ring `other`, each above its solo:
+    /// what a working set or registers in use add. It is of all clean slices, or by the rounds in
+    /// which both were measured and switched.
     pub fn difference(&self, one: usize, other: usize, stream: u64) -> Option<Estimate> {
-        let of_all = |case: usize| self.above_solo_of_all(case, RingSample::ns_per_hop);
-        let others = self.switch(other)?.into_iter().map(|(figure, times)| (figure, -times));
-        let parts: Vec<Part> = self.switch(one)?.into_iter().chain(others).collect();
-        let scatter = |case| self.plan.reference.scatter_of(case);
-        let scatter = f64::max(scatter(one), scatter(other));
-        self.sum_of(&parts, scatter, || less(&of_all(one), &of_all(other)), stream)
+        let mut parts = self.switch(one)?;
+        for WeightedFigure { figure, factor } in self.switch(other)? {
+            parts.push(WeightedFigure { figure, factor: -factor });
+        }
+        let reference = &self.plan.reference;
+        let scatter = f64::max(reference.scatter_of(one), reference.scatter_of(other));
+        let by_round = || {
+            let one = self.above_solo_of_all(one, RingSample::ns_per_hop);
+            less(&one, &self.above_solo_of_all(other, RingSample::ns_per_hop))
+        };
+        self.weighted_sum(&parts, scatter, by_round, stream)
     }
 
-    /// Any figure by rounds: the median over rounds with its interval. At no particular speed.
+    /// Returns the median over rounds of any figure with its interval, at no particular speed.
     pub fn over_rounds(&self, by_round: &Figures, stream: u64) -> Option<Estimate> {
         let figures: Vec<f64> = by_round.values().copied().collect();
         Estimate::over(&figures, MIN_ROUNDS, self.confidence(), self.seed(stream))
@@ -456,10 +522,10 @@ impl<'a> Table<'a> {
         self.plan.seed.wrapping_add(stream)
     }
 
-    /// A hop of a case at full speed, seen in many rounds or in few. None where it has too few clean
-    /// slices.
+    /// Returns a hop of a case at full speed, seen in many rounds or in few. Absent where it has too
+    /// few clean slices.
     pub(super) fn full_hop(&self, case: usize) -> Option<FullHop> {
-        let figure = Figure::Hop(case);
+        let figure = RingFigure::Hop(case);
         let clean = self.clean_figure(figure)?;
         let clocks = self.clock_variance(figure, 1.0);
         Some(FullHop {
@@ -472,91 +538,99 @@ impl<'a> Table<'a> {
         })
     }
 
-    /// Whether others on the CPU are why a hop has no figure at full speed.
+    /// Returns whether competing tasks are why a hop has no figure at full speed.
     pub(super) fn is_hop_not_alone(&self, case: usize) -> bool {
-        self.is_figure_not_alone(Figure::Hop(case))
+        self.is_figure_not_alone(RingFigure::Hop(case))
     }
 
-    /// At full speed where all figures that it is made of have clean slices, in many rounds or in
-    /// few; on a shared core where they were judged and have not; else over rounds, not judged.
-    fn sum_of(
+    /// Returns a sum of figures.
+    ///
+    /// It is at full speed where all of them have clean slices, in many rounds or in few; on a
+    /// shared core where they were judged and have not; else over the figures by rounds of
+    /// `by_round`, not judged.
+    fn weighted_sum(
         &self,
-        parts: &[Part],
+        parts: &[WeightedFigure],
         launch_scatter: f64,
-        of_all: impl Fn() -> Figures,
+        by_round: impl Fn() -> Figures,
         stream: u64,
     ) -> Option<Estimate> {
-        let is_judged =
-            |(Figure::Hop(case) | Figure::AboveOwnSolos(case), _): &Part| self.is_judged(*case);
-        if !parts.iter().all(is_judged) {
-            return self.over_rounds(&of_all(), stream);
+        if !parts.iter().all(|part| self.is_judged(part.figure.case())) {
+            return self.over_rounds(&by_round(), stream);
         }
-        let supply = parts.iter().map(|(figure, _)| self.supply(*figure)).min()?;
+        let supply = parts.iter().map(|part| self.supply(part.figure)).min()?;
         let clean = match supply {
             CleanSupply::Enough => self.full_speed(parts, launch_scatter),
             CleanSupply::FewRounds => self.few_rounds(parts, launch_scatter),
             CleanSupply::TooFew => None,
         };
-        // What few rounds leave open may be more than what sharing the core adds.
-        let is_open = clean.is_none_or(|of| of.speed == Speed::FewRounds && !of.resolved);
-        let as_it_was = is_open.then(|| self.as_it_was(parts)).flatten();
-        self.told(as_it_was.filter(|of| clean.is_none() || of.resolved).or(clean))
+        let estimate = match clean {
+            None => self.as_it_was(parts),
+            // Few rounds may leave more uncertain than sharing the core adds.
+            Some(few) if few.speed == Speed::FewRounds && !few.resolved => {
+                self.as_it_was(parts).filter(|shared| shared.resolved).or(clean)
+            }
+            Some(_) => clean,
+        };
+        Some(self.reported(estimate?))
     }
 
-    /// An estimate as the plan has it told: with `--strict` nothing but full speed in many rounds.
-    pub(super) fn told(&self, estimate: Option<Estimate>) -> Option<Estimate> {
-        let is_strict = self.plan.reference.strict;
-        estimate.map(|estimate| if is_strict { estimate.strict() } else { estimate })
+    /// Returns an estimate as the plan has it reported: with `--strict` without the interval, if it
+    /// is not at full speed in many rounds.
+    pub(super) fn reported(&self, estimate: Estimate) -> Estimate {
+        if self.plan.reference.strict { estimate.strict() } else { estimate }
     }
 
-    /// Whether others on the CPU are why one of the parts has no figure at full speed.
-    fn is_not_alone(&self, parts: &[Part]) -> bool {
-        parts.iter().any(|(figure, _)| self.is_figure_not_alone(*figure))
+    /// Returns whether competing tasks are why one of the parts has no figure at full speed.
+    fn is_not_alone(&self, parts: &[WeightedFigure]) -> bool {
+        parts.iter().any(|part| self.is_figure_not_alone(part.figure))
     }
 
-    /// (hop(N) - hop(1)) / counted switches a hop, as parts. None where there is no solo or nothing
-    /// switched.
-    fn switch(&self, case: usize) -> Option<Vec<Part>> {
-        let each = 1.0 / self.switches_per_hop(case)?;
+    /// Returns the parts of (hop(N) - hop(1)) / counted switches a hop. Absent where there is no
+    /// solo or nothing switched.
+    fn switch(&self, case: usize) -> Option<Vec<WeightedFigure>> {
+        let factor = 1.0 / self.switches_per_hop(case)?;
         Some(match self.solo(case)? {
-            Solo::Case(solo) => vec![(Figure::Hop(case), each), (Figure::Hop(solo), -each)],
-            Solo::Own => vec![(Figure::AboveOwnSolos(case), each)],
+            SoloReference::Case(solo) => vec![
+                WeightedFigure { figure: RingFigure::Hop(case), factor },
+                WeightedFigure { figure: RingFigure::Hop(solo), factor: -factor },
+            ],
+            SoloReference::Members => {
+                vec![WeightedFigure { figure: RingFigure::AboveMemberSolos(case), factor }]
+            }
         })
     }
 
-    /// Counted switches a hop of the samples that have clean slices, or of all where none has: the
-    /// mean over their rounds. None where nothing switched.
+    /// Returns the counted switches a hop: the mean over the rounds of the samples with clean
+    /// slices, or of all samples where none has. Absent where nothing switched.
     pub(crate) fn switches_per_hop(&self, case: usize) -> Option<f64> {
-        let of = |(switches, hops): &(u64, u64)| *switches as f64 / *hops as f64;
-        let clean: Vec<f64> = self.slices(case)?.switches.values().map(of).collect();
-        let all = || self.middle_by_round(case, RingSample::switches_per_hop).into_values();
-        let mean = mean(&clean).or_else(|| mean(&all().collect::<Vec<f64>>()));
-        mean.filter(|per_hop| *per_hop > 0.0)
+        let mut ratios = Vec::new();
+        for (switches, hops) in self.slices(case)?.switches.values() {
+            ratios.push(*switches as f64 / *hops as f64);
+        }
+        if ratios.is_empty() {
+            ratios.extend(self.middle_by_round(case, RingSample::switches_per_hop).into_values());
+        }
+        mean(&ratios).filter(|per_hop| *per_hop > 0.0)
     }
 
-    /// A sum of medians of clean slices, each times a factor. Cases are independent workers.
-    fn full_speed(&self, parts: &[Part], launch_scatter: f64) -> Option<Estimate> {
-        let sum = self.clean_sum(parts)?;
-        let FewFigures { value, standard_error, rounds, .. } = sum;
+    /// Returns a sum at full speed. Cases are independent workers.
+    fn full_speed(&self, parts: &[WeightedFigure], launch_scatter: f64) -> Option<Estimate> {
+        let FewFigures { value, standard_error, rounds, .. } = self.clean_sum(parts)?;
         let confidence = self.confidence();
         Estimate::at_full_speed(value, standard_error, rounds, launch_scatter, confidence)
     }
 
-    /// The same of few rounds.
-    fn few_rounds(&self, parts: &[Part], launch_scatter: f64) -> Option<Estimate> {
+    /// Returns a sum of which at least one part was seen at full speed in few rounds.
+    fn few_rounds(&self, parts: &[WeightedFigure], launch_scatter: f64) -> Option<Estimate> {
         Estimate::in_few_rounds(self.clean_sum(parts)?, launch_scatter, self.confidence())
     }
 
-    /// A sum of figures of clean slices and its error within the run.
-    fn clean_sum(&self, parts: &[Part]) -> Option<FewFigures> {
+    /// Returns a sum of figures of clean slices with its error within the run.
+    fn clean_sum(&self, parts: &[WeightedFigure]) -> Option<FewFigures> {
         let (mut value, mut variance) = (0.0, 0.0);
         let (mut freedom, mut rounds) = (f64::INFINITY, u32::MAX);
-        // A solo ring may be the one of two rings: its errors are the same in both.
-        let mut times: BTreeMap<Figure, f64> = BTreeMap::new();
-        for (figure, factor) in parts {
-            *times.entry(*figure).or_default() += factor;
-        }
-        for (figure, factor) in times {
+        for (figure, factor) in merged_factors(parts) {
             let clean = self.clean_figure(figure)?;
             value += factor * clean.value;
             variance += (factor * clean.standard_error).powi(2);
@@ -567,34 +641,63 @@ impl<'a> Table<'a> {
         Some(FewFigures { value, standard_error: variance.sqrt(), freedom, rounds })
     }
 
-    /// The variance that the clocks of a figure leave open, of so many times the figure.
-    fn clock_variance(&self, figure: Figure, factor: f64) -> f64 {
-        let errors = self.clocks(figure).into_iter().flatten();
-        errors.map(|(clock, times)| (factor * times * clock.error_ns()).powi(2)).sum()
+    /// Returns the variance that the conversion between clocks adds to `factor` times a figure.
+    fn clock_variance(&self, figure: RingFigure, factor: f64) -> f64 {
+        let mut variance = 0.0;
+        for (clock, share) in self.clocks(figure).unwrap_or_default() {
+            variance += (factor * share * clock.error_ns()).powi(2);
+        }
+        variance
     }
 
-    fn pooled(&self, figure: Figure) -> Option<PooledMedian> {
-        let seed = |stream: u64, case: usize| self.seed((stream << 32) + self.rank(case));
+    fn pooled(&self, figure: RingFigure) -> Option<PooledMedian> {
+        // Hops and triples have random streams of their own.
         match figure {
-            Figure::Hop(case) => PooledMedian::from_rounds(self.clean_hops(case)?, seed(5, case)),
-            // A worker's memory is its own: each counts once, by its median.
-            Figure::AboveOwnSolos(case) => {
-                let medians = self.clean_above(case)?.into_iter();
-                let workers = medians.map(|(round, median)| (round, vec![median])).collect();
-                PooledMedian::from_rounds(&workers, seed(6, case))
+            RingFigure::Hop(case) => {
+                let seed = self.seed((5 << 32) + self.rank(case));
+                PooledMedian::from_rounds(self.clean_hops(case)?, seed)
+            }
+            // A worker's memory is its own: each worker counts once, by its median.
+            RingFigure::AboveMemberSolos(case) => {
+                let mut workers = SlicesByRound::new();
+                for (round, median) in self.clean_above(case)? {
+                    workers.insert(round, vec![median]);
+                }
+                PooledMedian::from_rounds(&workers, self.seed((6 << 32) + self.rank(case)))
             }
         }
     }
 }
 
-fn medians(by_round: &BTreeMap<u32, Vec<f64>>) -> Figures {
-    by_round.iter().filter_map(|(round, all)| Some((*round, median(all)?))).collect()
+/// Returns the factor of each figure of a sum. Two rings may have one solo, whose error is the same
+/// in both.
+fn merged_factors(parts: &[WeightedFigure]) -> BTreeMap<RingFigure, f64> {
+    let mut factors: BTreeMap<RingFigure, f64> = BTreeMap::new();
+    for part in parts {
+        *factors.entry(part.figure).or_default() += part.factor;
+    }
+    factors
 }
 
-/// One less the other, of the rounds that have both.
-fn less(one: &Figures, other: &Figures) -> Figures {
-    let less = |(round, figure): (&u32, &f64)| Some((*round, figure - other.get(round)?));
-    one.iter().filter_map(less).collect()
+fn medians(by_round: &SlicesByRound) -> Figures {
+    let mut medians = Figures::new();
+    for (round, figures) in by_round {
+        if let Some(middle) = median(figures) {
+            medians.insert(*round, middle);
+        }
+    }
+    medians
+}
+
+/// Returns the difference of two figures in the rounds that have both.
+fn less(minuend: &Figures, subtrahend: &Figures) -> Figures {
+    let mut differences = Figures::new();
+    for (round, figure) in minuend {
+        if let Some(other) = subtrahend.get(round) {
+            differences.insert(*round, figure - other);
+        }
+    }
+    differences
 }
 
 #[cfg(test)]
@@ -649,7 +752,7 @@ mod tests {
     }
 
     fn above(samples: &[RingSample]) -> Figures {
-        Table::of(&plan(), samples, []).above_solo_by_round(1)
+        Table::from_samples(&plan(), samples, []).above_solo_by_round(1)
     }
 
     #[test]
@@ -684,10 +787,10 @@ mod tests {
     fn what_never_switched_has_no_cost_of_a_switch() {
         let all = [sample(0, 0, 100, 100_000, (0, 0)), sample(1, 0, 100, 400_000, (0, 0))];
         assert!(above(&all).is_empty());
-        assert!(Table::of(&plan(), &all, []).above_solo_by_round(7).is_empty());
+        assert!(Table::from_samples(&plan(), &all, []).above_solo_by_round(7).is_empty());
         // Neither have hops of nothing, which only a damaged file has.
         let none = [sample(0, 0, 0, 100, (0, 0)), sample(0, 1, 10, 0, (0, 0))];
-        assert_eq!(Table::of(&plan(), &none, []).rounds(0), 0);
+        assert_eq!(Table::from_samples(&plan(), &none, []).rounds(0), 0);
     }
 
     /// Ten rounds of all four rings: futex switches for 1000 ns more than pipe, each round drifts.
@@ -709,7 +812,7 @@ mod tests {
         let mut all = rounds(10);
         all.retain(|sample| (sample.case, sample.round) != (2, 3));
         let plan = plan();
-        let found = Table::of(&plan, &all, []).difference(3, 1, 1).unwrap();
+        let found = Table::from_samples(&plan, &all, []).difference(3, 1, 1).unwrap();
         assert_eq!((found.value, found.rounds, found.speed), (1000.0, 9, Speed::NotJudged));
         assert_eq!((found.low, found.high), (Some(1000.0), Some(1000.0)));
     }
@@ -755,7 +858,7 @@ mod tests {
                 slices.events[0].pop();
             }
         }
-        let table = Table::of(&plan, &all, []);
+        let table = Table::from_samples(&plan, &all, []);
         let hop = table.events_per_hop(1, 0, 1).unwrap();
         assert_eq!((hop.value, hop.rounds, hop.speed), (7.0, 9, Speed::NotJudged));
         let switch = table.events_per_switch(1, 0, 1).unwrap();
@@ -764,10 +867,10 @@ mod tests {
         assert_eq!((table.events_per_hop(1, 2, 1), table.events_per_switch(0, 0, 1)), (None, None));
         // Where too few are clean it is of all, and not to be quoted.
         let few = sliced(2, |_, index| index < 8);
-        assert_eq!(Table::of(&plan, &few, []).events_per_hop(1, 0, 1), None);
+        assert_eq!(Table::from_samples(&plan, &few, []).events_per_hop(1, 0, 1), None);
         let mut few = all;
         few.retain(|sample| sample.round < 3);
-        let of_all = Table::of(&plan, &few, []).events_per_hop(1, 0, 1).unwrap();
+        let of_all = Table::from_samples(&plan, &few, []).events_per_hop(1, 0, 1).unwrap();
         assert!(of_all.value > 7.0 && of_all.speed == Speed::Contended, "{of_all:?}");
     }
 
@@ -775,7 +878,7 @@ mod tests {
     fn figures_are_those_of_clean_slices() {
         let all = sliced(10, |_, index| index < 8);
         let plan = plan();
-        let table = Table::of(&plan, &all, []);
+        let table = Table::from_samples(&plan, &all, []);
         let cost = table.above_solo(1, 1).unwrap();
         assert!((cost.value - 3000.0).abs() < 1e-6, "{cost:?}");
         assert_eq!((cost.speed, cost.rounds, cost.standard_error), (Speed::Full, 10, Some(0.0)));
@@ -794,7 +897,7 @@ mod tests {
     /// A ring of two and its solo of so many rounds, of whose 20 slices the first `clean` are.
     fn cost_of(rounds: u32, clean: u64) -> Estimate {
         let all = sliced(rounds, |_, index| index < clean);
-        Table::of(&plan(), &all, []).above_solo(1, 1).unwrap()
+        Table::from_samples(&plan(), &all, []).above_solo(1, 1).unwrap()
     }
 
     #[test]
@@ -827,7 +930,7 @@ mod tests {
             let known = CaseHistory { hop_round_scatter: Some(scatter), ..CaseHistory::default() };
             let mut plan = plan();
             plan.reference.cases = vec![known; 4];
-            let cost = Table::of(&plan, &all, []).above_solo(1, 1).unwrap();
+            let cost = Table::from_samples(&plan, &all, []).above_solo(1, 1).unwrap();
             cost.standard_error.unwrap()
         };
         assert!((width(0.02) / width(0.01) - 2.0).abs() < 1e-9);
@@ -839,7 +942,7 @@ mod tests {
         let all = sliced(9, |_, _| false);
         let mut plan = plan();
         plan.reference.unshared_ratio = Some(UNSHARED_RATIO);
-        let table = Table::of(&plan, &all, []);
+        let table = Table::from_samples(&plan, &all, []);
         let cost = table.above_solo(1, 1).unwrap();
         assert_eq!((cost.speed, cost.rounds), (Speed::Contended, 9));
         assert!((cost.value - 1.4 * 3000.0).abs() < 1e-6, "{cost:?}");
@@ -852,7 +955,7 @@ mod tests {
         // Silence on request.
         let mut plan = plan.clone();
         plan.reference.strict = true;
-        let strict = Table::of(&plan, &all, []).above_solo(1, 1).unwrap();
+        let strict = Table::from_samples(&plan, &all, []).above_solo(1, 1).unwrap();
         assert_eq!((strict.interval(), strict.at_most), (None, None));
         assert_eq!(strict.answer_cost(), Err(NotQuotable::NotAtFullSpeed));
     }
@@ -864,7 +967,7 @@ mod tests {
         all.retain(|sample| (sample.case < 2) == (sample.round < 4));
         let mut plan = plan();
         plan.reference.unshared_ratio = Some(UNSHARED_RATIO);
-        let table = Table::of(&plan, &all, []);
+        let table = Table::from_samples(&plan, &all, []);
         let one = table.above_solo(3, 1).unwrap();
         let other = table.above_solo(1, 1).unwrap();
         let difference = table.difference(3, 1, 1).unwrap();
@@ -889,7 +992,7 @@ mod tests {
         }
         let mut plan = plan();
         plan.reference.unshared_ratio = Some(UNSHARED_RATIO);
-        let cost = Table::of(&plan, &all, []).above_solo(1, 1).unwrap();
+        let cost = Table::from_samples(&plan, &all, []).above_solo(1, 1).unwrap();
         assert_eq!(cost.speed, Speed::Contended);
         let ring_alone = 1.4 * 4000.0;
         assert!(cost.at_most.unwrap() > ring_alone - 1.4 * 1000.0, "{cost:?}");
@@ -905,7 +1008,7 @@ mod tests {
             slices.elapsed_ns.iter_mut().for_each(|ns| *ns += 1_000_000);
         }
         let plan = plan();
-        let cost = Table::of(&plan, &all, []).above_solo(1, 1).unwrap();
+        let cost = Table::from_samples(&plan, &all, []).above_solo(1, 1).unwrap();
         assert_eq!(cost.speed, Speed::CpuTime);
         assert!((cost.value - 3000.0).abs() < 1e-6, "{cost:?}");
         assert_eq!(cost.quote_cost(), Err(NotQuotable::NotAlone));
@@ -920,7 +1023,7 @@ mod tests {
         let known = [0.01, 0.02, 0.01, 0.05]
             .map(|scatter| CaseHistory { launch_scatter: Some(scatter), ..CaseHistory::default() });
         plan.reference.cases = known.to_vec();
-        let table = Table::of(&plan, &all, []);
+        let table = Table::from_samples(&plan, &all, []);
         for (one, other) in [(3, 1), (1, 3)] {
             let half = table.difference(one, other, 1).unwrap().relative_half_width().unwrap();
             assert!((half - 0.097_998_2).abs() < 1e-6, "{one} less {other}: {half}");
@@ -934,7 +1037,7 @@ mod tests {
         let speed = |rounds: u32, is_clean: &dyn Fn(u32, u64) -> bool| {
             let all = sliced(rounds, is_clean);
             let plan = plan();
-            let cost = Table::of(&plan, &all, []).above_solo(1, 1).unwrap();
+            let cost = Table::from_samples(&plan, &all, []).above_solo(1, 1).unwrap();
             assert_eq!(cost.quote_cost().is_ok(), cost.speed.is_full(), "{cost:?}");
             cost.speed
         };
@@ -963,7 +1066,7 @@ mod tests {
             }
         }
         let plan = plan();
-        let table = Table::of(&plan, &all, []);
+        let table = Table::from_samples(&plan, &all, []);
         assert!(
             !table.slices(1).unwrap().is_not_alone() && table.slices(0).unwrap().is_not_alone()
         );
@@ -977,7 +1080,7 @@ mod tests {
         let mut all = sliced(10, |_, _| true);
         all.iter_mut().filter(|sample| sample.case == 0).for_each(|sample| sample.slices = None);
         let plan = plan();
-        let table = Table::of(&plan, &all, []);
+        let table = Table::from_samples(&plan, &all, []);
         assert_eq!(table.above_solo(1, 1).unwrap().speed, Speed::NotJudged);
         assert_eq!(table.hop(1, 1).unwrap().speed, Speed::Full);
         assert_eq!(table.above_solo(3, 1).unwrap().speed, Speed::Full);

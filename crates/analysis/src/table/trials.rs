@@ -1,13 +1,13 @@
-//! Figures of trials: each is taken within a round from one sample, of all that was measured and of
-//! what is clean of it.
+//! Figures of trials: each is computed within a round from one sample, of all its slices and of the
+//! clean ones.
 
 use std::collections::BTreeMap;
 
 use rundata::plan::{CaseHistory, MIN_ROUNDS};
 use rundata::trial::{SlicedTallies, Tally, Trial, TrialSample};
-use stats::{Center, FigureAtLevel, group_by_level, has_level_span, median};
+use stats::{Center, Elasticity, FigureAtLevel, group_by_level, has_level_span, median};
 
-use super::by_round::{brought, finite};
+use super::by_round::{at_quantum, finite};
 use super::{ByRound, Figures, Table};
 use crate::estimate::Estimate;
 use crate::speed::{
@@ -15,133 +15,168 @@ use crate::speed::{
     longest_uninterrupted,
 };
 
-/// What is known of one case.
+/// Samples of one trial case; empty for a ring.
 #[derive(Debug, Default)]
-pub(super) struct OfTrial<'a> {
+pub(super) struct TrialSamples<'a> {
     samples: Vec<&'a TrialSample>,
-    /// The samples that have slices with the outcomes of clean ones only.
+    /// The samples that have slices, with the outcomes of clean ones only.
     clean: Vec<TrialSample>,
-    /// The slices that have outcomes of a tally, by its name; of each clean one the time of a lap.
+    /// Counts of the slices that have outcomes of a tally, by its name.
     slices: BTreeMap<String, CaseSlices>,
-    /// How many of its slices are clean.
+    /// Counts of the slices of all tallies.
     counts: CleanCounts,
-    /// Where the clock moved: the samples with the outcomes of clean slices at one clock each.
-    at_clocks: Vec<(f64, TrialSample)>,
+    /// Samples with the outcomes of clean slices at one clock each, if the clock changed.
+    at_clocks: Vec<SampleAtClock>,
 }
 
-/// The latency quanta of all clean slices of a case, whatever the clock.
+/// The outcomes of a sample's clean slices at one clock.
+#[derive(Debug)]
+struct SampleAtClock {
+    /// Median latency quantum of the slices.
+    quantum_ns: f64,
+    sample: TrialSample,
+}
+
+/// Returns the latency quanta of all clean slices of a case, at any clock.
 fn quanta_ns(samples: &[&TrialSample], level: &SpeedLevel) -> Vec<f64> {
-    let of_sample = |sample: &&TrialSample| {
-        let judged = sample.sliced.iter().filter(|sliced| sliced.can_be_judged());
-        let laps = judged.map(|sliced| clean_laps(sample, sliced, level, ClockFilter::Any));
-        laps.flat_map(BTreeMap::into_values).map(|(quantum_ns, _)| quantum_ns).collect::<Vec<_>>()
-    };
-    samples.iter().flat_map(of_sample).collect()
+    let mut quanta = Vec::new();
+    for sample in samples {
+        for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
+            for (quantum_ns, _) in clean_laps(sample, sliced, level, ClockFilter::Any).values() {
+                quanta.push(*quantum_ns);
+            }
+        }
+    }
+    quanta
 }
 
-impl<'a> OfTrial<'a> {
-    /// Of all its samples. Slices at all clocks count where the clock moved so far that they tell
-    /// how figures go with it.
-    pub(super) fn of(samples: &[&'a TrialSample], level: Option<&SpeedLevel>) -> Self {
-        let moved = level.is_some_and(|level| has_level_span(&quanta_ns(samples, level)));
-        let clocks = if moved { ClockFilter::Any } else { ClockFilter::TheRuns };
-        let mut all = Self::default();
-        samples.iter().for_each(|sample| all.add(sample, level, clocks));
-        all
+impl<'a> TrialSamples<'a> {
+    /// Reads the samples of a case. Slices at all clocks count if the clock changed so much that
+    /// they show the elasticity of figures.
+    pub(super) fn from_samples(samples: &[&'a TrialSample], level: Option<&SpeedLevel>) -> Self {
+        let has_clocks = level.is_some_and(|level| has_level_span(&quanta_ns(samples, level)));
+        let clocks = if has_clocks { ClockFilter::Any } else { ClockFilter::TheRuns };
+        let mut trial = Self::default();
+        for sample in samples {
+            trial.add(sample, level, clocks);
+        }
+        trial
     }
 
     fn add(&mut self, sample: &'a TrialSample, level: Option<&SpeedLevel>, clocks: ClockFilter) {
         self.samples.push(sample);
-        // What was not taken in slices says nothing of the speed of a tally that was in other
-        // rounds.
-        for (name, _) in sample.tallies.iter().filter(|(_, tally)| tally.count() > 0) {
-            self.slices.entry(name.clone()).or_default().not_judged += 1;
+        // A tally that was not taken in slices cannot be judged, even if other rounds took it so.
+        for (name, tally) in &sample.tallies {
+            if tally.count() > 0 {
+                self.slices.entry(name.clone()).or_default().not_judged += 1;
+            }
         }
         if sample.sliced.is_empty() {
             return;
         }
-        let mut of_clean = TrialSample { sliced: Vec::new(), ..sample.clone() };
+        let mut clean = TrialSample { sliced: Vec::new(), ..sample.clone() };
         for sliced in &sample.sliced {
-            let can_be_judged = sliced.can_be_judged();
-            let judged = if can_be_judged { sliced.slices.elapsed_ns.len() as u32 } else { 0 };
-            let laps = level
-                .filter(|_| can_be_judged)
-                .map(|level| clean_laps(sample, sliced, level, clocks));
-            let laps = laps.unwrap_or_default();
-            let (clean, as_found) = (laps.len() as u32, judged);
-            let rows = in_rows(&laps.keys().copied().collect::<Vec<usize>>()).len() as u32;
-            let was_shared = |at: &usize| sliced.slices.was_alone(*at) == Some(false);
-            let not_alone = (0..judged as usize).filter(was_shared).count() as u32;
-            let counts = CleanCounts {
-                judged,
-                clean,
-                not_alone,
-                as_found,
-                clean_as_found: clean,
-                other_clock_as_found: 0,
+            let laps = match level {
+                Some(level) if sliced.can_be_judged() => clean_laps(sample, sliced, level, clocks),
+                _ => BTreeMap::new(),
             };
-            self.counts = self.counts.plus(counts);
-            for name in sliced.tallies.keys() {
-                let slices = self.slices.entry(name.clone()).or_default();
-                slices.judged += judged;
-                slices.not_judged += u32::from(!can_be_judged);
-                if let Some(tally) = sliced.tally_of(name, |index| laps.contains_key(&index)) {
-                    *slices.clean.entry(sample.round).or_default() += clean;
-                    if rows > 0 {
-                        *slices.clean_rows.entry(sample.round).or_default() += rows;
-                    }
-                    of_clean.tallies.insert(name.clone(), tally);
-                }
-            }
+            self.add_counts(sample.round, sliced, &laps, &mut clean);
         }
-        self.clean.push(of_clean);
+        self.clean.push(clean);
         if let Some(level) = level.filter(|_| clocks == ClockFilter::Any) {
             self.at_clocks.extend(at_clocks(sample, level));
         }
     }
-}
 
-/// The clean slices of a sample by their clock: the middle quantum, and a sample that has their
-/// outcomes only.
-fn at_clocks(sample: &TrialSample, level: &SpeedLevel) -> Vec<(f64, TrialSample)> {
-    let bare = TrialSample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
-    let mut all = Vec::new();
-    for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
-        let laps: Vec<(usize, f64)> = clean_laps(sample, sliced, level, ClockFilter::Any)
-            .into_iter()
-            .map(|(at, (quantum_ns, _))| (at, quantum_ns))
-            .collect();
-        for group in group_by_level(laps.iter().map(|(_, quantum_ns)| *quantum_ns)) {
-            // Ascending, as they were made.
-            let slices: Vec<usize> = group.iter().map(|at| laps[*at].0).collect();
-            let quanta: Vec<f64> = group.iter().map(|at| laps[*at].1).collect();
-            let tally =
-                |name: &String| sliced.tally_of(name, |index| slices.binary_search(&index).is_ok());
-            let names = sliced.tallies.keys();
-            let tallies = names.filter_map(|name| Some((name.clone(), tally(name)?))).collect();
-            all.extend(median(&quanta).map(|of| (of, TrialSample { tallies, ..bare.clone() })));
+    /// Counts slices of which `laps` are the clean ones, and adds the outcomes of these to `clean`.
+    fn add_counts(
+        &mut self,
+        round: u32,
+        sliced: &SlicedTallies,
+        laps: &BTreeMap<usize, TimedAtClock>,
+        clean: &mut TrialSample,
+    ) {
+        let can_be_judged = sliced.can_be_judged();
+        let judged = if can_be_judged { sliced.slices.elapsed_ns.len() as u32 } else { 0 };
+        let clean_count = laps.len() as u32;
+        let numbers: Vec<usize> = laps.keys().copied().collect();
+        let rows = in_rows(&numbers).len() as u32;
+        let mut not_alone = 0;
+        for number in 0..judged as usize {
+            not_alone += u32::from(sliced.slices.was_alone(number) == Some(false));
+        }
+        self.counts = self.counts.plus(CleanCounts {
+            judged,
+            clean: clean_count,
+            not_alone,
+            as_found: judged,
+            clean_as_found: clean_count,
+            other_clock_as_found: 0,
+        });
+        for name in sliced.tallies.keys() {
+            let slices = self.slices.entry(name.clone()).or_default();
+            slices.judged += judged;
+            slices.not_judged += u32::from(!can_be_judged);
+            let Some(tally) = sliced.tally_of(name, |number| laps.contains_key(&number)) else {
+                continue;
+            };
+            *slices.clean.entry(round).or_default() += clean_count;
+            if rows > 0 {
+                *slices.clean_rows.entry(round).or_default() += rows;
+            }
+            clean.tallies.insert(name.clone(), tally);
         }
     }
-    all
 }
 
-/// The latency quantum and the time of a lap in each clean slice at these clocks, in nanoseconds,
-/// by its number.
+/// Returns the outcomes of the clean slices of a sample by their clock.
+fn at_clocks(sample: &TrialSample, level: &SpeedLevel) -> Vec<SampleAtClock> {
+    let without_outcomes =
+        TrialSample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
+    let mut found = Vec::new();
+    for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
+        let (mut numbers, mut quanta) = (Vec::new(), Vec::new());
+        for (number, (quantum_ns, _)) in clean_laps(sample, sliced, level, ClockFilter::Any) {
+            numbers.push(number);
+            quanta.push(quantum_ns);
+        }
+        for group in group_by_level(quanta.iter().copied()) {
+            // Groups list their members in ascending order.
+            let slices: Vec<usize> = group.iter().map(|place| numbers[*place]).collect();
+            let group_quanta: Vec<f64> = group.iter().map(|place| quanta[*place]).collect();
+            let Some(quantum_ns) = median(&group_quanta) else { continue };
+            let mut sample = without_outcomes.clone();
+            for name in sliced.tallies.keys() {
+                let tally = sliced.tally_of(name, |number| slices.binary_search(&number).is_ok());
+                if let Some(tally) = tally {
+                    sample.tallies.insert(name.clone(), tally);
+                }
+            }
+            found.push(SampleAtClock { quantum_ns, sample });
+        }
+    }
+    found
+}
+
+/// Returns the latency quantum and the time of a lap, in nanoseconds, in each clean slice at these
+/// clocks, by the slice's number.
 fn clean_laps(
     sample: &TrialSample,
     sliced: &SlicedTallies,
     level: &SpeedLevel,
     clocks: ClockFilter,
 ) -> BTreeMap<usize, TimedAtClock> {
+    let mut laps: BTreeMap<usize, TimedAtClock> = BTreeMap::new();
     if sample.steal_ns.is_some_and(|ns| ns > 0) {
-        return BTreeMap::new();
+        return laps;
     }
     let slices = &sliced.slices;
-    let timed =
-        |index| Some((level.quantum_of_slice(clocks, slices, index)?, sliced.ns_per_lap(index)?));
-    let all = 0..slices.elapsed_ns.len();
-    let mut laps: BTreeMap<usize, TimedAtClock> =
-        all.filter_map(|index| Some((index, timed(index)?))).collect();
+    for number in 0..slices.elapsed_ns.len() {
+        let quantum_ns = level.quantum_of_slice(clocks, slices, number);
+        if let (Some(quantum_ns), Some(lap_ns)) = (quantum_ns, sliced.ns_per_lap(number)) {
+            laps.insert(number, (quantum_ns, lap_ns));
+        }
+    }
     let times: Vec<f64> = laps.values().map(|(_, time)| *time).collect();
     let longest = longest_uninterrupted(&times);
     laps.retain(|_, (_, time)| longest.is_some_and(|longest| *time <= longest));
@@ -149,166 +184,177 @@ fn clean_laps(
 }
 
 impl<'a> Table<'a> {
-    /// All trials with their numbers.
+    /// Returns all trials with their numbers.
     pub(crate) fn trials(&self) -> impl Iterator<Item = (usize, &'a Trial)> + use<'a> {
         self.plan.trials().map(|(number, case)| (number, &case.trial))
     }
 
-    /// The number of the first case that is this trial.
-    pub(crate) fn find(&self, is_it: impl Fn(&Trial) -> bool) -> Option<usize> {
-        self.trials().find(|(_, trial)| is_it(trial)).map(|(number, _)| number)
+    /// Returns the number of the first trial for which `matches` holds.
+    pub(crate) fn find(&self, matches: impl Fn(&Trial) -> bool) -> Option<usize> {
+        self.trials().find(|(_, trial)| matches(trial)).map(|(number, _)| number)
     }
 
-    /// The samples of a case.
-    pub(crate) fn of_trial(&self, case: usize) -> &[&'a TrialSample] {
-        self.trials.get(case).map_or(&[], |of| &of.samples)
+    /// Returns the samples of a trial case.
+    pub(crate) fn trial_samples(&self, case: usize) -> &[&'a TrialSample] {
+        self.trials.get(case).map_or(&[], |trial| &trial.samples)
     }
 
-    /// Clean slices of a case, and those that were judged.
+    /// Returns the counts of a case's slices.
     pub(crate) fn counts(&self, case: usize) -> CleanCounts {
-        self.trials.get(case).map_or(CleanCounts::default(), |of| of.counts)
+        self.trials.get(case).map_or(CleanCounts::default(), |trial| trial.counts)
     }
 
-    /// The slices of a tally, where the quanta tell which are clean.
+    /// Returns the counts of a tally's slices; absent where they were not judged.
     pub(crate) fn judged(&self, case: usize, tally: &str) -> Option<&CaseSlices> {
         self.trials.get(case)?.slices.get(tally).filter(|slices| slices.is_judged())
     }
 
-    /// What all samples of a case have of a tally, together.
-    pub(crate) fn merged(&self, case: usize, of: impl Fn(&TrialSample) -> Option<Tally>) -> Tally {
-        let mut all = Tally::default();
-        self.of_trial(case)
-            .iter()
-            .filter_map(|sample| of(sample))
-            .for_each(|tally| all.merge(&tally));
-        all
+    /// Returns the sum of the tallies that `read` returns for the samples of a case.
+    pub(crate) fn merged(
+        &self,
+        case: usize,
+        read: impl Fn(&TrialSample) -> Option<Tally>,
+    ) -> Tally {
+        let mut merged = Tally::default();
+        for sample in self.trial_samples(case) {
+            if let Some(tally) = read(sample) {
+                merged.merge(&tally);
+            }
+        }
+        merged
     }
 
-    /// A count of a case, summed over all its samples that have it; absent where none has.
+    /// Returns a count of a case, summed over all its samples that have it; absent where none has.
     pub(crate) fn sum(&self, case: usize, name: &str) -> Option<i64> {
-        self.of_trial(case).iter().filter_map(|s| s.count(name)).reduce(i64::saturating_add)
+        let samples = self.trial_samples(case).iter();
+        samples.filter_map(|sample| sample.count(name)).reduce(i64::saturating_add)
     }
 
-    /// A figure of one case that is of the outcomes of `tally`, by round: of clean slices where
-    /// there are enough. Rounds without it are passed over.
+    /// Returns a figure that `read` computes from the outcomes of `tally`, by round: of clean slices
+    /// where there are enough. Rounds without it are left out.
     pub(crate) fn by_round(
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&TrialSample) -> Option<f64>,
+        read: impl Fn(&TrialSample) -> Option<f64>,
     ) -> ByRound {
         let CaseHistory { launch_scatter, round_scatter, .. } = self.plan.reference.known_of(case);
-        let cpu = self.plan.trial(case).map(|case| case.cpu);
-        let level = cpu.and_then(|cpu| self.levels.get([cpu].as_slice()));
-        let clock_ns = level.map(|level| level.clock_ns);
-        ByRound {
-            launch_scatter,
-            round_scatter,
-            clock_ns,
-            ..self.figures_by_round(case, tally, of)
-        }
+        let figures = self.figures_by_round(case, tally, read);
+        let clock_ns = self.trial_level(case).map(|level| level.clock_ns);
+        ByRound { launch_scatter, round_scatter, clock_ns, ..figures }
+    }
+
+    /// Returns the level of the CPU that a trial runs on.
+    fn trial_level(&self, case: usize) -> Option<&SpeedLevel> {
+        self.levels.get([self.plan.trial(case)?.cpu].as_slice())
     }
 
     fn figures_by_round(
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&TrialSample) -> Option<f64>,
+        read: impl Fn(&TrialSample) -> Option<f64>,
     ) -> ByRound {
-        let figure = |sample: &TrialSample| Some((sample.round, of(sample)?));
-        let all = self.of_trial(case).iter().filter_map(|sample| figure(sample));
-        let Some(slices) = self.judged(case, tally) else { return all.collect() };
+        let all = figures_of_samples(self.trial_samples(case).iter().copied(), &read);
+        let Some(slices) = self.judged(case, tally) else { return all.into_iter().collect() };
         let is_full = slices.has_full_speed();
         if !is_full && !slices.has_few_rounds() {
             return ByRound::judged(all, None::<Figures>);
         }
-        // Where full speed was seen in few rounds, those count that saw it for a while.
-        let counts = |round: &u32| is_full || slices.clean_rows.contains_key(round);
-        let mut found = match self.at_one_clock(case, tally, &of) {
-            Some(of_clean) => ByRound { all: finite(all), judged: true, ..of_clean },
+        let mut figures = match self.at_one_clock(case, tally, &read) {
+            Some(clean) => ByRound { all: finite(all), judged: true, ..clean },
             None => {
-                let clean = self.trials.get(case).map(|of| of.clean.iter());
-                ByRound::judged(all, clean.map(|clean| clean.filter_map(figure)))
+                let trial = self.trials.get(case);
+                let clean = trial.map(|trial| figures_of_samples(&trial.clean, &read));
+                ByRound::judged(all, clean)
             }
         };
-        for figures in [&mut found.clean, &mut found.by_error].into_iter().flatten() {
-            figures.retain(|round, _| counts(round));
+        // Where full speed was seen in few rounds, only those count that saw it for a while.
+        if !is_full {
+            for clean in [&mut figures.clean, &mut figures.by_error].into_iter().flatten() {
+                clean.retain(|round, _| slices.clean_rows.contains_key(round));
+            }
         }
-        ByRound { is_scarce: !is_full, ..found }
+        ByRound { is_scarce: !is_full, ..figures }
     }
 
-    /// The figure of clean slices at several clocks, brought to the run's; where they do not tell
-    /// how it goes with the clock, of those at the run's. Absent where the clock did not move.
+    /// Returns the figure of clean slices at several clocks, converted to the run's; of those at the
+    /// run's, where they do not show the elasticity. Absent where the clock did not change.
     fn at_one_clock(
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&TrialSample) -> Option<f64>,
+        read: impl Fn(&TrialSample) -> Option<f64>,
     ) -> Option<ByRound> {
-        let level = self.levels.get([self.plan.trial(case)?.cpu].as_slice())?;
+        let level = self.trial_level(case)?;
         let mut rounds: BTreeMap<u32, Vec<FigureAtLevel>> = BTreeMap::new();
-        for (quantum_ns, sample) in &self.trials.get(case)?.at_clocks {
+        for SampleAtClock { quantum_ns, sample } in &self.trials.get(case)?.at_clocks {
             let weight = sample.tallies.get(tally).map_or(0.0, |tally| tally.count() as f64);
-            let Some(figure) = of(sample).filter(|_| weight > 0.0) else { continue };
-            let at = FigureAtLevel { level: *quantum_ns, figure, weight };
-            rounds.entry(sample.round).or_default().push(at);
+            if weight <= 0.0 {
+                continue;
+            }
+            if let Some(figure) = read(sample) {
+                let figure = FigureAtLevel { level: *quantum_ns, figure, weight };
+                rounds.entry(sample.round).or_default().push(figure);
+            }
         }
         if rounds.is_empty() {
             return None;
         }
-        let Some(power) = known_power(&rounds) else {
-            rounds.values_mut().for_each(|all| all.retain(|of| level.is_its_clock(of.level)));
-            return Some(ByRound::judged([], Some(brought(&rounds, 0.0, level.clock_ns))));
+        let Some(elasticity) = known_power(&rounds) else {
+            for figures in rounds.values_mut() {
+                figures.retain(|figure| level.is_its_clock(figure.level));
+            }
+            let clean = at_quantum(&rounds, 0.0, level.clock_ns);
+            return Some(ByRound::judged([], Some(clean)));
         };
-        let to = |power| brought(&rounds, power, level.clock_ns);
-        Some(ByRound {
-            by_error: Some(to(power.value + power.standard_error)),
-            elasticity: Some(power),
-            ..ByRound::judged([], Some(to(power.value)))
-        })
+        let Elasticity { value, standard_error } = elasticity;
+        let clean = at_quantum(&rounds, value, level.clock_ns);
+        let by_error = Some(at_quantum(&rounds, value + standard_error, level.clock_ns));
+        let judged = ByRound::judged([], Some(clean));
+        Some(ByRound { by_error, elasticity: Some(elasticity), ..judged })
     }
 
-    /// The estimate over rounds of such a figure.
+    /// Returns the estimate over rounds of such a figure.
     pub(crate) fn estimate_of_slices(
         &self,
         case: usize,
         tally: &str,
-        of: impl Fn(&TrialSample) -> Option<f64>,
+        read: impl Fn(&TrialSample) -> Option<f64>,
     ) -> Option<Estimate> {
-        self.by_round(case, tally, of).estimate(self.plan)
+        self.by_round(case, tally, read).estimate(self.plan)
     }
 
-    /// The estimate over rounds of a figure of one case, of all slices; rounds without it are
-    /// passed over.
+    /// Returns the estimate over rounds of a figure of one case, of all slices. Rounds without it
+    /// are left out.
     pub(crate) fn estimate(
         &self,
         case: usize,
-        of: impl Fn(&TrialSample) -> Option<f64>,
+        read: impl Fn(&TrialSample) -> Option<f64>,
     ) -> Option<Estimate> {
-        let figures =
-            self.of_trial(case).iter().filter_map(|sample| Some((sample.round, of(sample)?)));
-        figures.collect::<ByRound>().estimate(self.plan)
+        let figures = figures_of_samples(self.trial_samples(case).iter().copied(), read);
+        figures.into_iter().collect::<ByRound>().estimate(self.plan)
     }
 
-    /// The estimate over rounds of a figure of several cases together; `of` is given their samples
-    /// of one round. Only rounds count in which each of them was measured.
+    /// Returns the estimate over rounds of a figure of several cases, which `read` computes from
+    /// their samples of one round. Only rounds count in which each case was measured.
     pub(crate) fn estimate_together(
         &self,
         cases: &[usize],
-        of: impl Fn(&[&TrialSample]) -> Option<f64>,
+        read: impl Fn(&[&TrialSample]) -> Option<f64>,
     ) -> Option<Estimate> {
-        self.figures_together(cases, of).estimate(self.plan)
+        self.figures_together(cases, read).estimate(self.plan)
     }
 
-    /// The same as the midmean over rounds: it is nearer than the median where there are few, and
-    /// passes over those far off as well.
+    /// Like [`Self::estimate_together`], but by the midmean over rounds: with few rounds it scatters
+    /// less than the median, and also ignores those far off.
     pub(crate) fn midmean_together(
         &self,
         cases: &[usize],
-        of: impl Fn(&[&TrialSample]) -> Option<f64>,
+        read: impl Fn(&[&TrialSample]) -> Option<f64>,
     ) -> Option<Estimate> {
-        let figures: Vec<f64> =
-            self.figures_together(cases, of).figures().map(|(_, f)| f).collect();
+        let by_round = self.figures_together(cases, read);
+        let figures: Vec<f64> = by_round.figures().map(|(_, figure)| figure).collect();
         let (confidence, seed) = (self.plan.stopping.confidence, self.plan.seed);
         Estimate::middle(&figures, Center::Midmean, MIN_ROUNDS, confidence, seed)
     }
@@ -316,16 +362,39 @@ impl<'a> Table<'a> {
     fn figures_together(
         &self,
         cases: &[usize],
-        of: impl Fn(&[&TrialSample]) -> Option<f64>,
+        read: impl Fn(&[&TrialSample]) -> Option<f64>,
     ) -> ByRound {
-        let together = |first: &&TrialSample| {
-            let in_round =
-                |case: &usize| self.of_trial(*case).iter().find(|s| s.round == first.round);
-            let samples: Option<Vec<_>> =
-                cases.iter().map(|case| in_round(case).copied()).collect();
-            Some((first.round, of(&samples?)?))
-        };
-        let first = cases.first().map_or(&[][..], |case| self.of_trial(*case));
-        first.iter().filter_map(together).collect()
+        let mut figures = Vec::new();
+        let Some(first) = cases.first() else { return ByRound::default() };
+        for TrialSample { round, .. } in self.trial_samples(*first) {
+            if let Some(figure) = self.samples_in_round(cases, *round).and_then(|all| read(&all)) {
+                figures.push((*round, figure));
+            }
+        }
+        figures.into_iter().collect()
     }
+
+    /// Returns the first sample of each case in a round; absent where a case has none.
+    fn samples_in_round(&self, cases: &[usize], round: u32) -> Option<Vec<&'a TrialSample>> {
+        let mut samples = Vec::new();
+        for case in cases {
+            let mut of_case = self.trial_samples(*case).iter();
+            samples.push(*of_case.find(|sample| sample.round == round)?);
+        }
+        Some(samples)
+    }
+}
+
+/// Returns the figures that `read` returns for samples, with their rounds.
+fn figures_of_samples<'b>(
+    samples: impl IntoIterator<Item = &'b TrialSample>,
+    read: impl Fn(&TrialSample) -> Option<f64>,
+) -> Vec<(u32, f64)> {
+    let mut figures = Vec::new();
+    for sample in samples {
+        if let Some(figure) = read(sample) {
+            figures.push((sample.round, figure));
+        }
+    }
+    figures
 }

@@ -51,7 +51,7 @@ fn found(
     };
     let rounds = (0..6).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
     let samples: Vec<RingSample> = rounds.map(|(round, case)| one(round, case)).collect();
-    summaries(&Table::of(plan, &samples, []), &[])
+    summaries(&Table::from_samples(plan, &samples, []), &[])
 }
 
 #[test]

@@ -124,7 +124,7 @@ fn plan() -> Plan {
 }
 
 fn found_in(samples: &[TrialSample]) -> GapFindings {
-    find(&Table::of(&plan(), [], samples)).pop().expect("a case of gaps").0
+    find(&Table::from_samples(&plan(), [], samples)).pop().expect("a case of gaps").0
 }
 
 fn found(takers: &[Taker], others: usize) -> GapFindings {
@@ -251,11 +251,12 @@ fn the_tick_of_each_round_has_its_own_length() {
     for gap in &mut samples[3].gaps {
         gap.ticks += 2000;
     }
-    let (_, by_round) = find(&Table::of(&plan, [], &samples)).pop().expect("a case of gaps");
+    let (_, by_round) =
+        find(&Table::from_samples(&plan, [], &samples)).pop().expect("a case of gaps");
     let by_round: Vec<(u32, f64)> = by_round.figures().collect();
     assert_eq!(by_round.len(), 8);
     assert!(by_round[3].1 - by_round[2].1 > 900.0, "{by_round:?}");
-    assert!(find(&Table::of(&plan, [], &[])).is_empty(), "nothing was watched");
+    assert!(find(&Table::from_samples(&plan, [], &[])).is_empty(), "nothing was watched");
 }
 
 #[test]

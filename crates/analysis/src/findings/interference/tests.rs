@@ -347,7 +347,7 @@ fn samples(deviations: [i64; 4]) -> Vec<TrialSample> {
 #[test]
 fn each_condition_has_its_own_runs_and_the_verdict_theirs() {
     let (plan, samples) = (plan(), samples([10, 10, 10, 80]));
-    let found = find(&Table::of(&plan, [], &samples));
+    let found = find(&Table::from_samples(&plan, [], &samples));
     assert_eq!(found.runs.len(), 4);
     let growth = |growth: Option<stats::ScatterGrowth>| growth.unwrap().ratio;
     assert!((growth(found.verdict.augmented) - 1.0).abs() < 1e-9);
@@ -399,7 +399,7 @@ fn a_condition_that_met_hardly_any_noise_is_named() {
         }
         samples
     };
-    let doubts = |events| find(&Table::of(&plan, [], &with(events))).doubts;
+    let doubts = |events| find(&Table::from_samples(&plan, [], &with(events))).doubts;
     assert_eq!(doubts([1, 0, 1, 1, 1, 1]), Vec::<String>::new());
     let told = doubts([1, 0, 1, 1, 0, 1]);
     assert_eq!(told.len(), 1, "{told:?}");
@@ -412,7 +412,7 @@ fn real_time_runs_that_meet_the_kernels_limit_are_told() {
     let mut plan = plan();
     let mut samples = samples([10, 10, 10, 10]);
     samples[0].tallies.insert(EXECUTION_NS.into(), [900_000_000].into_iter().collect());
-    let doubts = |plan: &Plan| find(&Table::of(plan, [], &samples)).doubts;
+    let doubts = |plan: &Plan| find(&Table::from_samples(plan, [], &samples)).doubts;
     assert_eq!(doubts(&plan), Vec::<String>::new());
     let fifo = TrialCase { policy: Policy::Fifo, ..plan.trial(0).unwrap().clone() };
     plan.cases[0] = fifo.into();
@@ -423,7 +423,7 @@ fn real_time_runs_that_meet_the_kernels_limit_are_told() {
 #[test]
 fn without_runs_nothing_is_told() {
     let plan = plan();
-    let found = find(&Table::of(&plan, [], &[]));
+    let found = find(&Table::from_samples(&plan, [], &[]));
     assert!(found.in_words.contains("inconclusive"), "{}", found.in_words);
     let headline = found.verdict.headline(Noise::Timer);
     assert!(headline.contains("not known (too few runs) in the augmented setting"), "{headline}");

@@ -77,7 +77,7 @@ impl CoreSpeed {
     pub(super) fn fit(table: &Table, cases: impl IntoIterator<Item = usize>) -> Self {
         let mut samples: Vec<&TrialSample> = Vec::new();
         for case in cases {
-            samples.extend(table.of_trial(case));
+            samples.extend(table.trial_samples(case));
         }
         sort_by_time(table, &mut samples);
         let mut speeds = Vec::new();

@@ -125,7 +125,7 @@ fn samples_of(samples: Vec<TrialSample>) -> Vec<rundata::case::Sample> {
 }
 
 fn found(plan: &Plan, samples: &[TrialSample]) -> SensitivityFindings {
-    find(&Table::of(plan, [], samples), None).expect("a run alone")
+    find(&Table::from_samples(plan, [], samples), None).expect("a run alone")
 }
 
 #[test]
@@ -143,7 +143,8 @@ fn beside_others_on_the_cpu_no_cost_is_quoted() {
             other_tasks_ns: others_ns,
             ..CompetingTasks::default()
         };
-        let found = find(&Table::of(&plan, [], &samples), Some(&company)).expect("a run alone");
+        let found =
+            find(&Table::from_samples(&plan, [], &samples), Some(&company)).expect("a run alone");
         found.points[0].ns_per_preemption.expect("a cost").quote_cost().is_ok()
     };
     assert_eq!([20_000_000, 100_000_000].map(quoted), [true, false]);
@@ -240,7 +241,7 @@ fn a_run_is_as_precise_as_its_costs() {
     let samples = rounds(&plan, 12, &mut random, |random, case, round| {
         sample(&plan, case, round, 1.0 + 0.002 * normal(random), cost)
     });
-    let table = Table::of(&plan, [], &samples);
+    let table = Table::from_samples(&plan, [], &samples);
     let found = super::estimate_costs(&table).expect("a run alone");
     let width = |of: &Option<Estimate>| of.and_then(|of| of.relative_half_width());
     let costs: Vec<f64> =

@@ -33,7 +33,7 @@ fn times_at_other_clocks_are_brought_to_the_runs_by_their_own_power() {
     for power in [0.0, 0.4, 1.0] {
         // Six rounds at the usual clock, four at one that is 10 % slower.
         let (plan, samples) = run(10, power, |round, _| if round % 5 < 3 { 1.0 } else { 1.1 });
-        let table = Table::of(&plan, &samples, []);
+        let table = Table::from_samples(&plan, &samples, []);
         let hop = table.hop(0, 1).unwrap();
         assert!((hop.value - 1000.0).abs() < 1.0 && hop.speed == Speed::Full, "{power}: {hop:?}");
         assert_eq!(table.slices(0).unwrap().clean_counts().clean, 200);
@@ -51,7 +51,7 @@ fn where_all_tell_how_they_go_with_it_times_are_at_the_clock_of_earlier_launches
         let period = |round: u32, _| if round % 5 < 3 || still { 1.0 } else { 1.1 };
         let (mut plan, samples) = run(10, power, period);
         plan.reference.clock_ns = Some(ns);
-        let table = Table::of(&plan, &samples, []);
+        let table = Table::from_samples(&plan, &samples, []);
         let level = *table.levels().values().next().unwrap();
         (table.hop(0, 1).unwrap().value, level.clock_ns)
     };
@@ -68,11 +68,11 @@ fn where_all_tell_how_they_go_with_it_times_are_at_the_clock_of_earlier_launches
 #[test]
 fn at_one_clock_nothing_is_brought_anywhere() {
     let (plan, samples) = run(10, 1.0, |_, _| 1.0);
-    let table = Table::of(&plan, &samples, []);
+    let table = Table::from_samples(&plan, &samples, []);
     assert_eq!((table.hop_elasticity(0), table.hop(0, 1).unwrap().value), (None, 1000.0));
     // A single round at another one does not say how a hop goes with it: its slices are left out.
     let (plan, samples) = run(10, 1.0, |round, _| if round == 9 { 1.1 } else { 1.0 });
-    let table = Table::of(&plan, &samples, []);
+    let table = Table::from_samples(&plan, &samples, []);
     let clean = table.slices(0).unwrap().clean_counts().clean;
     assert_eq!((clean, table.hop_elasticity(0)), (180, None));
     assert!((table.hop(0, 1).unwrap().value - 1000.0).abs() < 1.0);
@@ -83,7 +83,7 @@ fn a_slice_in_which_the_clock_changed_is_not_clean() {
     // Within each batch: the two slices before the step and the one behind it have quanta of both
     // clocks.
     let (plan, samples) = run(10, 1.0, |_, at| if at < 12 { 1.0 } else { 1.1 });
-    let table = Table::of(&plan, &samples, []);
+    let table = Table::from_samples(&plan, &samples, []);
     let clean = table.slices(0).unwrap().clean_counts().clean;
     assert_eq!(clean, 170, "three of 20 in each round");
     let hop = table.hop(0, 1).unwrap();
@@ -95,13 +95,13 @@ fn a_slice_in_which_the_clock_changed_is_not_clean() {
 fn another_clock_is_no_disturbance() {
     // Too few rounds to say how a hop goes with the clock.
     let (plan, samples) = run(4, 1.0, |round, _| if round == 0 { 1.0 } else { 1.1 });
-    let table = Table::of(&plan, &samples, []);
+    let table = Table::from_samples(&plan, &samples, []);
     assert_eq!(table.hop_elasticity(0), None);
     let counts = table.slices(0).unwrap().clean_counts();
     assert_eq!((counts.clean, counts.other_clock_as_found, counts.judged), (60, 20, 80));
     assert_eq!(counts.undisturbed_share(), Some(1.0));
     let (plan, samples) = run(10, 1.0, |round, _| if round % 5 < 3 { 1.0 } else { 1.1 });
-    let verdict = crate::noise::judge(&Table::of(&plan, &samples, []));
+    let verdict = crate::noise::judge(&Table::from_samples(&plan, &samples, []));
     let (slowest, fastest) = verdict.clock_range.unwrap();
     assert!((slowest + 0.0909).abs() < 1e-3 && fastest.abs() < 1e-3, "{verdict:?}");
     assert!(
@@ -167,7 +167,7 @@ fn intervals_hold_however_the_clock_moves() {
                 }
             }
             plan.reference.launch_scatter = Some(0.0);
-            let table = Table::of(&plan, &samples, []);
+            let table = Table::from_samples(&plan, &samples, []);
             let level = table.levels().values().next().unwrap();
             let truth = 1000.0 * (level.clock_ns / f64::from(ALONE.0)).powf(0.7);
             let hop = table.hop(0, 1).unwrap();
@@ -223,7 +223,7 @@ fn run_of_triples(
 #[test]
 fn rings_and_solos_of_triples_are_brought_each_by_its_own_power() {
     let (plan, samples) = run_of_triples(21, 0.5, |round| if round % 3 == 0 { 1.1 } else { 1.0 });
-    let table = Table::of(&plan, &samples, []);
+    let table = Table::from_samples(&plan, &samples, []);
     let cost = table.above_solo(0, 1).unwrap();
     assert!((cost.value - 601.8).abs() < 1.0 && cost.speed == Speed::Full, "{cost:?}");
     let power = table.elasticity(0).unwrap();
@@ -233,7 +233,7 @@ fn rings_and_solos_of_triples_are_brought_each_by_its_own_power() {
     assert_eq!(table.slices(0).unwrap().clean_above.len(), 21);
     // At one clock there is nothing to bring, and nothing is known of it.
     let (plan, samples) = run_of_triples(21, 0.5, |_| 1.0);
-    let table = Table::of(&plan, &samples, []);
+    let table = Table::from_samples(&plan, &samples, []);
     assert_eq!(table.elasticity(0), None);
     assert!((table.above_solo(0, 1).unwrap().value - 601.8).abs() < 1.0);
 }

@@ -342,7 +342,7 @@ fn plan_with(reference: &Reference) -> Plan {
 
 fn slices_with(samples: &[RingSample], reference: &Reference) -> Vec<CaseSlices> {
     let plan = plan_with(reference);
-    vec![Table::of(&plan, samples, []).slices(0).unwrap().clone()]
+    vec![Table::from_samples(&plan, samples, []).slices(0).unwrap().clone()]
 }
 
 fn slices_of(samples: &[RingSample]) -> CaseSlices {
@@ -357,7 +357,7 @@ fn clean_slices_are_counted_and_disturbed_samples_have_none() {
     let found = slices_of(&all);
     assert_eq!((found.clean_counts().clean, found.judged, found.not_judged), (50, 50, 0));
     let plan = plan_with(&Reference::default());
-    assert_eq!(Table::of(&plan, &all, []).hop_by_round(0)[&0], 1000.0);
+    assert_eq!(Table::from_samples(&plan, &all, []).hop_by_round(0)[&0], 1000.0);
     assert_eq!(found.clean[&0], 10);
     assert_eq!(found.switches[&3], (10_000, 10_000));
     let mut disturbed = all.clone();
@@ -583,7 +583,7 @@ proptest! {
         let reference = Reference { unshared_ratio: ratio, established: true, launch_scatter: ratio, ..Reference::default() };
         let all = slices_with(&samples, &reference);
         let plan = plan_with(&reference);
-        let table = Table::of(&plan, &samples, []);
+        let table = Table::from_samples(&plan, &samples, []);
         let _ = (all, table.hop(0, 1), table.hop_by_round(0));
         let _ = (samples[0].cpu_ns_per_hop(), samples[0].switches_per_hop());
         let triples = samples[0].triples.as_ref().unwrap();
@@ -621,7 +621,7 @@ fn plan_of(case: RingCase) -> Plan {
 fn a_slice_that_others_ran_in_is_not_clean_however_fast_the_core_was() {
     let counts = |share, others: &dyn Fn(usize) -> bool| {
         let (plan, samples) = beside_others(2, share, others);
-        let counts = Table::of(&plan, &samples, []).slices(0).unwrap().clean_counts();
+        let counts = Table::from_samples(&plan, &samples, []).slices(0).unwrap().clean_counts();
         (counts.judged, counts.clean, counts.not_alone)
     };
     assert_eq!(counts(0.4, &|_| false), (200, 200, 0));
@@ -635,7 +635,7 @@ fn a_slice_that_others_ran_in_is_not_clean_however_fast_the_core_was() {
 fn what_was_never_alone_has_no_figure_at_full_speed_and_says_why() {
     let hop = |others: &dyn Fn(usize) -> bool| {
         let (plan, samples) = beside_others(2, 0.4, others);
-        let table = Table::of(&plan, &samples, []);
+        let table = Table::from_samples(&plan, &samples, []);
         let noise = crate::noise::judge(&table);
         (table.hop(0, 1).unwrap(), noise)
     };
@@ -675,7 +675,7 @@ fn a_ring_that_was_not_asked_slice_by_slice_is_judged_as_a_whole() {
         };
         let samples: Vec<RingSample> = (0..10).map(one).collect();
         let plan = plan_of(case(members));
-        let counts = Table::of(&plan, &samples, []).slices(0).unwrap().clean_counts();
+        let counts = Table::from_samples(&plan, &samples, []).slices(0).unwrap().clean_counts();
         (counts.clean, counts.not_alone)
     };
     assert_eq!(clean(65, 1.01), (200, 0));

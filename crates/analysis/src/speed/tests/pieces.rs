@@ -159,7 +159,7 @@ fn said(model: Model, look: impl Fn(&mut [RingSample])) -> (Vec<Estimate>, f64, 
             let (mut samples, of) = launch(model, 4000 + seed);
             (hops, unshared) = (hops + of.0, unshared + of.1);
             look(&mut samples);
-            let found = Table::of(&plan, &samples, []).above_solo(0, 1)?;
+            let found = Table::from_samples(&plan, &samples, []).above_solo(0, 1)?;
             (found.speed == Speed::Full).then_some(found)
         })
         .collect();

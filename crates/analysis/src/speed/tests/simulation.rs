@@ -244,7 +244,7 @@ impl Said {
         let one = |seed: u64| {
             let (mut plan, mut samples) = (plan(), launch(model, tau, 9000 + seed));
             look(&mut plan, &mut samples);
-            Table::of(&plan, &samples, []).above_solo(1, 1)
+            Table::from_samples(&plan, &samples, []).above_solo(1, 1)
         };
         Self { estimates: (0..launches).map(one).collect() }
     }
@@ -335,7 +335,7 @@ fn few_rounds(launches: u64, model: Model, rounds: u32, is_known: bool) -> Said 
             0.01 * (4.0 / squares).sqrt().min(5.0)
         };
         let samples = launch_of_rounds(model, 0.01, (rounds, between), 60_000 + seed);
-        Table::of(&plan, &samples, []).above_solo(1, 1)
+        Table::from_samples(&plan, &samples, []).above_solo(1, 1)
     };
     let mut estimates: Vec<_> = (0..launches).map(one).collect();
     estimates.retain(|of| of.is_some_and(|of| of.speed == Speed::FewRounds));
@@ -421,11 +421,11 @@ fn what_a_launch_took_for_full_speed_is_taken_back_when_more_is_known() {
         let samples = launch(Model::Stretches, 0.01, 700 + seed);
         let mut unknown = plan();
         unknown.reference = Reference::default();
-        let table = Table::of(&unknown, &samples, []);
+        let table = Table::from_samples(&unknown, &samples, []);
         let first = table.above_solo(1, 1).unwrap();
         assert!(table.levels().values().all(|level| !level.established));
         let plan = plan();
-        let later = Table::of(&plan, &samples, []).above_solo(1, 1).unwrap();
+        let later = Table::from_samples(&plan, &samples, []).above_solo(1, 1).unwrap();
         let is_wrong =
             |e: &Estimate| e.speed == Speed::Full && (e.value / SWITCH_NS - 1.0).abs() > 0.08;
         assert!(!is_wrong(&later), "{later:?}");
@@ -442,7 +442,7 @@ fn a_busy_core_is_not_called_changed() {
     for seed in 0..launches {
         let plan = plan();
         let samples = launch(Model::Busy, 0.01, 500 + seed);
-        let cost = Table::of(&plan, &samples, []).above_solo(1, 1).unwrap();
+        let cost = Table::from_samples(&plan, &samples, []).above_solo(1, 1).unwrap();
         answered += u32::from(cost.speed == Speed::Full);
         assert!(cost.answer_cost().is_ok(), "{cost:?}");
         // Few rounds are told with what they leave open, and no share of luck.

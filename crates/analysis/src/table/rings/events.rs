@@ -1,64 +1,82 @@
-//! What was counted beside the time of rings, for a hop and for a switch.
+//! Events that were counted beside the time of rings, for a hop and for a switch.
 
 use rundata::bounds::saturating_sum;
 use rundata::ring::RingSample;
 
-use super::{Batch, Figure, Figures, Solo, Table, less, medians};
+use super::{Batch, Figures, RingFigure, SoloReference, Table, less, medians};
 use crate::estimate::{Estimate, Speed};
 use crate::speed::clean_events;
 
+/// Counts of an event for a hop by rounds.
+struct EventFigures {
+    by_round: Figures,
+    /// True if only clean slices are in them, or if the speed was not judged.
+    is_full: bool,
+}
+
 impl Table<'_> {
-    /// What was counted of an event of the plan for a hop, by its place in the plan: of clean slices
+    /// Returns the count of an event for a hop, by the event's place in the plan: of clean slices
     /// where the case has enough of them, else contended.
     pub fn events_per_hop(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
-        let (figures, full) = self.events(case, event);
-        self.counted(figures, full, stream)
+        self.count_estimate(&self.events(case, event), stream)
     }
 
-    /// What was counted of it for a counted switch above the solo ring; absent where the solo is no
-    /// ring of its own.
+    /// Returns the count of an event for a counted switch above the solo ring; absent where the solo
+    /// is no ring of its own.
     pub fn events_per_switch(&self, case: usize, event: usize, stream: u64) -> Option<Estimate> {
-        let Some(Solo::Case(solo)) = self.solo(case) else { return None };
-        let ((ring, full), (solo, solo_full)) =
-            (self.events(case, event), self.events(solo, event));
-        self.counted(self.per_switch(case, less(&ring, &solo)), full && solo_full, stream)
+        let Some(SoloReference::Case(solo)) = self.solo(case) else { return None };
+        let (ring, solo) = (self.events(case, event), self.events(solo, event));
+        let figures = EventFigures {
+            by_round: self.per_switch(case, &less(&ring.by_round, &solo.by_round)),
+            is_full: ring.is_full && solo.is_full,
+        };
+        self.count_estimate(&figures, stream)
     }
 
-    /// Launches do not scatter in what is counted as they do in time: over rounds.
-    fn counted(&self, figures: Figures, full: bool, stream: u64) -> Option<Estimate> {
-        let all: Vec<f64> = figures.values().copied().collect();
-        match full {
-            true => self.over_rounds(&figures, stream),
-            false => {
-                self.told(Estimate::as_it_was(&all, None, self.confidence(), Speed::Contended))
+    /// Returns the estimate of counts over rounds: launches do not scatter in them as in times.
+    fn count_estimate(&self, figures: &EventFigures, stream: u64) -> Option<Estimate> {
+        if figures.is_full {
+            return self.over_rounds(&figures.by_round, stream);
+        }
+        let counts: Vec<f64> = figures.by_round.values().copied().collect();
+        let shared = Estimate::as_it_was(&counts, None, self.confidence(), Speed::Contended)?;
+        Some(self.reported(shared))
+    }
+
+    fn events(&self, case: usize, event: usize) -> EventFigures {
+        if self.has_figure(RingFigure::Hop(case)) {
+            let clean = self.clean_figures(case, |ring, batch, level| {
+                Vec::from_iter(clean_events(ring, batch, level, event))
+            });
+            let by_round = clean.map(|clean| medians(&clean)).unwrap_or_default();
+            // Hops that are cut into pieces have no clean slices.
+            if !by_round.is_empty() {
+                return EventFigures { by_round, is_full: true };
             }
         }
-    }
-
-    /// By rounds, and whether nothing but clean slices are in them, or nobody looked.
-    fn events(&self, case: usize, event: usize) -> (Figures, bool) {
-        let full = self.has_figure(Figure::Hop(case));
-        let of_clean = || {
-            self.of_clean(case, |ring, batch, level| {
-                clean_events(ring, batch, level, event).into_iter().collect()
-            })
-        };
-        let clean = full.then(of_clean).flatten().map(|of| medians(&of));
-        // Of hops that are cut into pieces no slice is clean.
-        if let Some(clean) = clean.filter(|of| !of.is_empty()) {
-            return (clean, true);
+        let mut by_round = Figures::new();
+        for (round, batch) in self.batches(case) {
+            if let Some(count) = count_per_hop(batch, event) {
+                by_round.insert(round, count);
+            }
         }
-        let of_all = |batch: &Batch| {
-            let counts = |s: &RingSample| {
-                Some(saturating_sum(s.slices.as_ref()?.counts_of(event)?.iter().copied()))
-            };
-            let all = batch.iter().filter_map(|s| Some((counts(s)?, s.hops)));
-            let (counts, hops): (Vec<u64>, Vec<u64>) = all.unzip();
-            let (count, hops) =
-                (saturating_sum(counts.into_iter()), saturating_sum(hops.into_iter()));
-            (hops > 0).then(|| count as f64 / hops as f64)
-        };
-        let all = self.batches(case).filter_map(|(round, batch)| Some((round, of_all(batch)?)));
-        (all.collect(), !self.is_judged(case))
+        EventFigures { by_round, is_full: !self.is_judged(case) }
     }
+}
+
+/// Returns the count of an event for a hop over the samples that have it.
+fn count_per_hop(batch: &Batch, event: usize) -> Option<f64> {
+    let (mut counts, mut hops) = (Vec::new(), Vec::new());
+    for sample in batch {
+        if let Some(count) = event_count(sample, event) {
+            counts.push(count);
+            hops.push(sample.hops);
+        }
+    }
+    let (count, hops) = (saturating_sum(counts.into_iter()), saturating_sum(hops.into_iter()));
+    if hops > 0 { Some(count as f64 / hops as f64) } else { None }
+}
+
+fn event_count(sample: &RingSample, event: usize) -> Option<u64> {
+    Some(saturating_sum(sample.slices.as_ref()?.counts_of(event)?.iter().copied()))
 }

@@ -1,4 +1,4 @@
-//! What a run says, whatever was measured: its cases, what the experiment is about, the verdicts.
+//! The record of a run: its cases, the findings of its experiment, the verdict on noise.
 
 use rundata::case::Case;
 use rundata::competing::CompetingTasks;
@@ -20,7 +20,7 @@ use crate::speed::SpeedLevel;
 use crate::summary::{CaseSummary, summaries_at_clocks, widths, worst_precision};
 use crate::table::Table;
 
-/// How the cost grows with the ring, for the cases that differ in nothing but their size.
+/// The growth of the cost with the ring, for cases that differ in nothing but their size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Numbers of the cases, by ring size.
@@ -31,23 +31,23 @@ pub struct Series {
     pub in_words: String,
 }
 
-/// What `ring` and `cost` are about.
+/// Findings of `ring` and `cost`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RingFindings {
-    /// Scaling laws, one for each series of sizes, of the costs that may be quoted; none of a run
+    /// Scaling laws, one for each series of sizes, of the costs that may be quoted; empty for a run
     /// that did not end.
     pub scaling: Vec<Series>,
-    /// What switches cost by working set; absent for experiments that do not ask.
+    /// Costs of a switch by working set; absent for other experiments than `cost`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostFindings>,
     /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where it was not measured.
     pub speed: Vec<CpuSpeed>,
 }
 
-/// What `clock` and `classic experiment interference` are about.
+/// Findings of `clock` and `classic experiment interference`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct TrialFindings {
-    /// What the experiment is about; absent where its measures say it all.
+    /// Findings of the experiment; absent where its measures are all there is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub findings: Option<ExperimentFindings>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
@@ -55,18 +55,18 @@ pub struct TrialFindings {
     pub ns_per_tick: Option<f64>,
 }
 
-/// What `explain` is about.
+/// Findings of `explain`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct ExplainFindings {
-    /// What a switch is made of; absent of a plan without the ring of two by pipe.
+    /// The parts of a switch; absent for a plan without the ring of two by pipe.
     pub explained: Option<explain::ExplainedSwitch>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
     /// such a counter.
     pub ns_per_tick: Option<f64>,
 }
 
-/// All that a run says: of each case, and what its experiment is about. Computed on reading, never
-/// stored.
+/// The figures of a run: those of each case, and the findings of its experiment. It is computed when
+/// a run is read, and never stored.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "Record_of_{Found}")]
 pub struct Record<Case, Found> {
@@ -76,27 +76,27 @@ pub struct Record<Case, Found> {
     pub end: Option<RunEnd>,
     /// Cases in the order of the plan.
     pub cases: Vec<Case>,
-    /// What the experiment is about.
+    /// Findings of the experiment.
     #[serde(flatten)]
     pub found: Found,
     /// Widest relative half-width of the intervals; absent as long as a case has none.
     pub worst_precision: Option<f64>,
     /// The verdict on the machine's noise.
     pub noise: NoiseVerdict,
-    /// What else ran on the measured CPUs; absent where it was not recorded.
+    /// Competing tasks on the measured CPUs; absent where it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub company: Option<CompetingTasks>,
-    /// What could not be measured or read.
+    /// Facts that could not be measured or read.
     pub warnings: Vec<String>,
 }
 
-/// Of `ring` and `cost`.
+/// Record of `ring` and `cost`.
 pub type RingRecord = Record<CaseSummary, RingFindings>;
-/// Of `clock` and `classic experiment interference`.
+/// Record of `clock` and `classic experiment interference`.
 pub type TrialRecord = Record<findings::TrialSummary, TrialFindings>;
-/// Of `response`.
+/// Record of `response`.
 pub type ResponseRecord = Record<ResponseSummary, response::ResponseFindings>;
-/// Of `explain`.
+/// Record of `explain`.
 pub type ExplainRecord = Record<ResponseSummary, ExplainFindings>;
 
 impl<Case, Found> Record<Case, Found> {
@@ -120,20 +120,20 @@ impl<Case, Found> Record<Case, Found> {
     }
 }
 
-/// How fast a CPU ran.
+/// The speed of a CPU.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuSpeed {
     /// The CPU; several where the scheduler chose.
     pub cpus: Vec<u32>,
-    /// Its level.
+    /// Level of an unshared core on it.
     pub level: SpeedLevel,
-    /// Its clock in GHz by the latency-bound loop; absent where a multiplication's cycles are not
+    /// Clock in GHz by the latency-bound loop; absent where a multiplication's cycles are not
     /// known.
     pub clock_ghz: Option<f64>,
 }
 
 impl RingRecord {
-    /// The record of a run.
+    /// Computes the record of a run.
     pub fn of(run: &Run) -> Self {
         let plan = &run.header.plan;
         let table = &Table::new(plan, &run.samples);
@@ -151,7 +151,7 @@ impl RingRecord {
 }
 
 impl TrialRecord {
-    /// The record of a run.
+    /// Computes the record of a run.
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let ns_per_tick = findings::ns_per_tick(&run.samples);
@@ -163,29 +163,29 @@ impl TrialRecord {
 }
 
 impl ResponseRecord {
-    /// The record of a run.
+    /// Computes the record of a run.
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
         let of_trials = findings::widths(table, &run.failures);
         let precision = widest(widths(&rings).chain(of_trials));
         let found = response::ResponseFindings::from_run(run, table, &rings);
-        Self::new(run, table, of_both(run, table, rings), precision, found)
+        Self::new(run, table, summaries_in_order(run, table, rings), precision, found)
     }
 
-    /// The summary of a ring by its number in the plan.
+    /// Returns the summary of a ring by its number in the plan.
     pub fn ring(&self, case: usize) -> Option<&CaseSummary> {
         self.cases.get(case)?.ring()
     }
 
-    /// The summary of a trial by its number in the plan.
+    /// Returns the summary of a trial by its number in the plan.
     pub fn trial(&self, case: usize) -> Option<&findings::TrialSummary> {
         self.cases.get(case)?.trial()
     }
 }
 
-/// The summaries of rings and trials in the order of the plan.
-fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<ResponseSummary> {
+/// Returns the summaries of rings and trials in the order of the plan.
+fn summaries_in_order(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<ResponseSummary> {
     let (mut rings, mut trials) = (rings.into_iter(), findings::summaries(run, table).into_iter());
     let cases = table.plan.cases.iter().filter_map(|case| match case {
         Case::Ring(_) => rings.next().map(|ring| ResponseSummary::Ring(Box::new(ring))),
@@ -195,7 +195,7 @@ fn of_both(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<ResponseSum
 }
 
 impl ExplainRecord {
-    /// The record of a run.
+    /// Computes the record of a run.
     pub fn of(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
@@ -204,57 +204,75 @@ impl ExplainRecord {
         let precision = explained.as_ref().and_then(|of| of.whole_ns?.precision());
         let ns_per_tick = findings::ns_per_tick(&run.samples);
         let found = ExplainFindings { explained, ns_per_tick };
-        Self::new(run, table, of_both(run, table, rings), precision, found)
+        Self::new(run, table, summaries_in_order(run, table, rings), precision, found)
     }
 }
 
 fn speeds(table: &Table, target: &str) -> Vec<CpuSpeed> {
-    let speed = |(cpus, level): (&Vec<u32>, &SpeedLevel)| CpuSpeed {
-        cpus: cpus.clone(),
-        level: *level,
-        clock_ghz: level.clock_ghz(target),
-    };
-    table.levels().iter().map(speed).collect()
+    let mut speeds = Vec::new();
+    for (cpus, level) in table.levels() {
+        let clock_ghz = level.clock_ghz(target);
+        speeds.push(CpuSpeed { cpus: cpus.clone(), level: *level, clock_ghz });
+    }
+    speeds
 }
 
-/// Laws for the cases that differ in nothing but their size; of solo rings and of what does not
-/// switch there is none.
+/// Returns the laws of cases that differ in nothing but their size. Solo rings and rings that do not
+/// switch have none.
 fn series(cases: &[CaseSummary]) -> Vec<Series> {
-    let key = |of: &CaseSummary| {
-        (!of.does_not_switch).then(|| RingCase { members: 1, ..of.case.clone() })
-    };
-    let law_of = |(_, mut indices): (RingCase, Vec<usize>)| {
-        indices.sort_by_key(|index| cases[*index].case.members);
+    let mut all_series = Vec::new();
+    for (_, mut numbers) in group_cases(cases, size_group) {
+        numbers.sort_by_key(|number| cases[*number].case.members);
         let points: Vec<CurvePoint> =
-            indices.iter().filter_map(|index| cases[*index].point()).collect();
+            numbers.iter().filter_map(|number| cases[*number].point()).collect();
         let law = above_zero(scaling::law(&points));
-        Series { cases: indices, in_words: law.in_words(), law }
-    };
-    group_cases(cases, key).into_iter().map(law_of).collect()
+        all_series.push(Series { cases: numbers, in_words: law.in_words(), law });
+    }
+    all_series
 }
 
-/// Places between the smallest and the largest size at which a law is looked at.
-const COURSE_PLACES: i32 = 48;
+/// Returns the solo ring of a case, which is that of all cases that differ only in their size;
+/// absent for a ring that does not switch.
+fn size_group(summary: &CaseSummary) -> Option<RingCase> {
+    if summary.does_not_switch {
+        return None;
+    }
+    Some(RingCase { members: 1, ..summary.case.clone() })
+}
 
-/// A law from the smallest to the largest measured size: members and the cost of a switch in
-/// nanoseconds. At equal ratios, and on both sides of each turn; empty without a law.
+/// Steps from the smallest to the largest size at which a law is evaluated.
+const LAW_STEPS: i32 = 48;
+
+/// Returns a law from the smallest to the largest measured size, as members and the cost of a switch
+/// in nanoseconds: at equal ratios, and on both sides of each turn. Empty without a law.
 pub fn course(law: &scaling::ScalingVerdict) -> Vec<(f64, f64)> {
     let (low, high) = (f64::from(law.smallest_members), f64::from(law.largest_members));
     if low <= 0.0 || high <= low {
         return Vec::new();
     }
-    let step = (high / low).powf(1.0 / f64::from(COURSE_PLACES));
-    let turns = law.curve.iter().flat_map(|curve| &curve.turns);
-    let around = turns.flat_map(|turn| [*turn, turn * (1.0 + 1e-6)]);
-    let within = around.filter(|place| (low..=high).contains(place));
-    let mut places: Vec<f64> =
-        (0..=COURSE_PLACES).map(|i| (low * step.powi(i)).clamp(low, high)).chain(within).collect();
-    places.sort_by(f64::total_cmp);
-    places.into_iter().filter_map(|members| Some((members, law.cost_at(members)?))).collect()
+    let ratio = (high / low).powf(1.0 / f64::from(LAW_STEPS));
+    let mut sizes = Vec::new();
+    for step in 0..=LAW_STEPS {
+        sizes.push((low * ratio.powi(step)).clamp(low, high));
+    }
+    if let Some(curve) = &law.curve {
+        for turn in &curve.turns {
+            sizes.extend([*turn, turn * (1.0 + 1e-6)]);
+        }
+    }
+    sizes.retain(|size| (low..=high).contains(size));
+    sizes.sort_by(f64::total_cmp);
+    let mut course = Vec::new();
+    for members in sizes {
+        if let Some(cost) = law.cost_at(members) {
+            course.push((members, cost));
+        }
+    }
+    course
 }
 
-/// A law that has a switch cost nothing or less somewhere between two measured sizes describes none
-/// of them.
+/// Returns the law, or none if it has costs at or below zero between measured sizes: no switch costs
+/// that.
 fn above_zero(law: scaling::ScalingVerdict) -> scaling::ScalingVerdict {
     if course(&law).iter().all(|(_, ns)| *ns > 0.0) {
         return law;

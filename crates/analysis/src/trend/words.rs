@@ -245,7 +245,9 @@ pub(super) fn gate(trend: &CaseTrend, verdict: GateVerdict, limit: f64) -> Marke
             format!("slower by more than {beyond}: {}", change.in_words)
         }
         (GateVerdict::Pass, None) => "no change".to_string(),
-        (GateVerdict::Pass, Some(_)) => format!("the last change is not slower by more than {beyond}"),
+        (GateVerdict::Pass, Some(_)) => {
+            format!("the last change is not slower by more than {beyond}")
+        }
         (GateVerdict::Undecided, Some(change)) if change.may_be_beyond(limit) => {
             format!("it may be slower by more than {beyond}: {}", change.in_words)
         }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use analysis::program::{
-    ProfileCandidate, CostProfile, NO_PROFILE, ProfileGrade, Range, WorkingSet, CandidateWorth, choose, clock_of,
-    cost_at, cost_of, direct, is_clean, is_of_two, is_walk, points_of, rough_points_of, short,
-    unfinished,
+    CandidateWorth, CostProfile, NO_PROFILE, ProfileCandidate, ProfileGrade, Range, WorkingSet,
+    choose, clock_of, cost_at, cost_of, direct, is_clean, is_of_two, is_walk, points_of,
+    rough_points_of, short, unfinished,
 };
 use analysis::record::RingRecord;
 use analysis::speed::clock_ghz;

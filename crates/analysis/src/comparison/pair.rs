@@ -73,6 +73,11 @@ impl<'a> CasePair<'a> {
         Self { base, new, quantity, costs, title }
     }
 
+    /// Returns whether two pairs have the same title and the same labels.
+    fn is_named_like(&self, other: &Self) -> bool {
+        self.title == other.title && self.new.labels == other.new.labels
+    }
+
     /// Returns the change of the case, with an interval of this confidence.
     pub(super) fn change(&self, terms: &ComparisonTerms, confidence: f64) -> CaseChange {
         let ratio = self.costs.values.ratio(confidence);
@@ -417,21 +422,16 @@ fn fifo_title(published: &CaseResults) -> String {
 
 /// Adds the experiment to the titles of pairs that differ in nothing else: `ring of 2, in cost`.
 fn name_experiments(pairs: &mut [CasePair]) {
-    let mut titles: BTreeMap<(&str, &[(String, String)]), u32> = BTreeMap::new();
+    let mut titles = Vec::new();
     for pair in pairs.iter() {
-        *titles.entry((&pair.title, &pair.new.labels)).or_default() += 1;
-    }
-    let mut named = Vec::new();
-    for pair in pairs.iter() {
-        let is_alike = titles[&(pair.title.as_str(), pair.new.labels.as_slice())] > 1;
-        let experiment = pair.new.experiment;
-        named.push(if is_alike {
-            format!("{}, in {experiment}", pair.title)
+        let alike = pairs.iter().filter(|other| pair.is_named_like(other)).count();
+        titles.push(if alike > 1 {
+            format!("{}, in {}", pair.title, pair.new.experiment)
         } else {
             pair.title.clone()
         });
     }
-    for (pair, title) in pairs.iter_mut().zip(named) {
+    for (pair, title) in pairs.iter_mut().zip(titles) {
         pair.title = title;
     }
 }

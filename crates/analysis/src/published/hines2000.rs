@@ -2,7 +2,7 @@
 
 /// The cost of one call in CPU cycles.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct CallCost {
+pub struct CallCycles {
     /// Mean.
     pub mean_cycles: f64,
     /// Standard deviation.
@@ -10,9 +10,9 @@ pub struct CallCost {
 }
 
 /// Cost of getrusage() (their table 1).
-pub const GETRUSAGE: CallCost = CallCost { mean_cycles: 416.0, sd_cycles: 161.0 };
+pub const GETRUSAGE: CallCycles = CallCycles { mean_cycles: 416.0, sd_cycles: 161.0 };
 /// Cost of their getpinfo() (table 1).
-pub const GETPINFO: CallCost = CallCost { mean_cycles: 213.0, sd_cycles: 66.0 };
+pub const GETPINFO: CallCycles = CallCycles { mean_cycles: 213.0, sd_cycles: 66.0 };
 /// Cost of malloc of a small block, mean in cycles (table 2).
 pub const MALLOC_CYCLES: f64 = 591.0;
 /// Gain of getpinfo() over getrusage() in precision, in percent (section 4).

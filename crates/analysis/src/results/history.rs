@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::runs::ring_labels;
 use super::{CaseFigure, CaseResults, ComparisonSide, Labels, Origin, Quantity, Results};
 use crate::published::PublishedError;
-use crate::published::hines2000::{self, CallCost};
+use crate::published::hines2000::{self, CallCycles};
 use crate::published::li2007::{self, LiFigures, TotalCost};
 use crate::published::modern::{self, ModernFigure, ModernRow};
 use crate::published::sloan1992::{self, SloanRow};
@@ -293,7 +293,7 @@ fn hines_machine() -> PublishedMachine {
     let mut machine =
         PublishedMachine::without_figures(&HINES, "pentium-pro/166", words, "Linux 2.2.14");
     for (call, cost) in [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)] {
-        let CallCost { mean_cycles, .. } = cost;
+        let CallCycles { mean_cycles, .. } = cost;
         let mut case = call_case("call", call, Policy::Other);
         case.figures.insert(Quantity::TrialNs, hines_ns(mean_cycles));
         machine.cases.push(case);

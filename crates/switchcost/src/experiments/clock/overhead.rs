@@ -108,7 +108,7 @@ fn beside_the_paper(calls: &[CallCost]) -> String {
     };
     let (then, theirs) = (hines2000::GETRUSAGE, hines2000::GETPINFO);
     let cycles =
-        |of: &hines2000::CallCost| format!("{} cycles (SD {})", of.mean_cycles, of.sd_cycles);
+        |of: &hines2000::CallCycles| format!("{} cycles (SD {})", of.mean_cycles, of.sd_cycles);
     let ratio_then = then.mean_cycles / theirs.mean_cycles;
     let way = |(name, words): (&str, &str)| {
         let (usage, info) = (call("getrusage")?, call(name)?);

@@ -351,6 +351,7 @@ mod tests {
                 xs: vec![1.0],
                 ys: vec![1.0],
                 values: vec![vec![None]],
+                contrast: None,
             }),
             ..line("map", run, 0.0)
         };

@@ -1,7 +1,15 @@
 //! Charts before they are drawn: axes, series with intervals, names.
+//!
+//! A figure can be read from JSON, whose keys are the fields and whose words are the variants, both
+//! in snake case (`switchcost help schema figure`). So other programs have their figures drawn, as
+//! the pages of `switchcost fleet` do.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
 
 /// Unit of the numbers on an axis. The layout decides how they are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Nanoseconds.
     Nanoseconds,
@@ -13,18 +21,26 @@ pub enum Unit {
     Ratio,
     /// Hundredths of a whole.
     Percent,
+    /// Hundredths by which something is more, with a sign: +5 %.
+    Change,
+    /// Days since 1 January 1970, written as dates.
+    Day,
     /// The axis has names (`Axis::names`); a position is an index into them.
     Names,
 }
 
 /// Division of an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Equal differences are equally far apart.
     Linear,
     /// Equal ratios are equally far apart. Values at or below zero cannot be drawn on it; a drawing
     /// says how many points that left out.
     Log,
+    /// Equal differences of square roots are equally far apart, so that one is seen beside
+    /// thousands. Pages whose script changes the scale draw it as linear.
+    Root,
 }
 
 /// Upper bound of the values that are drawn: beyond it, differences and ratios may be infinite.
@@ -34,23 +50,32 @@ impl Scale {
     /// Returns whether the value can be drawn at all.
     pub(crate) fn draws(self, value: f64) -> bool {
         let size = value.abs();
-        size < MAX_VALUE && (self == Self::Linear || (value > 0.0 && size > 1.0 / MAX_VALUE))
+        size < MAX_VALUE && (self != Self::Log || (value > 0.0 && size > 1.0 / MAX_VALUE))
     }
 
     /// Maps a value to its coordinate: what is equally far apart on the axis has coordinates with
     /// equal differences.
     pub(crate) fn coordinate(self, value: f64) -> f64 {
-        if self == Self::Log { value.ln() } else { value }
+        match self {
+            Self::Linear => value,
+            Self::Log => value.ln(),
+            Self::Root => value.abs().sqrt().copysign(value),
+        }
     }
 
     /// Maps a coordinate to its value; the inverse of [`Scale::coordinate`].
     pub(crate) fn value_at(self, coordinate: f64) -> f64 {
-        if self == Self::Log { coordinate.exp() } else { coordinate }
+        match self {
+            Self::Linear => coordinate,
+            Self::Log => coordinate.exp(),
+            Self::Root => coordinate * coordinate.abs(),
+        }
     }
 }
 
 /// An axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Axis {
     /// Label without the unit: "members of the ring".
     pub label: String,
@@ -59,13 +84,17 @@ pub struct Axis {
     /// Scale that is shown first; where a reader can choose, the other one is offered.
     pub scale: Scale,
     /// Names of a [`Unit::Names`] axis, by position; empty for any other.
+    #[serde(default)]
     pub names: Vec<String>,
+    /// Names in full where those at the ticks are short, such as numbers; else empty.
+    #[serde(default)]
+    pub full_names: Vec<String>,
 }
 
 impl Axis {
     /// Builds an axis of numbers.
     pub fn new(label: &str, unit: Unit, scale: Scale) -> Self {
-        Self { label: label.to_string(), unit, scale, names: Vec::new() }
+        Self { label: label.to_string(), unit, scale, names: Vec::new(), full_names: Vec::new() }
     }
 
     /// Builds an axis of names.
@@ -75,24 +104,30 @@ impl Axis {
 }
 
 /// A point of a series.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Point {
     /// Position in the unit of the x axis; on an axis of names, the index of the name.
     pub x: f64,
     /// Value in the unit of the y axis: signed, never clamped.
     pub y: f64,
     /// Lower end of the interval of `y` in the same unit, if there is one.
+    #[serde(default)]
     pub low: Option<f64>,
     /// Upper end of the interval of `y` in the same unit.
+    #[serde(default)]
     pub high: Option<f64>,
     /// Certainty of `y`, which decides how the point is drawn.
+    #[serde(default)]
     pub certainty: PointCertainty,
 }
 
 /// Certainty of a point's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum PointCertainty {
     /// Drawn as a symbol at the value.
+    #[default]
     Sure,
     /// Drawn as a hollow symbol, with a `~` before the value.
     Rough,
@@ -125,7 +160,8 @@ impl Point {
 }
 
 /// Meaning of a series, which decides how it is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Role {
     /// Estimates with intervals: points, their line, a band.
     Measured,
@@ -143,6 +179,9 @@ pub enum Role {
     Quantiles,
     /// A value by name: bars with intervals.
     Bars,
+    /// Numbers of things from each x to the next: bars side by side. The last point only ends the
+    /// last bar.
+    Histogram,
 }
 
 impl Role {
@@ -163,11 +202,13 @@ impl Role {
 }
 
 /// Values that belong together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Series {
     /// Name in the legend, without the run's.
     pub name: String,
     /// Index of the run that it belongs to; none if it belongs to no run.
+    #[serde(default)]
     pub run: Option<usize>,
     /// Meaning of its points.
     pub role: Role,
@@ -183,18 +224,21 @@ impl Series {
 }
 
 /// A named place on the x axis: a cache size, a knee.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct AxisMark {
     /// Most likely place, in the unit of the x axis.
     pub x: f64,
     /// Interval of that place, if it is not exact.
+    #[serde(default)]
     pub between: Option<(f64, f64)>,
     /// Text at the place.
     pub label: String,
 }
 
 /// A named stretch of the x axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct AxisRegion {
     /// Lower end, in the unit of the x axis.
     pub from: f64,
@@ -205,7 +249,8 @@ pub struct AxisRegion {
 }
 
 /// A value for every place of a grid.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct HeatMap {
     /// Unit of the values.
     pub unit: Unit,
@@ -215,10 +260,26 @@ pub struct HeatMap {
     pub ys: Vec<f64>,
     /// Values in `unit`, a row for every y; none where nothing was measured or resolved.
     pub values: Vec<Vec<Option<f64>>>,
+    /// Value that the colours compare with; none where they rise from the least value to the
+    /// largest.
+    #[serde(default)]
+    pub contrast: Option<MapContrast>,
+}
+
+/// A value without a colour: values above it have one colour and those below it another, the
+/// stronger the farther they are from it.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MapContrast {
+    /// Value without a colour.
+    pub middle: f64,
+    /// Distance from which on colours are strongest, above zero.
+    pub reach: f64,
 }
 
 /// Content between the axes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum FigureBody {
     /// Series over the same axes.
     Series(Vec<Series>),
@@ -227,13 +288,15 @@ pub enum FigureBody {
 }
 
 /// A chart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Figure {
     /// Name in links and files: lower case letters, digits and hyphens.
     pub id: String,
     /// Heading that says what the chart shows.
     pub title: String,
     /// Text alternative: in a sentence or two, what the chart lets a reader see.
+    #[serde(default)]
     pub in_words: String,
     /// Horizontal axis.
     pub x: Axis,
@@ -242,11 +305,14 @@ pub struct Figure {
     /// Series or a heat map.
     pub body: FigureBody,
     /// Places on the x axis.
+    #[serde(default)]
     pub marks: Vec<AxisMark>,
     /// Stretches of the x axis.
+    #[serde(default)]
     pub regions: Vec<AxisRegion>,
     /// Least x of a base: each series may be divided by its first sure point from there on
     /// ([`crate::RatioBase::Own`]).
+    #[serde(default)]
     pub base: Option<f64>,
 }
 

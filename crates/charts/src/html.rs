@@ -206,6 +206,7 @@ impl HtmlPage<'_> {
     }
 
     fn section(&self, figure: &Figure, medium: &PageMedium) -> String {
+        let figure = &without_roots(figure);
         let (id, heading) = (escape(&figure.id), escape(&(self.heading)(figure)));
         let mut words = String::new();
         for line in figure.in_words.lines() {
@@ -413,6 +414,17 @@ fn without_base(figure: &Figure, divided: &[Series]) -> String {
     format!(" (no base that holds: {})", names.join(", "))
 }
 
+/// Returns the figure with linear axes in place of square roots, which the script does not have.
+fn without_roots(figure: &Figure) -> Figure {
+    let mut figure = figure.clone();
+    for axis in [&mut figure.x, &mut figure.y] {
+        if axis.scale == Scale::Root {
+            axis.scale = Scale::Linear;
+        }
+    }
+    figure
+}
+
 /// Marks elements that are hidden unless published series are shown.
 const PUBLISHED: &str = " class=\"published\"";
 
@@ -421,8 +433,8 @@ fn data_column(axis: &Axis) -> String {
     let unit = match axis.unit {
         Unit::Nanoseconds => " (ns)",
         Unit::Bytes => " (bytes)",
-        Unit::Percent => " (%)",
-        Unit::Count | Unit::Ratio | Unit::Names => "",
+        Unit::Percent | Unit::Change => " (%)",
+        Unit::Count | Unit::Ratio | Unit::Names | Unit::Day => "",
     };
     escape(&with_micro_sign(&format!("{}{unit}", heading(axis))))
 }

@@ -14,10 +14,10 @@
 //! note
 //! ```
 
-use crate::figure::{Axis, Figure, FigureBody, Point, Role, Scale, Series, Unit};
+use crate::figure::{Axis, Figure, FigureBody, HeatMap, Point, Role, Scale, Series, Unit};
 use crate::page::{
-    LegendItem, LegendSample, MapCell, PageMedium, PagePlace, PlacedChart, PlacedText, PlotAxes,
-    TextAnchor, TextKind,
+    CellShade, LegendItem, LegendSample, MapCell, PageMedium, PagePlace, PlacedChart, PlacedText,
+    PlotAxes, TextAnchor, TextKind,
 };
 use crate::ruler::{AxisRuler, AxisTick, MapGrid};
 use crate::shapes::{PlotShape, SeriesEntry, ShapePart, entries, shapes, side_by_side};
@@ -60,7 +60,7 @@ pub(crate) fn layout<'a>(
 
     let mut page = PageWriter { medium, y: medium.margin, texts: Vec::new() };
     let mut items = match &grid {
-        Some(grid) => colour_scale(&grid.values),
+        Some(grid) => colour_scale(grid),
         None => legend(&entries, turned),
     };
     if !medium.bare {
@@ -231,17 +231,28 @@ fn legend(entries: &[SeriesEntry], turned: bool) -> Vec<LegendItem> {
 }
 
 /// Builds the items that explain the colours of a map: four values, and cells without one.
-fn colour_scale(values: &AxisRuler) -> Vec<LegendItem> {
+fn colour_scale(grid: &MapGrid) -> Vec<LegendItem> {
     let mut items = Vec::new();
     for share in [Some(0.0), Some(1.0 / 3.0), Some(2.0 / 3.0), Some(1.0), None] {
-        let name = match share {
-            Some(position) => values.format_value(values.value(position)),
-            None => "not measured or not resolved".to_string(),
+        let (name, shade) = match share {
+            Some(position) => {
+                let value = grid.values.value(position);
+                (grid.values.format_value(value), cell_shade(grid.map, position))
+            }
+            None => ("not measured or not resolved".to_string(), CellShade::Unknown),
         };
-        let sample = LegendSample::Shade(share);
+        let sample = LegendSample::Shade(shade);
         items.push(LegendItem { sample, name, series: Vec::new(), at: (0.0, 0.0) });
     }
     items
+}
+
+/// Returns the colour of a cell whose value has that position between the ends of the colours.
+fn cell_shade(map: &HeatMap, position: f64) -> CellShade {
+    match map.contrast {
+        Some(_) => CellShade::Away(2.0 * position - 1.0),
+        None => CellShade::Rising(position),
+    }
 }
 
 /// The value of a bar in words, and its place in units of the figure.
@@ -266,8 +277,8 @@ fn bar_values(entries: &[SeriesEntry], axes: &PlotAxes) -> Vec<BarValue> {
     values
 }
 
-/// Returns the published lines that have their names at their ends: on a page of HTML, whose legend
-/// leaves them out.
+/// Returns the lines that have their names at their ends: published ones on a page of HTML, whose
+/// legend leaves them out, and several measured ones on a page that has no legend.
 fn named_lines<'a, 'b>(
     entries: &'b [SeriesEntry<'a>],
     medium: &PageMedium,
@@ -275,8 +286,12 @@ fn named_lines<'a, 'b>(
 ) -> Vec<&'b SeriesEntry<'a>> {
     let mut lines: Vec<&SeriesEntry> = entries.iter().collect();
     lines.retain(|entry| {
-        let is_line = entry.series.role == Role::Published && entry.points.len() > 1;
-        medium.bare && !turned && is_line
+        let is_named = match entry.series.role {
+            Role::Published => medium.bare,
+            Role::Measured => medium.has_names_at_ends && entries.len() > 1,
+            _ => false,
+        };
+        is_named && !turned && entry.points.len() > 1 && !entry.name.is_empty()
     });
     lines
 }
@@ -476,8 +491,9 @@ impl PageWriter<'_> {
             most = end.y - step;
         }
         for LineEnd { y, name } in ends {
-            let at = (axes.right + self.medium.gap, y);
-            self.put(name, at, TextAnchor::Left, TextKind::Name);
+            let left = axes.right + self.medium.gap;
+            let name = self.medium.fit(&name, TextKind::Name, self.medium.width - left);
+            self.put(name, (left, y), TextAnchor::Left, TextKind::Name);
         }
     }
 
@@ -501,14 +517,17 @@ impl PageWriter<'_> {
                 let place = format!("{}, {}", axes.y.format_value(y), axes.x.format_value(x));
                 let Some(value) = value.filter(|value| grid.values.draws(*value)) else {
                     let words = format!("{place}: not resolved");
-                    cells.push(MapCell { low, high, share: None, words });
+                    cells.push(MapCell { low, high, shade: CellShade::Unknown, words });
                     continue;
                 };
-                let share = grid.values.position(value);
+                let shade = cell_shade(grid.map, grid.values.position(value));
                 let value = grid.values.format_value(value);
                 let words = format!("{place}: {value}");
-                cells.push(MapCell { low, high, share: Some(share), words });
-                self.put_cell_value(value, TextKind::Cell(share), low, high);
+                cells.push(MapCell { low, high, shade, words });
+                // On colours that fit light and dark pages no ink is always readable.
+                if let CellShade::Rising(share) = shade {
+                    self.put_cell_value(value, TextKind::Cell(share), low, high);
+                }
             }
         }
         cells

@@ -1,5 +1,5 @@
 //! Charts: a [`Figure`] says what is on which axis, one layout puts it on a page, and that page is
-//! written as SVG, PNG, HTML or text.
+//! written as SVG (for papers, or for pages of others), PNG, HTML or text.
 //!
 //! The crate does not know what was measured. [`overlay_runs`] lays the figures of several runs over
 //! each other, and [`Figure::relative_to`] makes multiples of their values.
@@ -8,8 +8,8 @@
 //!
 //! ```text
 //! figure ──> shapes ──> layout ──> picture ──> paper   (SVG, PNG)
-//!  axes,      lines,     places on    paths,  └─> html  (SVG in a page, data for its script)
-//!  series     bars       a page       inks
+//!  axes,      lines,     places on    paths,  ├─> html  (SVG in a page, data for its script)
+//!  series     bars       a page       inks    └─> inline (SVG for pages of others)
 //!                          └────────────────────> terminal (text)
 //! ```
 //!
@@ -20,6 +20,7 @@
 mod combine;
 mod figure;
 mod html;
+mod inline;
 mod layout;
 mod page;
 mod paper;
@@ -34,10 +35,11 @@ mod ticks;
 
 pub use combine::{RatioBase, overlay_runs};
 pub use figure::{
-    Axis, AxisMark, AxisRegion, Figure, FigureBody, HeatMap, Point, PointCertainty, Role, Scale,
-    Series, Unit,
+    Axis, AxisMark, AxisRegion, Figure, FigureBody, HeatMap, MapContrast, Point, PointCertainty,
+    Role, Scale, Series, Unit,
 };
 pub use html::HtmlPage;
+pub use inline::{InlineSize, inline_svg};
 pub use paper::{render_png, render_svg};
 pub use picture::with_micro_sign;
 pub use terminal::{PlotStyle, render_text};

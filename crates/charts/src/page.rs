@@ -79,6 +79,8 @@ pub(crate) struct PageMedium {
     pub(crate) rows: usize,
     /// Whether title, legend and notes are elsewhere.
     pub(crate) bare: bool,
+    /// Whether all measured lines, if several, have their names at their ends.
+    pub(crate) has_names_at_ends: bool,
     /// Returns the width of a text.
     pub(crate) measure: fn(&str, TextKind) -> f64,
     /// Sign in place of the end of a text that is cut.
@@ -107,13 +109,24 @@ impl PageMedium {
     }
 }
 
+/// Colour of a cell of a map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum CellShade {
+    /// There is no value.
+    Unknown,
+    /// Position between the least value, 0, and the largest, 1.
+    Rising(f64),
+    /// Distance from the value without a colour: -1 and less and 1 and more are the strongest.
+    Away(f64),
+}
+
 /// Content of a sample in the legend.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum LegendSample {
     /// A series of this role, with the number of its colour; none for all series of the role.
     Series(Role, Option<usize>),
-    /// A position on the colour scale of a map; none for cells without a value.
-    Shade(Option<f64>),
+    /// A colour of a map.
+    Shade(CellShade),
 }
 
 /// An item of the legend.
@@ -132,8 +145,7 @@ pub(crate) struct LegendItem {
 pub(crate) struct MapCell {
     pub(crate) low: PagePlace,
     pub(crate) high: PagePlace,
-    /// Position on the colour scale; none without a value.
-    pub(crate) share: Option<f64>,
+    pub(crate) shade: CellShade,
     /// Place and value in words.
     pub(crate) words: String,
 }

@@ -11,8 +11,8 @@ use tiny_skia::{Path, PathBuilder};
 
 use crate::figure::Role;
 use crate::page::{
-    LegendItem, LegendSample, MapCell, PageMedium, PagePlace, PlacedChart, PlacedText, PlotAxes,
-    TextAnchor, TextKind,
+    CellShade, LegendItem, LegendSample, MapCell, PageMedium, PagePlace, PlacedChart, PlacedText,
+    PlotAxes, TextAnchor, TextKind,
 };
 use crate::shapes::{PlotShape, ShapePart};
 
@@ -30,6 +30,7 @@ pub(crate) const PAPER: PageMedium = PageMedium {
     longest: 210.0,
     rows: 8,
     bare: false,
+    has_names_at_ends: false,
     measure: |text, kind| text_width(&with_micro_sign(text), kind),
     cut: "…",
 };
@@ -301,14 +302,32 @@ pub(crate) fn elements<'a>(chart: &'a PlacedChart) -> Vec<PictureElement<'a>> {
     for cell in &chart.cells {
         // A thin line of paper is left between neighbours.
         let area = block(cell.low, (cell.high.0 - 0.7, cell.high.1 + 0.7));
-        let (ink, source) = (Ink::Cell(cell.share), ElementSource::Cell(cell));
-        elements.push(PictureElement::new(&[area], ElementLook::FILLED, ink, source));
+        elements.push(cell_element(area, cell.shade, ElementSource::Cell(cell)));
     }
     elements.extend(shapes.into_iter().map(|shape| shape_element(chart, shape)));
     elements
 }
 
-fn shape_element<'a>(chart: &PlacedChart, shape: &'a PlotShape) -> PictureElement<'a> {
+/// Opacity of a cell whose value is the one without a colour, so that it is seen, too.
+const MIN_CELL_ALPHA: f64 = 0.06;
+
+/// Fills an area with the colour of a cell. Values away from the middle have the colour of the first
+/// series below it, and of the second above it: these fit light and dark pages.
+fn cell_element(area: Vec<PagePlace>, shade: CellShade, source: ElementSource) -> PictureElement {
+    let (ink, alpha) = match shade {
+        CellShade::Unknown => (Ink::Cell(None), 1.0),
+        CellShade::Rising(share) => (Ink::Cell(Some(share)), 1.0),
+        CellShade::Away(share) => {
+            let strength = share.abs().min(1.0);
+            let alpha = MIN_CELL_ALPHA + (1.0 - MIN_CELL_ALPHA) * strength;
+            (Ink::Series(usize::from(share > 0.0)), (alpha * 100.0).round() / 100.0)
+        }
+    };
+    PictureElement::new(&[area], ElementLook::new(DrawMode::Fill, alpha), ink, source)
+}
+
+/// Draws a shape of the chart, or a part of one.
+pub(crate) fn shape_element<'a>(chart: &PlacedChart, shape: &'a PlotShape) -> PictureElement<'a> {
     let entry = chart.entry(shape);
     let (role, number) = match entry {
         Some(entry) => (entry.series.role, entry.colour),
@@ -369,9 +388,8 @@ pub(crate) fn sample_elements<'a>(item: &LegendItem) -> Vec<PictureElement<'a>> 
     let (x, y) = item.at;
     let (ends, area) = (vec![(x, y), (x + 22.0, y)], block((x, y - 4.0), (x + 22.0, y + 4.0)));
     let (role, number) = match item.sample {
-        LegendSample::Shade(share) => {
-            let (ink, source) = (Ink::Cell(share), ElementSource::Other);
-            return vec![PictureElement::new(&[area], ElementLook::FILLED, ink, source)];
+        LegendSample::Shade(shade) => {
+            return vec![cell_element(area, shade, ElementSource::Other)];
         }
         LegendSample::Series(role, number) => (role, number),
     };
@@ -380,7 +398,7 @@ pub(crate) fn sample_elements<'a>(item: &LegendItem) -> Vec<PictureElement<'a>> 
         Role::Published => &[ShapePart::Line, ShapePart::Points],
         Role::Law | Role::Projected | Role::Distribution => &[ShapePart::Line],
         Role::Raw | Role::Quantiles => &[ShapePart::Points],
-        Role::Bars => &[ShapePart::Bar],
+        Role::Bars | Role::Histogram => &[ShapePart::Bar],
     };
     let mut elements = Vec::new();
     for part in parts {

@@ -5,7 +5,9 @@
 //! (ln 8 = 2.08 on a logarithmic axis, 8 on a linear one), and its *position* (0 at the lower end,
 //! 1 at the upper: 0.5 for 8 between 2 and 32).
 
-use crate::figure::{Axis, Figure, HeatMap, Point, PointCertainty, Scale, Unit, extremes};
+use crate::figure::{
+    Axis, Figure, HeatMap, MapContrast, Point, PointCertainty, Scale, Unit, extremes,
+};
 use crate::text::clean;
 use crate::ticks::{self, Notation, written};
 
@@ -29,6 +31,7 @@ pub(crate) struct AxisRuler {
     pub(crate) high: f64,
     unit: Unit,
     names: Vec<String>,
+    full_names: Vec<String>,
 }
 
 impl AxisRuler {
@@ -41,6 +44,7 @@ impl AxisRuler {
             high: 1.0,
             unit: axis.unit,
             names: axis.names.iter().map(|name| clean(name)).collect(),
+            full_names: axis.full_names.iter().map(|name| clean(name)).collect(),
         };
         if axis.unit == Unit::Names || !values.iter().any(|value| Scale::Log.draws(*value)) {
             ruler.scale = Scale::Linear;
@@ -52,11 +56,11 @@ impl AxisRuler {
                 (-0.5, last.max(high).round() + 0.5)
             }
             _ if low > high => (0.0, 1.0),
-            Scale::Linear => linear_ends(low, high),
+            Scale::Linear | Scale::Root => linear_ends(low, high),
             Scale::Log => log_ends(low, high),
         };
         let unit = ruler.notation().unit;
-        if ruler.scale == Scale::Linear && !unit.is_empty() {
+        if ruler.scale != Scale::Log && !unit.is_empty() {
             ruler.title = format!("{} ({unit})", ruler.title);
         }
         ruler
@@ -105,8 +109,12 @@ impl AxisRuler {
         let mut ticks = Vec::new();
         if self.unit == Unit::Names {
             let every = self.names.len().div_ceil(most).max(1);
-            for number in (0..self.names.len()).step_by(every) {
-                ticks.push(self.round_tick(number as f64));
+            for (number, name) in self.names.iter().enumerate().step_by(every) {
+                ticks.push(AxisTick { at: number as f64, label: name.clone() });
+            }
+        } else if self.scale == Scale::Root {
+            for at in ticks::root(self.unit, self.low, self.high, most) {
+                ticks.push(self.round_tick(at));
             }
         } else if self.scale == Scale::Log {
             let (places, step) = ticks::log(self.unit, self.low, self.high, most);
@@ -119,13 +127,16 @@ impl AxisRuler {
         } else {
             let (places, step) = ticks::linear(self.unit, self.low, self.high, most);
             for at in places {
-                ticks.push(AxisTick { at, label: self.notation().number(at, step) });
+                ticks.push(match self.unit {
+                    Unit::Day => self.round_tick(at),
+                    _ => AxisTick { at, label: self.notation().number(at, step) },
+                });
             }
         }
         ticks
     }
 
-    /// Builds a tick whose label has three digits and the unit, or is the name.
+    /// Builds a tick whose label has three digits and the unit, or is the date.
     fn round_tick(&self, at: f64) -> AxisTick {
         AxisTick { at, label: self.format_value(at) }
     }
@@ -149,11 +160,23 @@ impl AxisRuler {
         Notation::for_size(self.unit, self.low.abs().max(self.high.abs()))
     }
 
-    /// Writes a value with its unit, or as the name at its place.
+    /// Writes a value with its unit, or as the name that stands at its tick.
+    fn format_tick(&self, value: f64) -> String {
+        match self.unit {
+            Unit::Names => self.names.get(value.round() as usize).cloned().unwrap_or_default(),
+            _ => self.format_value(value),
+        }
+    }
+
+    /// Writes a value with its unit, or as the full name at its place.
     pub(crate) fn format_value(&self, value: f64) -> String {
         match self.unit {
             // Points of one name stand side by side.
-            Unit::Names => self.names.get(value.round() as usize).cloned().unwrap_or_default(),
+            Unit::Names => {
+                let number = value.round() as usize;
+                let name = self.full_names.get(number).or(self.names.get(number));
+                name.cloned().unwrap_or_default()
+            }
             _ => written(self.unit, value),
         }
     }
@@ -237,12 +260,15 @@ impl<'a> MapGrid<'a> {
             known.extend(row.iter().flatten());
         }
         let (least, most) = extremes(known.iter().copied());
-        let is_wide = least > 0.0 && most / least >= MIN_LOG_COLOUR_RATIO;
+        let is_wide = least > 0.0 && most / least >= MIN_LOG_COLOUR_RATIO && map.contrast.is_none();
         let scale = if is_wide { Scale::Log } else { Scale::Linear };
         let mut values = AxisRuler::new(&Axis::new("", map.unit, scale), &known);
         let (low, high) = values.extremes(&known);
         if high - low > high.abs() * 1e-9 {
             (values.low, values.high) = (low, high);
+        }
+        if let Some(MapContrast { middle, reach }) = map.contrast {
+            (values.low, values.high) = (middle - reach, middle + reach);
         }
         let (x, y) = (number_places(&figure.x, &map.xs), number_places(&figure.y, &map.ys));
         Some(Self { map, x, y, values })
@@ -258,8 +284,13 @@ fn are_rising(places: &[f64]) -> bool {
 /// Builds a ruler on which the places are names, equally far apart.
 fn number_places(axis: &Axis, places: &[f64]) -> AxisRuler {
     let ruler = AxisRuler::new(axis, places);
-    let names = places.iter().map(|place| ruler.format_value(*place)).collect();
-    AxisRuler::new(&Axis::with_names(&axis.label, names), &[])
+    let mut numbered = AxisRuler::new(&Axis::with_names(&axis.label, Vec::new()), &[]);
+    for place in places {
+        numbered.names.push(ruler.format_tick(*place));
+        numbered.full_names.push(ruler.format_value(*place));
+    }
+    numbered.high = places.len() as f64 - 0.5;
+    numbered
 }
 
 #[cfg(test)]
@@ -269,7 +300,7 @@ mod tests {
     use crate::samples;
 
     fn axis(unit: Unit, scale: Scale) -> Axis {
-        Axis { label: "time".into(), unit, scale, names: Vec::new() }
+        Axis::new("time", unit, scale)
     }
 
     fn labels(ruler: &AxisRuler, most: usize) -> Vec<String> {

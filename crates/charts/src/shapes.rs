@@ -220,6 +220,7 @@ fn series_shapes(
     let mut parts = Vec::new();
     match role {
         Role::Bars => parts.push((ShapePart::Bar, bars(&entry.points, lanes))),
+        Role::Histogram => parts.push((ShapePart::Bar, histogram_bars(&entry.points))),
         Role::Raw | Role::Quantiles => {}
         _ if by_name && !role.is_line() => {}
         _ => {
@@ -238,7 +239,7 @@ fn series_shapes(
             parts.push((ShapePart::Whisker, whiskers(stretch)));
         }
     }
-    if !role.is_line() {
+    if !role.is_line() && role != Role::Histogram {
         let known = symbols(&entry.points, PointCertainty::Sure);
         let rough = symbols(&entry.points, PointCertainty::Rough);
         for (part, paths) in [(ShapePart::Points, known), (ShapePart::Hollow, rough)] {
@@ -261,6 +262,18 @@ fn bars(points: &[Point], lanes: usize) -> Vec<Vec<Point>> {
     for Point { x, y, .. } in points {
         let (left, right) = (x - half, x + half);
         bars.push(points_at([(left, 0.0), (left, *y), (right, *y), (right, 0.0)]));
+    }
+    bars
+}
+
+/// Builds a bar from each x to the next; none where nothing was counted.
+fn histogram_bars(points: &[Point]) -> Vec<Vec<Point>> {
+    let mut bars = Vec::new();
+    for pair in points.windows(2) {
+        let (left, right, y) = (pair[0].x, pair[1].x, pair[0].y);
+        if y != 0.0 {
+            bars.push(points_at([(left, 0.0), (left, y), (right, y), (right, 0.0)]));
+        }
     }
     bars
 }

@@ -9,8 +9,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::figure::{Figure, PointCertainty, Role, Scale, Unit};
 use crate::layout::layout;
 use crate::page::{
-    LegendItem, LegendSample, PageMedium, PagePlace, PlacedChart, PlacedText, PlotAxes, TextAnchor,
-    TextKind,
+    CellShade, LegendItem, LegendSample, PageMedium, PagePlace, PlacedChart, PlacedText, PlotAxes,
+    TextAnchor, TextKind,
 };
 use crate::shapes::{PlotShape, SeriesEntry, ShapePart};
 use crate::text::clean;
@@ -59,6 +59,7 @@ pub fn render_text(figure: &Figure, runs: &[String], style: &PlotStyle) -> Strin
         longest: (columns / 3) as f64,
         rows: 3,
         bare: false,
+        has_names_at_ends: false,
         measure: |text, _| text.width() as f64,
         cut: "..",
     };
@@ -130,8 +131,13 @@ fn to_ascii(letter: char) -> char {
     if letter.is_ascii() { letter } else { '?' }
 }
 
-/// Returns the sign for a position on the colour scale.
-fn shade(share: Option<f64>) -> char {
+/// Returns the sign for the colour of a cell.
+fn shade_sign(shade: CellShade) -> char {
+    let share = match shade {
+        CellShade::Unknown => None,
+        CellShade::Rising(share) => Some(share),
+        CellShade::Away(share) => Some(share.abs().min(1.0)),
+    };
     let sign = share.and_then(|share| SHADES.get((share * 3.0).round() as usize));
     *sign.unwrap_or(&'·')
 }
@@ -293,13 +299,13 @@ impl TextPage<'_> {
     /// Puts the sample before a name in the legend.
     fn put_sample(&mut self, item: &LegendItem) {
         let (sign, colour) = match item.sample {
-            LegendSample::Shade(share) => (shade(share).to_string(), None),
+            LegendSample::Shade(shade) => (shade_sign(shade).to_string(), None),
             LegendSample::Series(role, number) => {
                 let sign = match role {
                     Role::Law | Role::Distribution => "──".to_string(),
                     Role::Projected => "╌ ".to_string(),
                     Role::Published => "┈┈".to_string(),
-                    Role::Bars => "▇".to_string(),
+                    Role::Bars | Role::Histogram => "▇".to_string(),
                     Role::Measured | Role::Raw | Role::Quantiles => {
                         symbol(number.unwrap_or(0), ShapePart::Points)
                     }
@@ -325,9 +331,11 @@ impl TextPage<'_> {
         for cell in &self.chart.cells {
             let (from, to) = (cell.low.0.round() as usize, cell.high.0.round() as usize);
             let width = to.saturating_sub(from + 1).max(1);
-            let (column, width) =
-                if cell.share.is_some() { (from, width) } else { (from + width / 2, 1) };
-            let signs = shade(cell.share).to_string().repeat(width);
+            let (column, width) = match cell.shade {
+                CellShade::Unknown => (from + width / 2, 1),
+                _ => (from, width),
+            };
+            let signs = shade_sign(cell.shade).to_string().repeat(width);
             for line in cell.high.1.round() as usize..cell.low.1.round() as usize {
                 self.put(CellPlace { column, line }, &signs, None);
             }
@@ -368,6 +376,11 @@ impl TextPage<'_> {
             match shape.part {
                 ShapePart::Mark => self.put_line(&path, pattern, ':', colour),
                 ShapePart::Line if !is_hidden => self.put_line(&path, pattern, '.', colour),
+                ShapePart::Bar if role == Some(Role::Histogram) => {
+                    let middle = f64::midpoint(path[0].0, path[2].0);
+                    let upright = [(middle, path[0].1), (middle, path[1].1)];
+                    self.put_line(&upright, SOLID, '|', colour);
+                }
                 ShapePart::Bar => self.put_bar(&path, colour),
                 // The upper ends from left to right, then the lower ends back.
                 ShapePart::Band => {

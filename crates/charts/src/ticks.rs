@@ -5,8 +5,10 @@
 //! A logarithmic axis has ticks at powers of its base (2 for bytes and members, 10 for the rest),
 //! between them if there is room (1, 2, 5, 10, ...), or at every second or third power if there is
 //! not. Within one decade, where powers would give a tick or none, its ticks are the linear ones.
+//! An axis of square roots has ticks at 0 and at 1, 2, 5, 10, ..., without those that are too near
+//! to the next.
 
-use crate::figure::Unit;
+use crate::figure::{Scale, Unit};
 
 /// A unit in which numbers are written.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +43,8 @@ pub(crate) struct Notation {
     pub(crate) divisor: f64,
     /// Unit of the quotient; empty for none.
     pub(crate) unit: &'static str,
+    /// Whether numbers above zero have a plus sign.
+    pub(crate) has_sign: bool,
 }
 
 impl Notation {
@@ -50,14 +54,14 @@ impl Notation {
             Unit::Nanoseconds => TIMES,
             Unit::Bytes => SIZES,
             Unit::Count => COUNTS,
-            Unit::Percent => PERCENT,
-            Unit::Ratio | Unit::Names => NONE,
+            Unit::Percent | Unit::Change => PERCENT,
+            Unit::Ratio | Unit::Names | Unit::Day => NONE,
         };
         let fitting = units.iter().find(|unit| size.abs() >= unit.size * (1.0 - ROUNDING));
         let chosen = fitting.unwrap_or(&units[units.len() - 1]);
         // From ten thousand on, a count is in thousands.
         let divisor = if chosen.size == 1e4 { 1e3 } else { chosen.size };
-        Self { divisor, unit: chosen.name }
+        Self { divisor, unit: chosen.name, has_sign: unit == Unit::Change }
     }
 
     /// Writes the number alone, exact to `step` (in the axis's own unit).
@@ -66,7 +70,12 @@ impl Notation {
         let decimals = (0..MAX_DECIMALS).find(|decimals| is_multiple(step, *decimals));
         // Not -0.
         let value = if value.abs() < step * 1e-6 { 0.0 } else { value };
-        with_decimals(value, decimals.unwrap_or(MAX_DECIMALS))
+        self.with_sign(value, with_decimals(value, decimals.unwrap_or(MAX_DECIMALS)))
+    }
+
+    /// Puts a plus sign before a written number above zero, if the notation has signs.
+    fn with_sign(self, value: f64, number: String) -> String {
+        if self.has_sign && value > 0.0 { format!("+{number}") } else { number }
     }
 
     /// Appends the unit to a written number: `1.5 us`, `64 KiB`, `20k`.
@@ -82,17 +91,38 @@ fn is_multiple(step: f64, decimals: usize) -> bool {
     (steps - steps.round()).abs() <= 1e-6 * steps && steps > 0.5
 }
 
-/// Writes a number with its unit, to three digits or all digits of a whole one.
+/// Writes a number with its unit, to three digits or all digits of a whole one; a day as its date.
 pub(crate) fn written(unit: Unit, value: f64) -> String {
+    if unit == Unit::Day {
+        return date(value);
+    }
     let notation = Notation::for_size(unit, value);
     let value = value / notation.divisor;
     let decimals = (2.0 - value.abs().log10().floor()).clamp(0.0, 7.0) as usize;
     let number = with_decimals(value, if value == 0.0 { 0 } else { decimals });
+    let number = notation.with_sign(value, number);
     if number.contains('.') && !number.contains('e') {
         notation.with_unit(number.trim_end_matches('0').trim_end_matches('.'))
     } else {
         notation.with_unit(&number)
     }
+}
+
+/// Writes the date of a day that is counted from 1 January 1970: `2026-11-24`.
+///
+/// Years begin in March here, so that a leap day is the last of its year; 400 of them have 146,097
+/// days, whatever year they begin with (Howard Hinnant, "chrono-compatible low-level date
+/// algorithms").
+fn date(day: f64) -> String {
+    const DAYS_OF_400_YEARS: i64 = 146_097;
+    let day = day.floor().clamp(-1e9, 1e9) as i64 + 719_468;
+    let (era, day) = (day.div_euclid(DAYS_OF_400_YEARS), day.rem_euclid(DAYS_OF_400_YEARS));
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (month, next) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    format!("{:04}-{month:02}-{day:02}", era * 400 + year + next)
 }
 
 /// Writes a number with that many decimals; very large and very small ones as powers of ten.
@@ -116,7 +146,7 @@ pub(crate) fn linear(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>,
     }
     let step = match unit {
         Unit::Bytes => rough.log2().ceil().exp2(),
-        Unit::Count | Unit::Names => round_step(rough).max(1.0),
+        Unit::Count | Unit::Names | Unit::Day => round_step(rough).max(1.0),
         _ => round_step(rough),
     };
     let first = (low / step - 1e-6).ceil();
@@ -173,6 +203,31 @@ pub(crate) fn log(unit: Unit, low: f64, high: f64, most: usize) -> (Vec<f64>, Op
     (ticks, Some(step))
 }
 
+/// Places ticks at zero and at 1, 2, 5, 10, ... on an axis of square roots, thinned out from its
+/// upper end so that about `most` of them would be equally far apart. An axis that goes below zero
+/// has linear ticks.
+pub(crate) fn root(unit: Unit, low: f64, high: f64, most: usize) -> Vec<f64> {
+    if low < 0.0 || !Scale::Log.draws(high) {
+        return linear(unit, low, high, most).0;
+    }
+    let least = low.max(if unit == Unit::Count { 1.0 } else { high / 1e4 });
+    let gap = (high.sqrt() - low.sqrt()) / most.max(1) as f64;
+    let mut ticks: Vec<f64> = Vec::new();
+    for tick in multiples(10.0, &[1.0, 2.0, 5.0], least, high).into_iter().rev() {
+        let is_below = ticks.last().is_none_or(|above| above.sqrt() - tick.sqrt() >= gap);
+        // Zero has a tick of its own.
+        let is_above = low > 0.0 || tick.sqrt() >= gap;
+        if is_below && is_above {
+            ticks.push(tick);
+        }
+    }
+    if low == 0.0 {
+        ticks.push(0.0);
+    }
+    ticks.reverse();
+    ticks
+}
+
 /// Returns the least of 1, 2 or 5 times a power of ten that is not below `rough`.
 fn round_step(rough: f64) -> f64 {
     let power = 10f64.powf(rough.log10().floor());
@@ -222,6 +277,10 @@ mod tests {
             (Unit::Ratio, 1.25, "1.25"),
             (Unit::Ratio, 1e300, "1e300"),
             (Unit::Nanoseconds, 0.0, "0 ns"),
+            (Unit::Percent, 5.0, "5 %"),
+            (Unit::Change, 5.0, "+5 %"),
+            (Unit::Change, -12.34, "-12.3 %"),
+            (Unit::Change, 0.0, "0 %"),
         ];
         for (unit, value, expected) in cases {
             assert_eq!(written(unit, value), expected);
@@ -230,7 +289,7 @@ mod tests {
 
     #[test]
     fn rounding_errors_are_no_negative_zero() {
-        let whole = Notation { divisor: 1.0, unit: "" };
+        let whole = Notation { divisor: 1.0, unit: "", has_sign: false };
         assert_eq!(whole.number(-1e-17, 0.5), "0.0");
         assert_eq!(whole.number(0.75, 0.25), "0.75");
         assert_eq!(whole.number(3.0, 1.0), "3");
@@ -261,6 +320,30 @@ mod tests {
             (0..=6).map(|k| 10f64.powi(k)).collect::<Vec<_>>()
         );
         assert_eq!(log(Unit::Count, 0.9, 1e9, 5).0, [1.0, 100.0, 1e4, 1e6, 1e8]);
+    }
+
+    #[test]
+    fn days_are_dates_in_leap_years_and_before_1970() {
+        let dates = [
+            (0.0, "1970-01-01"),
+            (-1.0, "1969-12-31"),
+            (11_016.0, "2000-02-29"),
+            (20_781.5, "2026-11-24"),
+            (47_540.0, "2100-02-28"),
+            (47_541.0, "2100-03-01"),
+        ];
+        for (day, expected) in dates {
+            assert_eq!(date(day), expected);
+        }
+        assert_eq!(linear(Unit::Day, 20_755.5, 20_758.5, 9).0, [20_756.0, 20_757.0, 20_758.0]);
+    }
+
+    #[test]
+    fn an_axis_of_roots_shows_one_beside_many() {
+        assert_eq!(root(Unit::Count, 0.0, 60.0, 9), [0.0, 1.0, 5.0, 10.0, 20.0, 50.0]);
+        assert_eq!(root(Unit::Count, 0.0, 4000.0, 6), [0.0, 200.0, 1000.0, 2000.0]);
+        assert_eq!(root(Unit::Count, 0.0, 1.0, 6), [0.0, 1.0]);
+        assert_eq!(root(Unit::Ratio, -0.3, 0.3, 4), [-0.2, 0.0, 0.2]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Figures with known drawings, and figures that nobody should make.
 
 mod html;
+mod inline;
 mod picture;
 mod terminal;
 
@@ -10,7 +11,7 @@ use crate::figure::{
 };
 
 fn axis(label: &str, unit: Unit, scale: Scale) -> Axis {
-    Axis { label: label.into(), unit, scale, names: Vec::new() }
+    Axis::new(label, unit, scale)
 }
 
 fn points(values: &[(f64, f64)], half_width: f64) -> Vec<Point> {
@@ -143,7 +144,7 @@ pub(crate) fn map() -> Figure {
     let value = |x: f64, y: f64| (x < 6e7 || y > 8.0).then_some(900.0 + x.min(8e6) * 0.6 / y);
     let values = ys.iter().map(|y| xs.iter().map(|x| value(*x, *y)).collect()).collect();
     Figure {
-        body: FigureBody::Map(HeatMap { unit: Unit::Nanoseconds, xs, ys, values }),
+        body: FigureBody::Map(HeatMap { unit: Unit::Nanoseconds, xs, ys, values, contrast: None }),
         ..Figure::new(
             "cost-map-rmw-2",
             "Cost of a switch by array and stride (rmw)",

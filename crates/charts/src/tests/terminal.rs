@@ -103,7 +103,7 @@ fn axis() -> impl Strategy<Value = Axis> {
     )
         .prop_map(|(label, unit, log, names)| {
             let scale = if log { Scale::Log } else { Scale::Linear };
-            Axis { label, unit, scale, names }
+            Axis { label, unit, scale, names, full_names: Vec::new() }
         })
 }
 
@@ -140,7 +140,7 @@ fn body() -> impl Strategy<Value = FigureBody> {
         |(mut xs, mut ys, values)| {
             xs.sort_by(f64::total_cmp);
             ys.sort_by(f64::total_cmp);
-            FigureBody::Map(HeatMap { unit: Unit::Nanoseconds, xs, ys, values })
+            FigureBody::Map(HeatMap { unit: Unit::Nanoseconds, xs, ys, values, contrast: None })
         },
     );
     prop_oneof![3 => prop::collection::vec(series(), 0..6).prop_map(FigureBody::Series), 1 => map]

@@ -11,6 +11,7 @@ use charts::is_obeyed;
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
+use super::chart::{self, ChartArgs};
 use super::hints::{self, say_renamed};
 use super::measured::{self, CostCommand};
 use super::short_help::with_short_help;
@@ -276,6 +277,14 @@ pub(crate) enum Command {
              report base last history:sun-4/280"
     )]
     Report(ReportArgs),
+    /// Draw figures in JSON as SVG for a page of yours
+    ///
+    /// Prints a line of SVG for each figure. Its colours are classes, which the page's CSS sets.
+    #[command(
+        hide = true,
+        after_long_help = "Examples:\n  switchcost chart figures.json\n  switchcost chart --panel -"
+    )]
+    Chart(ChartArgs),
     /// List published figures, which compare and report take
     #[command(
         hide = true,
@@ -367,6 +376,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Chart(args) => chart::run(&args),
         #[cfg(feature = "programs")]
         Command::Programs(command) => command.run(),
         #[cfg(feature = "switches")]

@@ -1,5 +1,6 @@
 //! The commands, a file or folder each, and the root of all arguments.
 
+mod chart;
 pub(crate) mod cli;
 pub(crate) mod compare;
 mod first_answer;

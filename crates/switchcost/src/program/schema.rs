@@ -43,6 +43,7 @@ const ALL: &[Named] = &[
     ("trace", "trace --json", || schema_for!(trace::TraceReport)),
     #[cfg(feature = "programs")]
     ("command-use", "run --json", || schema_for!(run::record::Record)),
+    ("figure", "what chart draws", || schema_for!(charts::Figure)),
 ];
 
 /// Prints the declarations of columns and facts themselves, not a schema.

@@ -146,3 +146,33 @@ fn a_folder_for_pictures_that_cannot_be_made_is_an_error() {
     assert_eq!(said.code, Some(1), "{}", said.out);
     assert!(said.err.contains("run.jsonl") && said.err.contains("--svg"), "{}", said.err);
 }
+
+const FIGURE: &str = r#"{"id": "a", "title": "A", "x": {"label": "members", "unit": "count", "scale": "log"},
+    "y": {"label": "cost", "unit": "nanoseconds", "scale": "linear"},
+    "body": {"series": [{"name": "", "role": "measured", "points": [{"x": 2, "y": 1500}]}]}}"#;
+
+#[test]
+fn figures_of_others_are_drawn_a_line_each() {
+    let home = Home::new();
+    fs::write(home.path().join("figures.json"), format!("{FIGURE}\n{FIGURE}")).expect("a file");
+    let said = Said::of(program(&home).args(["chart", "figures.json"]));
+    assert_eq!((said.code, said.out.lines().count()), (Some(0), 2), "{}", said.err);
+    assert!(said.out.contains("<title>2: 1.5 µs</title>"), "{}", said.out);
+    let mut with_input = program(&home);
+    with_input.stdin(fs::File::open(home.path().join("figures.json")).expect("the file"));
+    let panels = Said::of(with_input.args(["chart", "--panel", "-"]));
+    assert_eq!(panels.out.matches("viewBox=\"0 0 320 ").count(), 2, "{}", panels.err);
+}
+
+#[test]
+fn a_figure_that_cannot_be_read_is_named() {
+    let home = Home::new();
+    let text = format!("{FIGURE} {}", FIGURE.replace("log", "cubic"));
+    fs::write(home.path().join("figures.json"), text).expect("a file");
+    let said = Said::of(program(&home).args(["chart", "figures.json"]));
+    assert_eq!((said.code, &*said.out), (Some(1), ""));
+    assert!(said.error().contains("figures.json: figure 2 cannot be read"), "{}", said.err);
+    assert!(said.err.contains("unknown variant `cubic`"), "{}", said.err);
+    let missing = Said::of(program(&home).args(["chart", "none.json"]));
+    assert!(missing.error().contains("cannot read none.json"), "{}", missing.err);
+}

@@ -260,6 +260,7 @@ pub(super) fn map(cost: &CostFindings) -> Option<Figure> {
         xs: arrays.iter().map(|bytes| *bytes as f64).collect(),
         ys: (0..rows.len()).map(|row| row as f64).collect(),
         values,
+        contrast: None,
     });
     Some(Figure { in_words, body, ..figure })
 }

@@ -17,7 +17,8 @@ pytest.importorskip("duckdb")
 import numpy as np
 import pyarrow as pa
 
-from switchcost.fleet import acknowledged, metrics, report, rollout
+from switchcost._program import ProgramError
+from switchcost.fleet import acknowledged, figures, metrics, report, rollout
 from switchcost.fleet.analyse import read_labels, share
 from switchcost.fleet.cli import main
 from switchcost.fleet.dataset import Dataset
@@ -421,8 +422,10 @@ def test_a_report_has_its_dates_and_axes_and_nothing_that_is_empty(dataset: Data
     page = report.page(analyse(fill(dataset, 40, 3, lambda i, _: 0.3 * (i == 7))), "d")
     assert "runs of 2026-11-01 to 2026-11-03 (3 days); written 20" in page
     assert "what goes with it" not in page and "<th>verdict</th>" in page
-    # Upwards: one host, and as many as there are in the tallest bar.
-    assert ">1 host</text>" in page and re.search(r">([2-9]|[1-9][0-9]) hosts</text>", page)
+    # Upwards: none, one host, and nearly as many as there are in the tallest bar.
+    (drawing,) = re.findall(r'aria-label="Group 1: 40 hosts.*?</svg>', page)
+    ticks = re.findall(r">(\d+)</text>", drawing)
+    assert ">hosts</text>" in drawing and {"0", "1"} < {*ticks} and max(map(int, ticks)) >= 5
     empty = report.page(analyse(fill(Dataset(dataset.path / "b"), 3, 1, figure={"speed": "contended"})), "d")
     assert "Distribution" not in empty and "runs of 2026-11-01; written" in empty
 
@@ -443,6 +446,12 @@ def test_a_report_of_many_hosts_stays_small(dataset: Dataset) -> None:
     found = analyse(fill(dataset, 3000, 3, lambda i, _: 0.5 * (i % 60 == 0)))
     page = report.page(found, "many")
     assert len(page) < 500_000 and page.count("<tr>") < 600
+
+
+def test_a_figure_that_the_program_refuses_is_its_error() -> None:
+    assert figures.drawn([]) == []
+    with pytest.raises(ProgramError, match=r"figure 1 cannot be read .*unknown variant `cubic`"):
+        figures.drawn([figures.histogram("", [1.0], -5, 10, []) | {"y": figures._axis("hosts", "count", "cubic")}])
 
 
 def test_labels(tmp_path: Path) -> None:
@@ -467,9 +476,17 @@ def test_a_report_names_its_rows_and_fits_its_drawings(dataset: Dataset) -> None
     rows = re.findall(r"\d+-\d+ % of the others \(\d+\)</text>", page)
     assert len(rows) == len(set(rows)) == 10 and ">n007</text>" in page
     assert "overflow-wrap: anywhere" not in page and "white-space: nowrap" in page
-    # The worst host's bar and its mark lie within the drawing, and its name ends there.
-    assert max(float(x) for x in re.findall(r'<circle cx="([\d.]+)"', page)) < report.WIDTH
-    bars = [float(x) + float(w) for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', page)]
-    assert max(bars) <= report.WIDTH
-    at = [float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="end">[\d,]+ hosts?</text>', page)]
-    assert len(at) >= 2 and min(abs(a - b) for i, a in enumerate(at) for b in at[:i]) >= 11
+    # All bars, marks, cells and lines lie within their drawings.
+    drawings = re.findall(r"<svg.*?</svg>", page)
+    assert len(drawings) >= 2
+    for drawing in drawings:
+        ((width, height),) = re.findall(r'viewBox="0 0 (\d+) ([\d.]+)"', drawing)
+        places = re.findall(r"[ML](-?[\d.]+),(-?[\d.]+)", drawing)
+        assert len(places) > 10
+        assert all(0 <= float(x) <= float(width) and 0 <= float(y) <= float(height) for x, y in places)
+        # Labels of ticks at the left are not on each other.
+        at = [float(y) for y in re.findall(r'y="([\d.]+)" text-anchor="end">', drawing)]
+        assert len(at) >= 2 and min(abs(a - b) for i, a in enumerate(at) for b in at[:i]) >= 11
+    # The worst host's bar, and its name.
+    worst = re.findall(r"<title>\+(\d+)[\d.]* % to \+[\d.]+ %: 1</title>", page)
+    assert max(map(int, worst)) >= 130 and "<title>n007, +1" in page

@@ -44,6 +44,12 @@ def test_a_chosen_program_comes_first(tmp_path: Path, monkeypatch: pytest.Monkey
         _program.find()
 
 
+def test_what_is_given_to_a_program_is_its_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SWITCHCOST", str(script(tmp_path, "head -c 3")))
+    assert _program.run([], given=b"figure" * 100_000).output == b"fig"
+    assert _program.run([]).output == b""
+
+
 def test_without_a_program_it_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SWITCHCOST", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")

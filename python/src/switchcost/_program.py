@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import shutil
@@ -9,9 +10,9 @@ import signal
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 #: Seconds that a program has to end after SIGINT: it stores what it measured. If it had one by then, the shorter time.
 MOMENT_S, PATIENCE_S = 0.25, 5.0
@@ -102,19 +103,17 @@ def call(*arguments: str) -> str:
     return done.output.decode(errors="replace")
 
 
-def run(arguments: Sequence[str], shows_output: bool = False, most_bytes: int = -1) -> Done:
+def run(arguments: Sequence[str], shows_output: bool = False, most_bytes: int = -1, given: bytes | None = None) -> Done:
     """The same, however it ends; it is ended when it has printed `most_bytes`.
 
-    With `shows_output` its standard output is Python's own.
+    With `shows_output` its standard output is Python's own. `given` is its standard input.
     """
     command = [find(), "--color=never", *arguments]
     output = None if shows_output else subprocess.PIPE
     # Messages are searched and shown by others: no line of them is broken.
     environment = os.environ if shows_output else {**os.environ, "COLUMNS": "100000"}
-    with tempfile.TemporaryFile() as errors:
-        with subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=output, stderr=errors, env=environment
-        ) as process:
+    with tempfile.TemporaryFile() as errors, _file_of(given) as source:
+        with subprocess.Popen(command, stdin=source, stdout=output, stderr=errors, env=environment) as process:
             try:
                 printed = process.stdout.read(most_bytes) if process.stdout else b""
                 if len(printed) == most_bytes:
@@ -128,6 +127,18 @@ def run(arguments: Sequence[str], shows_output: bool = False, most_bytes: int = 
         said = errors.read().decode(errors="replace")
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
     return Done(command, process.pid, code, printed, said)
+
+
+@contextlib.contextmanager
+def _file_of(given: bytes | None) -> Iterator[int | IO[bytes]]:
+    """What a program reads as its standard input: a file, so that it may end before it has read all."""
+    if given is None:
+        yield subprocess.DEVNULL
+        return
+    with tempfile.TemporaryFile() as file:
+        file.write(given)
+        file.seek(0)
+        yield file
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from html import escape
-from math import exp, log
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from . import figures
 from .analyse import analysed, common, write
 from .findings import Analysis, Effect, Host, Verdict, merged, number, percent, power, whole_percent, words
 from .statistics import Floats
@@ -20,21 +20,19 @@ NAMED_IN_THE_MAP = 40
 PARTS_OF_THE_REST = 10
 GROUPS = 12
 STEPS_DRAWN = 12
-# Units of a drawing, which are pixels at least: a narrow screen scrolls, so that no text falls below 11 pixels.
-WIDTH, NARROW = 640, 320
-# Colours of the map end at this ratio; beyond it all are the same.
-DARKEST = log(1.25)
 
 # Colours and forms are those of the program's own pages (crates/charts/src/html/charts.css, report/page.css).
 STYLE = """
 :root {
   --paper: #ffffff; --ink: #1c2127; --muted: #59636e; --line: #d3d9de; --panel: #f5f7f8; --link: #0a5c99;
-  --grid: #e3e7ea; --s0: #0072b2; --s1: #d55e00; --warn: #8a4b00; --good: #17693a; --bad: #a3231f;
+  --grid: #e3e7ea; --warn: #8a4b00; --good: #17693a; --bad: #a3231f;
+  --s0: #0072b2; --s1: #d55e00; --s2: #00805d; --s3: #b3589a; --s4: #a06a00; --s5: #3d8fc4; --s6: #5a5a5a;
 }
 @media screen and (prefers-color-scheme: dark) {
   :root {
     --paper: #14181c; --ink: #e4e9ed; --muted: #a3aeb8; --line: #353d45; --panel: #1c2228; --link: #7cc0f5;
-    --grid: #2c343b; --s0: #56b4e9; --s1: #ff9e4a; --warn: #f2b45c; --good: #6fcf97; --bad: #ff8f87;
+    --grid: #2c343b; --warn: #f2b45c; --good: #6fcf97; --bad: #ff8f87;
+    --s0: #56b4e9; --s1: #ff9e4a; --s2: #3ed6a8; --s3: #f0a6cf; --s4: #e6c229; --s5: #9adcf5; --s6: #b8b8b8;
   }
 }
 * { box-sizing: border-box; }
@@ -64,11 +62,22 @@ figure { margin: 0 0 1.2rem; min-width: 0; }
 figcaption { font-size: 0.95rem; }
 .scroll { overflow-x: auto; }
 .chart { overflow-x: auto; max-width: 60rem; }
+/* Drawings have a pixel for each of their units at least: a narrow screen scrolls, and text has 11 pixels. */
 .chart > svg { display: block; width: 100%; min-width: 640px; height: auto; }
 .steps { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(20rem, 100%), 1fr)); gap: 0.5rem 1rem; }
 .steps svg { display: block; width: 100%; min-width: 320px; height: auto; }
-svg text { font-size: 11px; fill: var(--muted); font-family: inherit; }
-svg .name { fill: var(--ink); paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
+svg { font-family: inherit; }
+svg text { paint-order: stroke; stroke: var(--paper); stroke-width: 3px; }
+svg .black { color: var(--ink); }
+svg .soft { color: var(--muted); }
+svg .grid { color: var(--grid); }
+svg .s0 { color: var(--s0); }
+svg .s1 { color: var(--s1); }
+svg .s2 { color: var(--s2); }
+svg .s3 { color: var(--s3); }
+svg .s4 { color: var(--s4); }
+svg .s5 { color: var(--s5); }
+svg .s6 { color: var(--s6); }
 table { border-collapse: collapse; font-size: 0.9rem; font-variant-numeric: tabular-nums; }
 th, td {
   padding: 0.2rem 0.9rem 0.2rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top;
@@ -244,9 +253,15 @@ def table(title: str, columns: Sequence[Column], rows: Sequence[object], said: s
 
 def steps(analysis: Analysis) -> str:
     """The days of each host that became slower, with its levels before and after."""
-    drawn = [_step(host, *analysis.step_courses[host.name]) for host in analysis.slower_since[:STEPS_DRAWN]]
-    if not drawn:
+    hosts = analysis.slower_since[:STEPS_DRAWN]
+    courses = [(host, host.step, *analysis.step_courses[host.name]) for host in hosts if host.step]
+    courses = [course for course in courses if len(course[2]) > 1]
+    if not courses:
         return ""
+    drawn = [
+        f"<figure><figcaption><b>{escape(host.name)}</b>: {escape(str(step))}</figcaption>{svg}</figure>"
+        for (host, step, *_), svg in zip(courses, figures.drawn([figures.step(*c) for c in courses], panel=True))
+    ]
     left = len(analysis.slower_since) - STEPS_DRAWN
     more = f"<p>{left:,} more are in the table.</p>" if left > 0 else ""
     said = "Each host's cost by day, compared with its group. The lines are its levels before and after."
@@ -256,122 +271,35 @@ def steps(analysis: Analysis) -> str:
     )
 
 
-def _step(host: Host, days: list[str], ratios: Floats) -> str:
-    step = host.step
-    if step is None or len(days) < 2:
-        return ""
-    height, left, right = 110, 44, NARROW - 8
-    low, high = min(-0.02, float(ratios.min())), max(0.02, float(ratios.max()))
-    across = [left + 6 + (right - left - 12) * i / (len(days) - 1) for i in range(len(days))]
-
-    def up(value: float) -> float:
-        return 6 + height * (high - value) / (high - low)
-
-    drawn = []
-    for tick in _ticks(low, high, 4):
-        y = up(log(1 + tick))
-        drawn += [_line(left, right, y, y, "var(--grid)"), _text(left - 6, y + 4, f"{tick:+.0%}", "end")]
-    first = next((i for i, day in enumerate(days) if day >= step.since), len(days) - 1)
-    for part, places in ((ratios[:first], across[:first]), (ratios[first:], across[first:])):
-        if len(part):
-            level = up(float(np.median(part)))
-            drawn.append(_line(places[0] - 5, places[-1] + 5, level, level, "var(--s1)", 2))
-    for x, ratio, day in zip(across, ratios, days):
-        title = f"<title>{day}: {percent(exp(ratio))}</title>"
-        drawn.append(f'<circle cx="{x:.1f}" cy="{up(ratio):.1f}" r="3" fill="var(--s0)">{title}</circle>')
-    drawn += [_text(left, height + 22, days[0]), _text(right, height + 22, days[-1], "end")]
-    svg = f'<svg viewBox="0 0 {NARROW} {height + 28}" role="img">{"".join(drawn)}</svg>'
-    return f"<figure><figcaption><b>{escape(host.name)}</b>: {escape(str(step))}</figcaption>{svg}</figure>"
-
-
 def distributions(analysis: Analysis) -> str:
     """A histogram for each group: hosts by ratio, and a mark for each slow one."""
     said = "How much slower than the median each host is, in its slowest experiment (square-root scale)."
-    values = [log(h.ratio) for h in analysis.hosts if h.ratio]
-    if not values:
+    ratios = [h.ratio for h in analysis.hosts if h.ratio]
+    if not ratios:
         return ""
-    text = f'<h2>Distribution by group</h2><p class="words">{said}</p>'
-    odd = [log(h.ratio) for h in analysis.hosts if h.is_alarming() and h.ratio]
-    low, high = min(-0.05, np.quantile(values, 0.001)), max(0.1, np.quantile(values, 0.999), *odd)
-    edges = np.linspace(low * 1.05, high * 1.05, 81)
+    odd = [h.ratio for h in analysis.hosts if h.is_alarming() and h.ratio]
+    low = figures.change(min(0.95, float(np.quantile(ratios, 0.001))))
+    high = figures.change(max(1.1, float(np.quantile(ratios, 0.999)), *odd))
     largest = sorted(enumerate(analysis.groups), key=lambda group: -group[1]["hosts"])
+    captions, drawn = [], []
     for g, group in largest[:GROUPS]:
         hosts = [h for h in analysis.hosts if h.group == g and h.ratio]
-        if not hosts:
-            continue
-        counts, _ = np.histogram(np.clip([log(h.ratio or 1) for h in hosts], low, high), edges)
-        caption = f"Group {g + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}"
-        text += f"<figure><figcaption>{escape(caption)}</figcaption>{_histogram(counts, edges, hosts)}</figure>"
+        if hosts:
+            caption = f"Group {g + 1}: {number(group['hosts'], 'host')}, {group['in_words']}; {power(group)}"
+            slow = sorted((h for h in hosts if h.is_alarming() and not h.by_clock), key=lambda h: -(h.ratio or 0))
+            changes = [figures.change(h.ratio or 1) for h in hosts]
+            captions.append(caption)
+            drawn.append(figures.histogram(caption, changes, low * 1.05, high * 1.05, slow[:ROWS]))
+    text = f'<h2>Distribution by group</h2><p class="words">{said}</p>'
+    for caption, svg in zip(captions, figures.drawn(drawn)):
+        text += f"<figure><figcaption>{escape(caption)}</figcaption>{_chart(svg)}</figure>"
     if len(largest) > GROUPS:
         text += f"<p>{len(largest) - GROUPS} smaller groups are not drawn.</p>"
     return f"<section>{text}</section>"
 
 
-def _histogram(counts: Any, edges: Floats, hosts: list[Host]) -> str:
-    top, height, foot, left = 18, 100, 20, 56
-    step = (WIDTH - left - 10) / len(counts)
-
-    def across(value: float) -> float:
-        return left + step * len(counts) * float((value - edges[0]) / (edges[-1] - edges[0]))
-
-    # By the square root, so that one host is seen beside ten thousand.
-    most = max(1, int(counts.max()))
-    tall = height * np.sqrt(counts / most)
-    drawn, labelled = [], list[float]()
-    for count in sorted({1, most // 4, most} - {0}, reverse=True):
-        y = top + height * (1 - np.sqrt(count / most))
-        if all(abs(y - other) >= 13 for other in labelled):
-            labelled.append(y)
-            drawn += [_line(left, WIDTH, y, y, "var(--grid)"), _text(left - 6, y + 4, number(count, "host"), "end")]
-    for i in np.flatnonzero(counts):
-        title = f"{percent(exp(edges[i]))}: {number(int(counts[i]), 'host')}"
-        bar = max(tall[i], 2)
-        drawn.append(_rect(left + i * step, top + height - bar, step - 0.5, bar, "var(--s0)", title))
-    drawn.append(_line(left, WIDTH, top + height, top + height, "var(--muted)"))
-    marked = sorted((h for h in hosts if h.is_alarming() and not h.by_clock), key=lambda h: -(h.ratio or 0))
-    ends = float(WIDTH + 20)
-    for h in marked[:ROWS]:
-        x = across(min(log(h.ratio or 1), float(edges[-1])))
-        mark = f'<circle cx="{x:.1f}" cy="{top + height - 6}" r="4" fill="var(--s1)">'
-        drawn.append(f"{mark}<title>{escape(h.name)}: {percent(h.ratio)}</title></circle>")
-        # Names of the worst, as long as there is room for them beside each other.
-        if x + 4 < ends and len(h.name) <= 24:
-            drawn.append(_text(x + 4, top + height - 14, h.name, "end", name=True))
-            ends = x - 7 * len(h.name) - 6
-    for value in _ticks(edges[0], edges[-1]):
-        x = across(log(1 + value))
-        drawn += [_line(x, x, top + height, top + height + 4, "var(--muted)")]
-        drawn.append(_text(x, top + height + 16, f"{value:+.0%}", "middle"))
-    return _svg(top + height + foot, drawn)
-
-
-def _svg(height: float, drawn: list[str]) -> str:
-    return f'<div class="chart"><svg viewBox="0 0 {WIDTH} {height}" role="img">{"".join(drawn)}</svg></div>'
-
-
-def _rect(x: float, y: float, width: float, height: float, fill: str, title: str) -> str:
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    return f'<rect {box} fill="{fill}"><title>{escape(title)}</title></rect>'
-
-
-def _line(x1: float, x2: float, y1: float, y2: float, colour: str, wide: float = 1) -> str:
-    place = f'x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"'
-    return f'<line {place} stroke="{colour}" stroke-width="{wide}"/>'
-
-
-def _text(x: float, y: float, said: str, anchor: str = "start", longest: int = 34, name: bool = False) -> str:
-    """Text at a place; of a long one the start, and all of it where the mouse is."""
-    title = f"<title>{escape(said)}</title>" if len(said) > longest else ""
-    shown = escape(said if len(said) <= longest else said[: longest - 1] + "…")
-    kind = ' class="name"' if name else ""
-    return f'<text{kind} x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{title}{shown}</text>'
-
-
-def _ticks(low: float, high: float, most: int = 10) -> list[float]:
-    steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
-    step = next((s for s in steps if (exp(high) - exp(low)) / s <= most), 100.0)
-    first = int(np.ceil((exp(low) - 1) / step))
-    return [i * step for i in range(first, first + 11) if log(1 + max(i * step, -0.99)) <= high]
+def _chart(svg: str) -> str:
+    return f'<div class="chart">{svg}</div>'
 
 
 def heat_map(analysis: Analysis) -> str:
@@ -379,23 +307,14 @@ def heat_map(analysis: Analysis) -> str:
     if not analysis.heat.size:
         return ""
     rows = _rows_of_the_map(analysis)
-    left, row = 180, 16
-    wide = min((WIDTH - left) / len(analysis.labels), 60)
-    numbered = [j for j in range(len(analysis.labels)) if wide >= 18 or j % 5 == 4]
-    drawn = [_text(left + (j + 0.5) * wide, 11, f"{j + 1}", "middle") for j in numbered]
-    for i, (name, ratios) in enumerate(rows):
-        y = 16 + i * row
-        drawn.append(_text(left - 6, y + row - 4, name, "end", 30))
-        for j in np.flatnonzero(~np.isnan(ratios)):
-            title = f"{name}, {analysis.labels[j]}: {percent(exp(ratios[j]))}"
-            drawn.append(_cell(left + j * wide, y, wide - 0.5, row - 1, float(ratios[j]), title))
+    (svg,) = figures.drawn([figures.heat_map(rows, analysis.labels)])
     legend = "".join(f"<li>{escape(label)}</li>" for label in analysis.labels)
     several = len(rows) < len(analysis.hosts)
     together = " Tenths of the other hosts show their median, the slower ones first." if several else ""
     return (
         '<section><h2>Host by case</h2><figure><figcaption class="words">Orange is slower than the group, blue faster; '
-        f"the strongest colour is {whole_percent(exp(DARKEST) - 1)} and more.{together}</figcaption>"
-        f"{_svg(20 + len(rows) * row, drawn)}</figure><ol>{legend}</ol></section>"
+        f"the strongest colour is {whole_percent(figures.DARKEST / 100)} and more.{together}</figcaption>"
+        f"{_chart(svg)}</figure><ol>{legend}</ol></section>"
     )
 
 
@@ -416,43 +335,13 @@ def _rows_of_the_map(analysis: Analysis) -> list[tuple[str, Floats]]:
     return rows
 
 
-def _cell(x: float, y: float, width: float, height: float, ratio: float, title: str) -> str:
-    """A cell whose colour stands on the page's own, light or dark."""
-    box = f'x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"'
-    share = min(abs(ratio) / DARKEST, 1)
-    colour = f'fill="var(--{"s1" if ratio > 0 else "s0"})" fill-opacity="{0.06 + 0.94 * share:.2f}"'
-    return f"<rect {box} {colour}><title>{escape(title)}</title></rect>"
-
-
 def courses(analysis: Analysis) -> str:
     """Ratios by day: all hosts, and what becomes slower."""
-    dates = sorted({d for days, _ in analysis.daily.values() for d in days})
+    dates = {d for days, _ in analysis.daily.values() for d in days}
     if len(dates) < 2 or len(analysis.daily) < 2:
         return ""
-    height, left, right = 220, 50, 190
-    values = np.concatenate([v for _, v in analysis.daily.values()])
-    low, high = min(-0.03, float(values.min())), max(0.05, float(values.max()))
-    at = {d: left + (WIDTH - left - right) * i / (len(dates) - 1) for i, d in enumerate(dates)}
-
-    def up(value: float) -> float:
-        return height * (high - value) / (high - low) + 5
-
-    drawn = []
-    for tick in _ticks(low, high):
-        y = up(log(1 + tick))
-        drawn += [_line(left, WIDTH - right, y, y, "var(--grid)"), _text(left - 6, y + 4, f"{tick:+.0%}", "end")]
-    ends: list[float] = []
-    for name, (days, ratios) in sorted(analysis.daily.items(), key=lambda c: -c[1][1][-1]):
-        colour = "var(--muted)" if name.startswith("all hosts") else "var(--s1)"
-        points = " ".join(f"{at[d]:.1f},{up(r):.1f}" for d, r in zip(days, ratios))
-        drawn.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="1.6"/>')
-        # Names below each other, however near their lines end.
-        ends.append(max(up(float(ratios[-1])), ends[-1] + 13 if ends else 0))
-        drawn.append(_text(WIDTH - right + 6, ends[-1] + 4, name, longest=28))
-    # Names may go further down than the plot does.
-    foot = max(height + 28, ends[-1] + 10)
-    drawn += [_text(left, height + 22, dates[0]), _text(WIDTH - right, height + 22, dates[-1], "end")]
-    return f"<section><h2>Drift</h2><figure>{_svg(foot, drawn)}</figure></section>"
+    (svg,) = figures.drawn([figures.courses(analysis.daily)])
+    return f"<section><h2>Drift</h2><figure>{_chart(svg)}</figure></section>"
 
 
 def reasons(hosts: list[Host]) -> str:

@@ -210,7 +210,8 @@ mod tests {
     }
 
     fn ring(members: u64, bytes: u64) -> Value {
-        let work = json!({"bytes": bytes, "stride_bytes": 8, "op": "rmw", "walk": "chase"});
+        let work = json!({"bytes": bytes, "stride_bytes": 8, "op": "rmw", "walk": "chase",
+            "huge_pages": false});
         json!({"ring": {"members": members, "kind": "process", "link": "pipe", "work": work,
             "placement": {"mode": "same", "cpu": 0}, "policy": "other"}})
     }

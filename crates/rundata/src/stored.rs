@@ -193,7 +193,7 @@ impl Serialize for Plan {
 }
 
 impl<'de> Deserialize<'de> for Plan {
-    /// Refuses a plan whose numbers are out of range ([`Plan::check`]).
+    /// Refuses a plan whose numbers are out of range (`Plan::check`).
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let plan = ReadPlan::deserialize(deserializer)?.into_plan().map_err(de::Error::custom)?;
         plan.check().map_err(de::Error::custom)?;

@@ -6,7 +6,7 @@
 //! about 1,560 ns.
 //!
 //! 1. Neighbours differ by 0.3 % at random. Each run gets this as its standard error, with its own
-//!    error and a least error of 0.1 % ([`steps`]).
+//!    error and a least error of 0.1 % (`steps`).
 //! 2. A run with 1,950 ns, more than 5 errors from the median of the five around it, stands alone:
 //!    its error becomes as large as its distance, so that it hardly counts.
 //! 3. A step of 4 % between two means of ten (error 0.3 % * sqrt(2 / 10) = 0.13 %) lowers

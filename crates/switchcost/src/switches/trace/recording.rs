@@ -30,7 +30,7 @@ pub(super) struct PerfettoRecording {
     sink: RecordingSink,
     encoder: PerfettoEncoder,
     bytes: u64,
-    /// Seconds after which it was full; none as long as it is not.
+    /// Seconds from the start after which the file had its largest size; `None` before.
     pub(super) full_s: Option<f64>,
     failure: Option<io::Error>,
 }
@@ -40,12 +40,18 @@ impl RecordingSink {
         let Destination::File(path) = to else {
             return Ok(Self::Stream(Box::new(io::stdout())));
         };
-        if let Ok(Place::File(old)) = Place::of(path) {
-            let file = begin(path, old).map_err(|error| cannot_write(path, error))?;
-            return Ok(Self::File(file, path.clone()));
-        }
-        let file = File::options().append(true).open(path);
-        Ok(Self::Stream(Box::new(file.map_err(|error| cannot_write(path, error))?)))
+        let opened = match Place::of(path) {
+            Ok(Place::File(existing)) => {
+                begin(path, existing).map(|file| Self::File(file, path.clone()))
+            }
+            Ok(Place::Stream) => {
+                let stream = File::options().append(true).open(path);
+                stream.map(|stream| Self::Stream(Box::new(stream)))
+            }
+            // It may have become a link since the arguments were checked.
+            Err(why) => Err(io::Error::other(why)),
+        };
+        opened.map_err(|error| cannot_write(path, error))
     }
 }
 

@@ -355,6 +355,9 @@ fn top_preempters(
 struct RowColumn {
     heading: &'static str,
     width: usize,
+    /// Place in the order in which columns are kept where there is less room; the name, 0, always
+    /// stands first.
+    keep_rank: u8,
     cell: fn(&SwitchRow) -> String,
     /// The meaning in words, in lines. A column without one shares that of the next.
     meaning: &'static str,
@@ -362,27 +365,40 @@ struct RowColumn {
 
 /// The columns of `trace` and `top`, in their order; the first ten make 80 characters.
 const COLUMNS: [RowColumn; 12] = [
-    column(NAME, 15, |row| row.name.clone(), ""),
-    column("id", 7, |row| id_cell(row.id), ""),
-    column("sleeps", 6, |row| rate(row.voluntary_per_s), "switches a second because it slept"),
-    column("prmpts", 6, |row| rate(row.preempted_per_s), "because another was to run (preempted)"),
-    column("yields", 6, |row| rate(row.yielded_per_s), "by sched_yield(2)"),
-    column("moves", 6, |row| rate(row.migrations_per_s), "moves to another CPU, a second"),
-    column("wait", 6, |row| below(row.wait_median), ""),
-    column("p99", 6, |row| below(row.wait_99), WAIT),
-    column("run", 6, |row| below(row.burst_median), "time on the CPU between two switches: median"),
-    column("cost %", 7, |row| cost_cell(row.cost_share), COST),
-    column("cpu %", 5, |row| percent_of(row.cpu_share), "100 is one CPU"),
-    column(TAKER, 15, taker_cell, TOOK),
+    column(NAME, 15, 0, |row| row.name.clone(), ""),
+    column("id", 7, 6, |row| id_cell(row.id), ""),
+    column("sleeps", 6, 1, |row| rate(row.voluntary_per_s), "switches a second because it slept"),
+    column(
+        "prmpts",
+        6,
+        2,
+        |row| rate(row.preempted_per_s),
+        "because another was to run (preempted)",
+    ),
+    column("yields", 6, 9, |row| rate(row.yielded_per_s), "by sched_yield(2)"),
+    column("moves", 6, 8, |row| rate(row.migrations_per_s), "moves to another CPU, a second"),
+    column("wait", 6, 7, |row| below(row.wait_median), ""),
+    column("p99", 6, 3, |row| below(row.wait_99), WAIT),
+    column(
+        "run",
+        6,
+        5,
+        |row| below(row.burst_median),
+        "time on the CPU between two switches: median",
+    ),
+    column("cost %", 7, 4, |row| cost_cell(row.cost_share), COST),
+    column("cpu %", 5, 10, |row| percent_of(row.cpu_share), "100 is one CPU"),
+    column(TAKER, 15, 11, taker_cell, TOOK),
 ];
 
 const fn column(
     heading: &'static str,
     width: usize,
+    keep_rank: u8,
     cell: fn(&SwitchRow) -> String,
     meaning: &'static str,
 ) -> RowColumn {
-    RowColumn { heading, width, cell, meaning }
+    RowColumn { heading, width, keep_rank, cell, meaning }
 }
 
 /// Columns of names, which stand to the left.
@@ -406,10 +422,13 @@ fn taker_cell(row: &SwitchRow) -> String {
     row.preempted_by.as_ref().map_or(String::new(), |preempter| preempter.name.clone())
 }
 
-/// Headings of the columns in the order in which they are kept where there is less room; names
-/// always stand first.
-const KEPT: [&str; 11] =
-    ["sleeps", "prmpts", "p99", "cost %", "run", "id", "wait", "moves", "yields", "cpu %", TAKER];
+/// Returns the headings of all columns but the name, those first that are kept longest.
+fn headings_by_rank() -> Vec<&'static str> {
+    let mut columns: Vec<&RowColumn> = COLUMNS.iter().collect();
+    columns.retain(|column| column.heading != NAME);
+    columns.sort_by_key(|column| column.keep_rank);
+    columns.into_iter().map(|column| column.heading).collect()
+}
 
 /// The meanings of all columns in a paragraph.
 pub(crate) const LEGEND: &str = "sleeps, prmpts, yields: switches a second because it slept, \
@@ -489,7 +508,7 @@ fn column_sets(characters: usize) -> Vec<Vec<&'static str>> {
     let mut sets: Vec<Vec<&str>> = Vec::new();
     let mut set = Vec::new();
     let mut used = width_of(NAME);
-    for heading in KEPT {
+    for heading in headings_by_rank() {
         let width = width_of(heading) + 1;
         if used + width > characters && !set.is_empty() {
             sets.push(std::mem::take(&mut set));

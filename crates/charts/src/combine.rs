@@ -43,7 +43,10 @@ fn make_unique(overlaid: &mut [OverlaidFigure]) {
     for (index, OverlaidFigure { figure, only_run }) in overlaid.iter_mut().enumerate() {
         let (before, total) = (count_id(&ids[..index], &figure.id), count_id(&ids, &figure.id));
         match only_run {
-            Some(run) if total > 1 => figure.title = format!("{} ({run})", figure.title),
+            Some(run) if total > 1 => {
+                figure.title = format!("{} ({run})", figure.title);
+                figure.run = Some(run.clone());
+            }
             _ => {}
         }
         if before > 0 {
@@ -290,6 +293,7 @@ mod tests {
             marks: vec![AxisMark { x: 5.0, between: None, label: "L2".into() }],
             regions: Vec::new(),
             base: None,
+            run: None,
         }
     }
 
@@ -361,6 +365,7 @@ mod tests {
         let ids: Vec<&str> = all.iter().map(|figure| &*figure.id).collect();
         assert_eq!(ids, ["map", "a", "map-2", "a-2"]);
         assert_eq!((&*all[0].title, &*all[2].title), ("map (one)", "map (two)"));
+        assert_eq!((all[0].run.as_deref(), all[2].run.as_deref()), (Some("one"), Some("two")));
     }
 
     fn drawn(series: Vec<Series>) -> Figure {
@@ -374,6 +379,7 @@ mod tests {
             marks: Vec::new(),
             regions: Vec::new(),
             base: Some(2.0),
+            run: None,
         }
     }
 

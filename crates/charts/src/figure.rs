@@ -314,6 +314,9 @@ pub struct Figure {
     /// ([`crate::RatioBase::Own`]).
     #[serde(default)]
     pub base: Option<f64>,
+    /// Name of the run that it is of, if figures of several runs could not be one.
+    #[serde(skip)]
+    pub run: Option<String>,
 }
 
 /// Ratio of the largest to the least value from which a linear axis hides the least.
@@ -335,6 +338,7 @@ impl Figure {
             marks: Vec::new(),
             regions: Vec::new(),
             base: None,
+            run: None,
         }
     }
 

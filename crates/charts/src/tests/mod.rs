@@ -57,6 +57,7 @@ pub(crate) fn ring() -> Figure {
         marks: vec![AxisMark { x: 8.0, between: Some((6.0, 11.0)), label: "knee 1.2x".into() }],
         regions: Vec::new(),
         base: Some(2.0),
+        run: None,
     }
 }
 
@@ -98,6 +99,7 @@ pub(crate) fn cost() -> Figure {
             region(1_048_576.0, 1.7e7, "one alone does not fit"),
         ],
         base: None,
+        run: None,
     }
 }
 

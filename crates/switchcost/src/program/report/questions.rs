@@ -58,15 +58,18 @@ pub(super) fn rank(figure: &Figure) -> usize {
     QUESTIONS.iter().position(|(id, _)| *id == kind).unwrap_or(last)
 }
 
-/// What a chart answers; of one without a question its title.
+/// Returns the question that a chart answers, with its run where those of several could not be one
+/// chart; its title if it has no question.
 pub(super) fn heading(figure: &Figure) -> String {
     let kind = kind(figure);
-    let known = QUESTIONS.iter().chain([&ROUNDS, &YEARS]).find(|(id, _)| *id == kind);
-    // Of several runs that could not share a chart the title names the one.
-    let run =
-        figure.title.rsplit_once(" (").filter(|_| kind != figure.id || figure.title.ends_with(')'));
-    let run = run.map_or(String::new(), |(_, run)| format!(" ({run}"));
-    known.map_or(figure.title.clone(), |(_, question)| format!("{question}{run}"))
+    let Some((_, question)) = QUESTIONS.iter().chain([&ROUNDS, &YEARS]).find(|(id, _)| *id == kind)
+    else {
+        return figure.title.clone();
+    };
+    match &figure.run {
+        Some(run) => format!("{question} ({run})"),
+        None => question.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -95,7 +98,9 @@ mod tests {
     #[test]
     fn a_chart_without_a_question_keeps_its_title_and_one_of_several_runs_names_its_own() {
         assert_eq!(heading(&of("ring-cost", "Cost of a switch")), "By processes?");
-        assert_eq!(heading(&of("rounds-2", "Samples by round (B)")), "Did it drift? (B)");
+        let of_second =
+            Figure { run: Some("B".to_string()), ..of("rounds-2", "Samples by round (B)") };
+        assert_eq!(heading(&of_second), "Did it drift? (B)");
         assert_eq!(heading(&of("trend", "Cost over time")), "Cost over time");
     }
 }

@@ -1,7 +1,7 @@
-//! `--events`: what is counted beside time, as typed.
+//! `--events`: what is counted beside time, as typed, and its table.
 
 use analysis::estimate::{Estimate, Speed};
-use analysis::summary::{CaseSummary, Counted};
+use analysis::summary::CaseSummary;
 use anyhow::Result;
 use probe::ring;
 use rundata::placement::Placement;
@@ -14,8 +14,8 @@ use crate::base::values::each_once;
 use crate::report::table::Table;
 use crate::report::terminal::figure;
 
-/// The events, and a note on each that is left out of all. One that was asked for by name and that
-/// this machine does not count is an error.
+/// Returns the events to count, and a note on each that `all` leaves out. An event that was asked
+/// for by name and that this machine does not count is an error.
 pub(crate) fn choose(
     asked: &[String],
     placement: Option<&Placement>,
@@ -23,45 +23,54 @@ pub(crate) fn choose(
     if asked.is_empty() {
         return Ok((Vec::new(), Vec::new()));
     }
-    let one_cpu = placement.filter(|of| of.is_one_cpu());
-    let Some(cpu) = one_cpu.and_then(|of| of.cpus().first().copied()) else {
+    let one_cpu = placement.filter(|placement| placement.is_one_cpu());
+    let Some(cpu) = one_cpu.and_then(|placement| placement.cpus().first().copied()) else {
         return Err(usage(
             "--events: members on several CPUs are not counted (accepted: --placement same, or one CPU)",
         ));
     };
-    if asked.iter().all(|name| name.trim() != ALL) {
-        let named = |name: &String| {
-            let unknown =
-                |why: String| usage(format!("--events {}", why.replace(')', ", or all)")));
-            name.trim().parse::<CountedEvent>().map_err(unknown)
-        };
-        let events = asked.iter().map(named).collect::<Result<Vec<CountedEvent>>>()?;
-        let events = each_once(events);
-        let refused = |(event, errno)| usage(format!("--events {}", why_not(event, errno)));
-        ring::check_events(cpu, &events).map_err(refused)?;
-        return Ok((events, Vec::new()));
+    if asked.iter().any(|name| name.trim() == ALL) {
+        return Ok(available(cpu));
     }
-    let (mut events, mut refused) = (Vec::new(), Vec::<(String, Vec<String>)>::new());
-    for event in CountedEvent::ALL {
-        events.push(*event);
-        if let Err((event, errno)) = ring::check_events(cpu, &events) {
-            events.retain(|of| *of != event);
-            match refused.iter_mut().find(|(why, _)| *why == how(errno)) {
-                Some((_, same)) => same.push(event.to_string()),
-                None => refused.push((how(errno), vec![event.to_string()])),
+    let mut events = Vec::new();
+    for name in asked {
+        match name.trim().parse::<CountedEvent>() {
+            Ok(event) => events.push(event),
+            Err(why) => {
+                return Err(usage(format!("--events {}", why.replace(')', ", or all)"))));
             }
         }
     }
-    let left_out =
-        |(why, events): (String, Vec<String>)| format!("not counted: {}: {why}", events.join(", "));
-    Ok((events, refused.into_iter().map(left_out).collect()))
+    let events = each_once(events);
+    match ring::check_events(cpu, &events) {
+        Ok(()) => Ok((events, Vec::new())),
+        Err((event, errno)) => Err(usage(format!("--events {event}: {}", refusal_in_words(errno)))),
+    }
 }
 
-fn why_not(event: CountedEvent, errno: Errno) -> String {
-    format!("{event}: {}", how(errno))
+/// Returns all events that a CPU counts together, and a note on the others for each reason.
+fn available(cpu: u32) -> (Vec<CountedEvent>, Vec<String>) {
+    let mut events = Vec::new();
+    let mut refused: Vec<(String, Vec<String>)> = Vec::new();
+    for event in CountedEvent::ALL {
+        events.push(*event);
+        let Err((event, errno)) = ring::check_events(cpu, &events) else { continue };
+        events.retain(|counted| *counted != event);
+        let why = refusal_in_words(errno);
+        match refused.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, same)) => same.push(event.to_string()),
+            None => refused.push((why, vec![event.to_string()])),
+        }
+    }
+    let mut notes = Vec::new();
+    for (why, names) in refused {
+        notes.push(format!("not counted: {}: {why}", names.join(", ")));
+    }
+    (events, notes)
 }
 
-fn how(errno: Errno) -> String {
+/// Returns why an event is not counted, and what helps.
+fn refusal_in_words(errno: Errno) -> String {
     let next = match errno {
         Errno::NOENT | Errno::OPNOTSUPP | Errno::NODEV => {
             "this machine has no counter for it; virtual machines mostly have none"
@@ -77,29 +86,40 @@ fn how(errno: Errno) -> String {
     format!("{errno}: {next}")
 }
 
-/// What was counted, one line an event and ring; none where nothing was.
+/// Builds a table of what was counted, a line an event and ring; `None` where nothing was.
 pub(crate) fn counted<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
     name: impl Fn(&CaseSummary) -> String,
 ) -> Option<Table> {
-    let value = |of: Option<Estimate>| figure(of.map(|of| of.value));
-    // Nothing is not unresolved where nothing happened.
-    let range = |of: Option<Estimate>| match of {
-        None => "-".to_string(),
-        Some(of) => match (of.speed, of.interval()) {
-            (Speed::Contended | Speed::NotAlone, _) => "of disturbed slices".to_string(),
-            (_, None) => "too few rounds".to_string(),
-            (_, Some(of)) => format!("{} to {}", figure(Some(of.low)), figure(Some(of.high))),
-        },
-    };
-    let row = |of: &CaseSummary, counted: &Counted| {
-        let (hop, switch) = (counted.per_hop, counted.per_switch_above_solo);
-        let (event, ring) = (counted.event.to_string(), name(of));
-        [event, ring, value(hop), range(hop), value(switch), range(switch)]
-    };
-    let rows = |of: &'a CaseSummary| of.events.iter().map(move |event| (of, event));
-    let rows: Vec<[String; 6]> =
-        cases.into_iter().flat_map(rows).map(|(of, event)| row(of, event)).collect();
+    let mut rows: Vec<[String; 6]> = Vec::new();
+    for summary in cases {
+        for counted in &summary.events {
+            let (hop, switch) = (counted.per_hop, counted.per_switch_above_solo);
+            rows.push([
+                counted.event.to_string(),
+                name(summary),
+                count_cell(hop),
+                range_cell(hop),
+                count_cell(switch),
+                range_cell(switch),
+            ]);
+        }
+    }
     let columns = ["event", "ring", "per hop", "interval", "per switch", "interval"];
     (!rows.is_empty()).then(|| Table::new(columns, rows))
+}
+
+fn count_cell(count: Option<Estimate>) -> String {
+    figure(count.map(|count| count.value))
+}
+
+/// Returns the interval of a count, whether it holds zero or not: zero is a result where nothing
+/// happened.
+fn range_cell(count: Option<Estimate>) -> String {
+    let Some(count) = count else { return "-".to_string() };
+    match (count.speed, count.interval()) {
+        (Speed::Contended | Speed::NotAlone, _) => "of disturbed slices".to_string(),
+        (_, None) => "too few rounds".to_string(),
+        (_, Some(ends)) => format!("{} to {}", figure(Some(ends.low)), figure(Some(ends.high))),
+    }
 }

@@ -1,5 +1,9 @@
-//! What trials say by their declared measures, whichever they are: an experiment that finds nothing
-//! else out needs no more.
+//! The report of trials by their declared measures: an experiment that finds nothing else out needs
+//! no more.
+//!
+//! A trial declares its measures, and the first stands for it: of `clock overhead` the time of a
+//! call. The report is then a sentence on the fastest and the slowest case, a table with a column a
+//! measure, and bars of the first.
 
 use analysis::estimate::Estimate;
 use analysis::findings::TrialSummary;
@@ -19,58 +23,76 @@ use crate::report::table::Table;
 use crate::report::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, value};
 use crate::report::tiles::Tile;
 
-/// What it is about: of one case in words, `call`, and the identifier and title of its chart.
-pub(super) struct About {
+/// How an experiment calls its cases.
+pub(super) struct MeasureLabels {
+    /// One case in words: `call`.
     pub(super) noun: &'static str,
+    /// Identifier and title of the chart.
     pub(super) chart: (&'static str, &'static str),
 }
 
-/// Of an experiment that has nothing of its own.
-const ANY: About = About { noun: "trial", chart: ("measures", "What it costs") };
+/// Labels of an experiment that has none of its own.
+const ANY_TRIAL: MeasureLabels =
+    MeasureLabels { noun: "trial", chart: ("measures", "What it costs") };
 
 pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
     Text {
-        headline: answer(record, ANY.noun),
-        table: printout![measures(record, ANY.noun, view), "\n"],
+        headline: answer(record, ANY_TRIAL.noun),
+        table: printout![measures(record, ANY_TRIAL.noun, view), "\n"],
         details: view.wide.then_some(CLOCK_LEGEND).into(),
         ..Text::default()
     }
 }
 
 pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
-    chart(record, &ANY, "", index)
+    chart(record, &ANY_TRIAL, "", index)
 }
 
-/// The measure that stands for each case, by the case in words; of those that are times.
+/// Returns the measure that stands for each case, by the case in words, as far as it is a time.
 pub(crate) fn costs(record: &TrialRecord) -> Vec<(String, Estimate)> {
-    let is_time = |of: &&TrialSummary| of.case.trial.headline().unit != MeasureUnit::Share;
-    let of = record.cases.iter().filter(is_time);
-    let cost = of.map(|of| (&of.case.trial, of.measures.get(of.case.trial.headline().name)));
-    cost.filter_map(|(trial, of)| Some((trial.to_string(), *of?))).collect()
-}
-
-/// What stands for the run: the readings of these clocks, then all else.
-pub(crate) fn tiles(record: &TrialRecord, clocks: &[&str]) -> Vec<Tile> {
-    let all = costs(record);
-    let tile = |(name, of): &(String, Estimate)| Tile::cost(&**name, Some(*of));
-    let read = |name: &&str| {
-        let (_, of) = all.iter().find(|(known, _)| known == name)?;
-        Tile::cost(format!("reading {name}"), Some(*of))
-    };
-    let others = all.iter().filter(|(name, _)| !clocks.contains(&&**name));
-    clocks.iter().filter_map(read).chain(others.filter_map(tile)).collect()
-}
-
-/// What the cheapest case costs, and the slowest, as far as they are resolved from the others.
-pub(super) fn answer(record: &TrialRecord, noun: &str) -> MarkedText {
-    let all = costs(record);
-    let quoted = |(name, ns): &(String, Estimate)| Some((name.clone(), ns.quote_cost().ok()?));
-    let mut known: Vec<(String, QuotedFigure)> = all.iter().filter_map(quoted).collect();
-    if unfinished(record.end.as_ref()).is_some() {
-        known.truncate(1);
+    let mut costs = Vec::new();
+    for summary in &record.cases {
+        let trial = &summary.case.trial;
+        let headline = trial.headline();
+        if headline.unit == MeasureUnit::Share {
+            continue;
+        }
+        let estimate = summary.measures.get(headline.name);
+        costs.extend(estimate.map(|estimate| (trial.to_string(), *estimate)));
     }
-    known.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
-    match (&known[..], all.first()) {
+    costs
+}
+
+/// Returns the figures that stand for the run: the readings of these clocks, then all else.
+pub(crate) fn tiles(record: &TrialRecord, clocks: &[&str]) -> Vec<Tile> {
+    let costs = costs(record);
+    let mut tiles = Vec::new();
+    for clock in clocks {
+        if let Some((_, cost)) = costs.iter().find(|(name, _)| name == clock) {
+            tiles.extend(Tile::cost(format!("reading {clock}"), Some(*cost)));
+        }
+    }
+    for (name, cost) in &costs {
+        if !clocks.contains(&&**name) {
+            tiles.extend(Tile::cost(&**name, Some(*cost)));
+        }
+    }
+    tiles
+}
+
+/// Returns what the cheapest case costs, and the slowest, as far as they are resolved from the
+/// others.
+pub(super) fn answer(record: &TrialRecord, noun: &str) -> MarkedText {
+    let costs = costs(record);
+    let mut quotable: Vec<(String, QuotedFigure)> = Vec::new();
+    for (name, cost) in &costs {
+        quotable.extend(cost.quote_cost().ok().map(|quoted| (name.clone(), quoted)));
+    }
+    if unfinished(record.end.as_ref()).is_some() {
+        quotable.truncate(1);
+    }
+    quotable.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    match (&quotable[..], costs.first()) {
         ([], None) => format!("No {noun} was measured.").into(),
         ([], Some((name, ns))) => match ns.answer_cost() {
             Ok(answer) => {
@@ -79,25 +101,29 @@ pub(super) fn answer(record: &TrialRecord, noun: &str) -> MarkedText {
             Err(_) => format!("What a {noun} of {name} takes: {}.", cost(ns)).into(),
         },
         ([(name, ns)], _) => marked![format!("A {noun} of {name} takes "), ns.marked_time(), "."],
-        ([(name, ns), rest @ ..], _) if rest.iter().all(|(_, of)| !of.differs_from(ns)) => {
+        ([(name, ns), rest @ ..], _) if !rest.iter().any(|(_, other)| other.differs_from(ns)) => {
             let name = format!("No {noun} is shown to take longer than {name}, which takes ");
             marked![name, ns.marked_time(), "."]
         }
         ([(name, ns), .., (slowest, most)], _) => marked![
             format!("The fastest {noun} is {name} with "),
             ns.marked_time(),
-            alike(&known, name, ns),
+            alike_in_words(&quotable, name, ns),
             format!(", the slowest {slowest} with {}", words::time(most.value())),
-            alike(&known, slowest, most),
+            alike_in_words(&quotable, slowest, most),
             "."
         ],
     }
 }
 
-/// The other cases that this one is not resolved from, behind a comma.
-fn alike(known: &[(String, QuotedFigure)], name: &str, ns: &QuotedFigure) -> String {
-    let others = known.iter().filter(|(other, of)| other != name && !of.differs_from(ns));
-    let names: Vec<&str> = others.map(|(other, _)| &**other).collect();
+/// Returns the other cases that a case is not resolved from, behind a comma.
+fn alike_in_words(quotable: &[(String, QuotedFigure)], name: &str, ns: &QuotedFigure) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for (other, other_ns) in quotable {
+        if other != name && !other_ns.differs_from(ns) {
+            names.push(other);
+        }
+    }
     if names.is_empty() {
         String::new()
     } else {
@@ -105,44 +131,57 @@ fn alike(known: &[(String, QuotedFigure)], name: &str, ns: &QuotedFigure) -> Str
     }
 }
 
-/// A row a case, with what each of its measures says; the first of all has its interval, and its
-/// cycles where they are asked for.
+/// Builds a table with a row a case and a column a measure. The first measure has its interval, and
+/// its cycles in a wide table.
 pub(super) fn measures(record: &TrialRecord, noun: &str, view: View) -> Table {
-    let measured = || record.cases.iter().filter(|of| !of.measures.is_empty());
-    let all = each_once(measured().flat_map(|of| of.case.trial.measures()).map(|of| of.header));
-    let mut columns = vec![noun];
-    for (at, header) in all.iter().enumerate() {
-        columns.push(header);
-        if at == 0 {
-            columns.push("interval");
-            columns.extend(view.wide.then_some(["cycles", GHZ]).into_iter().flatten());
-        }
+    let mut measured: Vec<&TrialSummary> = record.cases.iter().collect();
+    measured.retain(|summary| !summary.measures.is_empty());
+    let mut headers = Vec::new();
+    for summary in &measured {
+        headers.extend(summary.case.trial.measures().iter().map(|measure| measure.header));
     }
-    let row = |of: &TrialSummary| {
-        let own = of.case.trial.measures();
-        let mut cells = vec![MarkedText::from(of.case.trial.to_string())];
-        for (at, header) in all.iter().enumerate() {
-            let measure = own.iter().find(|measure| measure.header == *header);
-            let estimate = measure.and_then(|measure| of.measures.get(measure.name).copied());
-            cells.push(value(estimate));
-            if at == 0 {
-                cells.push(interval(estimate).into());
-                let clock = view.wide.then(|| at_clock(of.cycles, of.clock_ghz));
-                cells.extend(clock.into_iter().flatten());
+    let headers = each_once(headers);
+    let mut columns = vec![noun];
+    for (place, header) in headers.iter().enumerate() {
+        columns.push(header);
+        if place == 0 {
+            columns.push("interval");
+            if view.wide {
+                columns.extend(["cycles", GHZ]);
             }
         }
-        cells
-    };
-    Table::new(columns, measured().map(row))
+    }
+    let mut rows = Vec::new();
+    for summary in measured {
+        rows.push(measure_cells(summary, &headers, view));
+    }
+    Table::new(columns, rows)
 }
 
-/// What stands for each case, as bars.
+fn measure_cells(summary: &TrialSummary, headers: &[&str], view: View) -> Vec<MarkedText> {
+    let declared = summary.case.trial.measures();
+    let mut cells = vec![MarkedText::from(summary.case.trial.to_string())];
+    for (place, header) in headers.iter().enumerate() {
+        let measure = declared.iter().find(|measure| measure.header == *header);
+        let estimate = measure.and_then(|measure| summary.measures.get(measure.name).copied());
+        cells.push(value(estimate));
+        if place == 0 {
+            cells.push(interval(estimate).into());
+            if view.wide {
+                cells.extend(at_clock(summary.cycles, summary.clock_ghz));
+            }
+        }
+    }
+    cells
+}
+
+/// Draws the measure that stands for each case as bars.
 pub(super) fn chart(
     record: &TrialRecord,
-    about: &About,
+    labels: &MeasureLabels,
     words: &str,
     index: usize,
 ) -> Option<Figure> {
-    let label = format!("time of a {}", about.noun);
-    bars((about.chart.0, about.chart.1, &label), words, costs(record), index)
+    let label = format!("time of a {}", labels.noun);
+    bars((labels.chart.0, labels.chart.1, &label), words, costs(record), index)
 }

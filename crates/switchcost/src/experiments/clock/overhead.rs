@@ -19,7 +19,7 @@ use super::{Common, MOST_TRIALS, available, ns_of, planned};
 use crate::base::failure::usage;
 use crate::base::values::whole;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
-use crate::experiments::measures::{self, About};
+use crate::experiments::measures::{self, MeasureLabels};
 use crate::report::figures::CLOCK_CALLS;
 use crate::report::printout::printout;
 use crate::report::table::Table;
@@ -155,8 +155,8 @@ fn answer(record: &TrialRecord) -> MarkedText {
 
 pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
     let chart = (CLOCK_CALLS, "What it costs to ask for the time");
-    let about = About { noun: "call", chart };
-    measures::chart(record, &about, "Calls made one after the other.", index)
+    let labels = MeasureLabels { noun: "call", chart };
+    measures::chart(record, &labels, "Calls made one after the other.", index)
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use analysis::marked::MarkedText;
 use analysis::published::li2007;
 use analysis::record::RingRecord;
 use analysis::regions::{CurveAnswer, NearestLevel, SizeAxis};
-use analysis::summary::CaseSummary;
 use rundata::ring::{RingCase, Walk};
 use rundata::words;
 
@@ -33,13 +32,13 @@ pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> Text
     details.push("\n");
     details.push(LEGEND);
     details.push(view.wide.then_some(CLOCK_LEGEND));
-    for line in beside(cost) {
+    for line in nearby_levels(cost) {
         details.push(line + "\n");
     }
-    let ring = |of: &CaseSummary| {
-        of.case.work.map_or("no work".to_string(), |work| words::bytes(work.bytes))
-    };
-    details.push(events::counted(&record.cases, ring).map(|table| printout!["\n", table, "\n"]));
+    let counted = events::counted(&record.cases, |summary| {
+        summary.case.work.map_or("no work".to_string(), |work| words::bytes(work.bytes))
+    });
+    details.push(counted.map(|table| printout!["\n", table, "\n"]));
     details.push(terminal::drawn(map(cost)));
     Text {
         headline: headline(record, cost),
@@ -68,61 +67,79 @@ fn heading(record: &RingRecord) -> String {
     )
 }
 
-/// What is read from the curves, one of lines at random first: there nothing is fetched ahead. Of a
-/// single size there is no course.
+/// Returns what is read from the curves, those of lines at random first: there nothing is fetched
+/// ahead. A single size has no course.
 fn findings(cost: &CostFindings, view: View) -> Vec<String> {
-    let mut lines: Vec<String> = published(cost).filter(|_| view.history).into_iter().collect();
-    let mut curves: Vec<&CostCurve> = cost.curves.iter().filter(|of| of.points.len() > 1).collect();
+    let mut lines = Vec::new();
+    if view.history {
+        lines.extend(published(cost));
+    }
+    let mut curves: Vec<&CostCurve> = cost.curves.iter().collect();
+    curves.retain(|curve| curve.points.len() > 1);
     curves.sort_by_key(|curve| curve.work.walk != Walk::Chase);
-    let worked = |of: &&CostSweep| of.work.is_some();
-    let mut by_members: Vec<&CostSweep> = cost.by_members.iter().filter(worked).collect();
-    by_members.extend(cost.by_members.iter().filter(|of| !worked(of)));
-    let by_members = by_members.into_iter().flat_map(|sweep| along("members", sweep));
-    let by_stride = cost.by_stride.iter().flat_map(|sweep| along("stride", sweep));
-    let by_array = curves.into_iter().map(|curve| {
+    for curve in curves {
         let what = if curve.outcome.regions().is_some() { "regions" } else { "course" };
-        format!("{what}, {}: {}", title(curve), curve.in_words)
-    });
-    lines.extend(by_array.chain(by_members).chain(by_stride));
+        lines.push(format!("{what}, {}: {}", title(curve), curve.in_words));
+    }
+    let mut by_members: Vec<&CostSweep> = cost.by_members.iter().collect();
+    by_members.sort_by_key(|sweep| sweep.work.is_none());
+    for sweep in by_members {
+        lines.extend(course("members", sweep));
+    }
+    for sweep in &cost.by_stride {
+        lines.extend(course("stride", sweep));
+    }
     lines
 }
 
-/// The course of the cost along members or strides, and of what the working set adds.
-fn along<'a>(axis: &'a str, sweep: &'a CostSweep) -> impl Iterator<Item = String> + 'a {
+/// Returns the course of the cost along members or strides, and of what the working set adds.
+fn course(axis: &str, sweep: &CostSweep) -> Vec<String> {
     let work = sweep.work.map_or("no work".to_string(), |work| work.in_words());
-    let total = format!("by {axis}, {work}: {}", sweep.in_words);
-    let added = sweep.indirect_breaks.iter().filter(|of| of.finding == CurveAnswer::Found);
-    let added = added.map(|breaks| format!("added by the working set: {}", breaks.in_words()));
-    std::iter::once(total).chain(added)
+    let mut lines = vec![format!("by {axis}, {work}: {}", sweep.in_words)];
+    if let Some(breaks) = &sweep.indirect_breaks {
+        if breaks.finding == CurveAnswer::Found {
+            lines.push(format!("added by the working set: {}", breaks.in_words()));
+        }
+    }
+    lines
 }
 
-/// What of the machine lies where the courses break.
-fn beside(cost: &CostFindings) -> Vec<String> {
-    let arrays = cost.curves.iter().filter_map(|curve| {
-        let levels = levels(&curve.outcome.breaks().axis, &curve.beside)?;
-        Some(format!("levels of the machine there, {}: {levels}", title(curve)))
-    });
-    let members = cost.by_members.iter().filter_map(|curve| {
-        let levels = levels(&SizeAxis::MEMBERS, &curve.beside)?;
-        Some(format!("levels of the machine there, by members: {levels}"))
-    });
-    arrays.chain(members).collect()
+/// Returns the caches and TLBs of the machine near which the courses break.
+fn nearby_levels(cost: &CostFindings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for curve in &cost.curves {
+        if let Some(levels) = levels_in_words(&curve.outcome.breaks().axis, &curve.beside) {
+            lines.push(format!("levels of the machine there, {}: {levels}", title(curve)));
+        }
+    }
+    for sweep in &cost.by_members {
+        if let Some(levels) = levels_in_words(&SizeAxis::MEMBERS, &sweep.beside) {
+            lines.push(format!("levels of the machine there, by members: {levels}"));
+        }
+    }
+    lines
 }
 
-fn levels(axis: &SizeAxis, beside: &[Option<NearestLevel>]) -> Option<String> {
-    let levels: Vec<String> = beside.iter().flatten().map(|level| level.in_words(axis)).collect();
+fn levels_in_words(axis: &SizeAxis, nearest: &[Option<NearestLevel>]) -> Option<String> {
+    let levels: Vec<String> = nearest.iter().flatten().map(|level| level.in_words(axis)).collect();
     (!levels.is_empty()).then(|| levels.join("; "))
 }
 
-/// Our second region over our first, beside the paper's.
+/// Returns the ratio of our second region to our first, beside the paper's; `None` where no curve
+/// has regions.
 fn published(cost: &CostFindings) -> Option<String> {
     let theirs = li2007::LiFigures::published().ok()?;
-    cost.curves.iter().find(|curve| curve.outcome.regions().is_some())?;
     let range = |(low, high): (f64, f64)| format!("{} to {}", figure(low), figure(high));
-    let of = |curve: &CostCurve| {
-        Some(format!("{} ({})", range(curve.outcome.regions()?.second_over_first()?), title(curve)))
-    };
-    let ours: Vec<String> = cost.curves.iter().filter_map(of).collect();
+    let (mut has_regions, mut ours) = (false, Vec::new());
+    for curve in &cost.curves {
+        let Some(regions) = curve.outcome.regions() else { continue };
+        has_regions = true;
+        let ratio = regions.second_over_first();
+        ours.extend(ratio.map(|ratio| format!("{} ({})", range(ratio), title(curve))));
+    }
+    if !has_regions {
+        return None;
+    }
     let here = if ours.is_empty() { "not both seen here".to_string() } else { ours.join("; ") };
     let (paper, c1) = (range(theirs.second_over_first()), figure(li2007::DIRECT_US));
     Some(format!(

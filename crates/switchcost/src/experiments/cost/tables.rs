@@ -1,6 +1,6 @@
-//! Tables of costs: one for each question. Arrays are rows where arrays were swept, members where
-//! these were, kinds of access where nothing else was; of arrays and members together arrays are
-//! rows and members columns.
+//! Tables of costs: one for each question. The rows are what was swept: arrays, members, or, where
+//! neither was, kinds of access. Where both arrays and members were, arrays are rows and members
+//! columns.
 
 use analysis::cost::{CostCurve, CostFindings, CostPoint};
 use analysis::estimate::{Estimate, Speed};
@@ -17,201 +17,216 @@ use crate::report::table::{Table, cells};
 use crate::report::terminal::{self, GHZ, View, at_clock};
 
 /// Rings beside each other in 80 columns.
-const MOST_COLUMNS: usize = 7;
+const MAX_RING_COLUMNS: usize = 7;
 
-/// What rows have beside costs: with `wide` cycles, with `verbose` what was counted.
+/// What rows have beside costs: cycles in a wide table, counts in a verbose one.
 #[derive(Clone, Copy)]
-struct More<'a> {
-    /// By their number.
+struct ExtraColumns<'a> {
+    /// Summaries by the number of the case.
     cases: &'a [CaseSummary],
     view: View,
 }
 
-impl More<'_> {
-    fn clock_of(self, point: &CostPoint) -> Option<[MarkedText; 2]> {
-        let of = &self.cases[point.case];
-        let clock_ghz = of.cycles_per_switch.and(of.clock_ghz);
-        self.view.wide.then(|| at_clock(of.cycles_per_switch, clock_ghz))
+impl ExtraColumns<'_> {
+    fn clock_cells(self, point: &CostPoint) -> Option<[MarkedText; 2]> {
+        let summary = &self.cases[point.case];
+        let clock_ghz = summary.cycles_per_switch.and(summary.clock_ghz);
+        self.view.wide.then(|| at_clock(summary.cycles_per_switch, clock_ghz))
     }
 
-    fn counts_of(self, point: &CostPoint) -> Option<[MarkedText; 3]> {
+    fn count_cells(self, point: &CostPoint) -> Option<[MarkedText; 3]> {
         self.view.verbose.then(|| counted(point))
     }
 
-    /// Whether what has no row for each cost is followed by tables that have.
-    fn is_asked_for(self) -> bool {
+    /// Returns whether a table without a row for each cost is followed by tables that have one.
+    fn are_asked_for(self) -> bool {
         self.view.wide || self.view.verbose
     }
 }
 
-/// All of them, ending with a newline.
+/// Returns all tables, ending with a newline.
 pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> Printout {
-    let more = More { cases: &record.cases, view };
-    let single = cost.curves.iter().all(|curve| curve.points.len() == 1);
-    let same = |of: &&CostCurve| (of.members, of.points[0].array_bytes);
-    if single
-        && cost.curves.len() > 1
-        && each_once(cost.curves.iter().map(|of| same(&of))).len() == 1
-    {
-        return by_access(cost, more);
+    let extra = ExtraColumns { cases: &record.cases, view };
+    let is_single = cost.curves.iter().all(|curve| curve.points.len() == 1);
+    let size = |curve: &CostCurve| (curve.members, curve.points[0].array_bytes);
+    if is_single && cost.curves.len() > 1 && each_once(cost.curves.iter().map(size)).len() == 1 {
+        return by_access(cost, extra);
     }
-    let works = each_once(cost.curves.iter().map(access));
     let mut tables = Printout::default();
-    for (number, work) in works.iter().enumerate() {
+    for (number, work) in each_once(cost.curves.iter().map(access)).iter().enumerate() {
         if number > 0 {
             tables.push("\n");
         }
-        let rings: Vec<&CostCurve> = cost.curves.iter().filter(|of| access(of) == *work).collect();
+        let rings: Vec<&CostCurve> =
+            cost.curves.iter().filter(|curve| access(curve) == *work).collect();
         tables.push(match &rings[..] {
-            [curve] => by_array(curve, more),
-            rings if rings.iter().all(|of| of.points.len() == 1) && is_one_array(rings) => {
-                by_members(rings, more)
-            }
-            rings => by_both(rings, more),
+            [curve] => by_array(curve, extra),
+            rings if have_one_array(rings) => by_members(rings, extra),
+            rings => by_both(rings, extra),
         });
     }
     tables
 }
 
-/// How memory is walked, whatever the size of it.
+/// Returns how memory is walked, whatever the size of it.
 fn access(curve: &CostCurve) -> Work {
     Work { bytes: 0, ..curve.work }
 }
 
-fn is_one_array(rings: &[&CostCurve]) -> bool {
-    each_once(rings.iter().map(|of| of.points[0].array_bytes)).len() == 1
+/// Returns whether all rings were measured with one array, the same for all.
+fn have_one_array(rings: &[&CostCurve]) -> bool {
+    rings.iter().all(|ring| ring.points.len() == 1)
+        && each_once(rings.iter().map(|ring| ring.points[0].array_bytes)).len() == 1
 }
 
-/// `rmw by 128 B, 2 members`.
+/// Returns `rmw by 128 B, 2 members`.
 pub(super) fn title(curve: &CostCurve) -> String {
     format!("{}, {} members", curve.work.walk_in_words(), curve.members)
 }
 
-fn by_array(curve: &CostCurve, more: More) -> Printout {
+fn by_array(curve: &CostCurve, extra: ExtraColumns) -> Printout {
     let rows = curve.points.iter().map(|point| (size(curve, point.array_bytes), point));
-    printout![title(curve), "\n", rows_of("array", rows, more), "\n"]
+    printout![title(curve), "\n", cost_table("array", rows, extra), "\n"]
 }
 
-fn by_members(rings: &[&CostCurve], more: More) -> Printout {
+fn by_members(rings: &[&CostCurve], extra: ExtraColumns) -> Printout {
     let first = rings[0];
     let size = size(first, first.points[0].array_bytes);
     let rows = rings.iter().map(|curve| (curve.members.to_string(), &curve.points[0]));
     let title = format!("{}, {size}\n", first.work.walk_in_words());
-    printout![title, rows_of("members", rows, more), "\n"]
+    printout![title, cost_table("members", rows, extra), "\n"]
 }
 
-fn by_access(cost: &CostFindings, more: More) -> Printout {
+fn by_access(cost: &CostFindings, extra: ExtraColumns) -> Printout {
     let first = &cost.curves[0];
     let size = words::bytes(first.points[0].array_bytes);
     let rows = cost.curves.iter().map(|curve| (curve.work.walk_in_words(), &curve.points[0]));
     let title = format!("{size}, {} members\n", first.members);
-    printout![title, rows_of("access", rows, more), "\n"]
+    printout![title, cost_table("access", rows, extra), "\n"]
 }
 
 fn size(curve: &CostCurve, array_bytes: u64) -> String {
     curve.axis().size(curve.size(array_bytes))
 }
 
-/// A row for each point.
-fn rows_of<'a>(
-    what: &'static str,
-    rows: impl Iterator<Item = (String, &'a CostPoint)>,
-    more: More,
+/// Builds a table with a row for each named point; `first` heads the column of names.
+fn cost_table<'a>(
+    first: &'static str,
+    points: impl Iterator<Item = (String, &'a CostPoint)>,
+    extra: ExtraColumns,
 ) -> Table {
-    let mut columns = vec![what, "ns/switch"];
-    columns.extend(more.view.wide.then_some(["cycles/switch", GHZ]).into_iter().flatten());
+    let mut columns = vec![first, "ns/switch"];
+    if extra.view.wide {
+        columns.extend(["cycles/switch", GHZ]);
+    }
     columns.push("indirect ns");
-    let counts = ["switches/hop", "", "rounds"];
-    columns.extend(more.view.verbose.then_some(counts).into_iter().flatten());
-    Table::new(
-        columns,
-        rows.map(|(name, point)| {
-            let mut cells = cells![name, whole(point.total_ns)].to_vec();
-            cells.extend(more.clock_of(point).into_iter().flatten());
-            cells.push(part(point));
-            cells.extend(more.counts_of(point).into_iter().flatten());
-            cells
-        }),
-    )
+    if extra.view.verbose {
+        columns.extend(["switches/hop", "", "rounds"]);
+    }
+    let mut rows = Vec::new();
+    for (name, point) in points {
+        let mut cells = cells![name, total_cell(point.total_ns)].to_vec();
+        cells.extend(extra.clock_cells(point).into_iter().flatten());
+        cells.push(indirect_cell(point));
+        cells.extend(extra.count_cells(point).into_iter().flatten());
+        rows.push(cells);
+    }
+    Table::new(columns, rows)
 }
 
-/// A cost with its interval, or why it may not be told.
-fn whole(cost: Option<Estimate>) -> MarkedText {
-    let Some(cost) = cost else { return "-".into() };
-    told_cell(cost.answer_cost())
+/// Returns a cost with its interval, or why there is none.
+fn total_cell(cost: Option<Estimate>) -> MarkedText {
+    cost.map_or("-".into(), |cost| told_cell(cost.answer_cost()))
 }
 
-/// The same of a part of a cost, which is signed; of a whole that may not be told there is none.
-fn part(of: &CostPoint) -> MarkedText {
-    let Some((whole, part)) = of.total_ns.zip(of.indirect_ns) else { return "-".into() };
+/// Returns the indirect cost of a point, which is signed, with its interval, or why there is none.
+/// If the total has no answer, its part has none.
+fn indirect_cell(point: &CostPoint) -> MarkedText {
+    let Some((total, indirect)) = point.total_ns.zip(point.indirect_ns) else { return "-".into() };
     // Below zero it is shown only where full speed was seen in many rounds: a shared core may have
     // changed between the two, and what one round says of a difference is little.
-    let told = match part.quote() {
-        Ok(_) if part.speed == Speed::Full => part.answer(),
-        _ => part.answer_cost(),
+    let told = match indirect.quote() {
+        Ok(_) if indirect.speed == Speed::Full => indirect.answer(),
+        _ => indirect.answer_cost(),
     };
-    told_cell(whole.answer_cost().and(told))
+    told_cell(total.answer_cost().and(told))
 }
 
-/// A figure with its interval, marked where no comparison uses it, or why there is none.
+/// Returns a figure with its interval, marked where no comparison uses it, or why there is none.
 fn told_cell(told: Result<BestEstimate, NotQuotable>) -> MarkedText {
-    told.map_or_else(|why| why.with_time_unit().into(), |_| terminal::told_words(Some(told)))
+    match told {
+        Ok(_) => terminal::told_words(Some(told)),
+        Err(why) => why.with_time_unit().into(),
+    }
 }
 
-/// Switches as they were counted, with a mark where they are not one a hop, and the rounds.
+/// Returns the counted switches per hop, with a mark where they are not one, and the rounds.
 fn counted(point: &CostPoint) -> [MarkedText; 3] {
-    let switches = point.switches_per_hop;
-    let is_unlike_one = switches.is_some_and(|e| (e.value - 1.0).abs() > COUNT_TOLERANCE);
-    cells![
-        switches.map_or("-".to_string(), |e| format!("{:.3}", e.value)),
-        if is_unlike_one { "!" } else { "" },
-        switches.map_or("-".to_string(), |e| e.rounds.to_string()),
-    ]
+    let Some(switches) = point.switches_per_hop else { return cells!["-", "", "-"] };
+    let is_unlike_one = (switches.value - 1.0).abs() > COUNT_TOLERANCE;
+    let mark = if is_unlike_one { "!" } else { "" };
+    cells![format!("{:.3}", switches.value), mark, switches.rounds.to_string()]
 }
 
-/// Costs by array and members, without intervals: where more is asked for a table of each ring
-/// follows that has them.
-fn by_both(rings: &[&CostCurve], more: More) -> Printout {
-    let points = || rings.iter().flat_map(|of| &of.points);
-    let mut arrays = each_once(points().map(|point| point.array_bytes));
+/// Returns costs by array and members, without intervals: where more is asked for, a table of each
+/// ring follows that has them.
+fn by_both(rings: &[&CostCurve], extra: ExtraColumns) -> Printout {
+    let (mut arrays, mut marks) = (Vec::new(), Vec::new());
+    for point in rings.iter().flat_map(|ring| &ring.points) {
+        arrays.push(point.array_bytes);
+        if let Some(Err(why)) = point.total_ns.map(|cost| cost.answer_cost()) {
+            marks.push(mark(why));
+        }
+    }
+    let mut arrays = each_once(arrays);
     arrays.sort_unstable();
     let title = format!("{}: a switch by array and members", rings[0].work.walk_in_words());
-    let mut all = printout![title, "\n"];
-    for (number, some) in rings.chunks(MOST_COLUMNS).enumerate() {
+    let mut tables = printout![title, "\n"];
+    for (number, columns) in rings.chunks(MAX_RING_COLUMNS).enumerate() {
         if number > 0 {
-            all.push("\n\n");
+            tables.push("\n\n");
         }
-        let columns = std::iter::once("array".to_string())
-            .chain(some.iter().map(|of| of.members.to_string()));
-        let row = |bytes: &u64| {
-            let cells = some.iter().map(|of| {
-                let point = of.points.iter().find(|point| point.array_bytes == *bytes);
-                brief(point.and_then(|point| point.total_ns))
-            });
-            let size = MarkedText::from(size(rings[0], *bytes));
-            std::iter::once(size).chain(cells).collect::<Vec<MarkedText>>()
-        };
-        all.push(Table::new(columns.collect::<Vec<String>>(), arrays.iter().map(row)));
+        tables.push(array_by_members(rings[0], columns, &arrays));
     }
-    let marks =
-        each_once(points().filter_map(|point| Some(mark(point.total_ns?.answer_cost().err()?))));
-    let marks: String = marks.iter().map(|(mark, why)| format!("{mark}: {why}\n")).collect();
-    all.push(printout!["\n", marks]);
-    if more.is_asked_for() {
+    let mut legend = String::new();
+    for (mark, why) in each_once(marks) {
+        legend += &format!("{mark}: {why}\n");
+    }
+    tables.push(printout!["\n", legend]);
+    if extra.are_asked_for() {
         for ring in rings {
-            all.push(printout!["\n", by_array(ring, more)]);
+            tables.push(printout!["\n", by_array(ring, extra)]);
         }
     }
-    all
+    tables
 }
 
-/// A cost in a narrow cell, or a mark that stands for why there is none.
-fn brief(cost: Option<Estimate>) -> MarkedText {
-    let Some(cost) = cost else { return "-".into() };
-    let told = |cost: BestEstimate| terminal::marked(&cost, &words::time(cost.value()));
-    cost.answer_cost().map_or_else(|why| mark(why).0.into(), told)
+/// Builds a table with a row an array and a column a ring; `first` names the arrays.
+fn array_by_members(first: &CostCurve, rings: &[&CostCurve], arrays: &[u64]) -> Table {
+    let mut columns = vec!["array".to_string()];
+    columns.extend(rings.iter().map(|ring| ring.members.to_string()));
+    let mut rows = Vec::new();
+    for bytes in arrays {
+        let mut cells = vec![MarkedText::from(size(first, *bytes))];
+        for ring in rings {
+            let point = ring.points.iter().find(|point| point.array_bytes == *bytes);
+            cells.push(brief_cell(point.and_then(|point| point.total_ns)));
+        }
+        rows.push(cells);
+    }
+    Table::new(columns, rows)
 }
 
+/// Returns a cost for a narrow cell, or a mark that stands for why there is none.
+fn brief_cell(cost: Option<Estimate>) -> MarkedText {
+    match cost.map(|cost| cost.answer_cost()) {
+        None => "-".into(),
+        Some(Ok(best)) => terminal::marked(&best, &words::time(best.value())),
+        Some(Err(why)) => mark(why).0.into(),
+    }
+}
+
+/// Returns a short mark for why a cost is not told, and its meaning.
 fn mark(why: NotQuotable) -> (&'static str, &'static str) {
     match why {
         NotQuotable::NotAlone => ("shared", "other tasks ran on its CPU"),
@@ -236,9 +251,9 @@ mod tests {
             indirect_ns: Some(Estimate { speed, ..below_zero }),
             switches_per_hop: None,
         };
-        assert!(part(&point(Speed::Full)).starts_with("-142 ("));
+        assert!(indirect_cell(&point(Speed::Full)).starts_with("-142 ("));
         for speed in [Speed::FewRounds, Speed::Contended] {
-            assert!(part(&point(speed)).starts_with("not resolved: -2"), "{speed:?}");
+            assert!(indirect_cell(&point(speed)).starts_with("not resolved: -2"), "{speed:?}");
         }
     }
 }

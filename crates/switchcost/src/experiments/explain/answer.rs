@@ -1,7 +1,7 @@
 //! What a run of explanations answers in a sentence, and what else matters of it.
 
 use analysis::estimate::Estimate;
-use analysis::explain::{ExplainedSwitch, SwitchPart, explained_ring};
+use analysis::explain::{ExplainedSwitch, explained_ring};
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::cost;
@@ -12,29 +12,35 @@ use rundata::ring::{MemberKind, Policy};
 use crate::experiments::ring::settings::under_policy;
 use crate::report::terminal::cpu_list;
 
-/// The first line of a report.
+/// Returns the first line of a report.
 pub(crate) fn headline(record: &ExplainRecord) -> MarkedText {
-    let cpus = cpu_list(&record.header.plan.cases.first().map_or(Vec::new(), |of| of.cpus()));
-    let Some((found, whole)) = found(record).and_then(|of| Some((of, of.whole_ns?))) else {
-        return "Nothing was measured that a switch is made of.".into();
-    };
+    let Some(found) = found(record) else { return nothing_measured() };
+    let Some(whole) = found.whole_ns else { return nothing_measured() };
+    let cpus = record.header.plan.cases.first().map_or(Vec::new(), |case| case.cpus());
     let members = match found.kind {
         MemberKind::Process => "two processes",
         MemberKind::Thread => "two threads",
     };
-    let setting = format!("{members} by pipe, CPU {cpus}");
+    let setting = format!("{members} by pipe, CPU {}", cpu_list(&cpus));
     let policy = under_policy(whole_policy(record));
     match whole.answer_cost() {
-        Ok(whole) => {
-            let parts =
-                if is_whole(record) { format!(": {}", made_of(found)) } else { String::new() };
+        Ok(best) => {
+            let parts = if is_whole(record) {
+                format!(": {}", parts_in_words(found))
+            } else {
+                String::new()
+            };
             let behind = format!("{policy}, its system calls included{parts}; {setting}.");
-            marked!["A switch costs ", whole.marked_time(), behind]
+            marked!["A switch costs ", best.marked_time(), behind]
         }
         Err(why) => {
             format!("What a switch costs{policy}: {}; {setting}.", why.with_time_unit()).into()
         }
     }
+}
+
+fn nothing_measured() -> MarkedText {
+    "Nothing was measured that a switch is made of.".into()
 }
 
 /// Returns the policy of the ring that is explained.
@@ -46,24 +52,33 @@ pub(super) fn found(record: &ExplainRecord) -> Option<&ExplainedSwitch> {
     record.found.explained.as_ref()
 }
 
-/// Whether the run ended: nothing is added up of one that did not.
+/// Returns whether the run ended: nothing is added up of one that did not.
 pub(super) fn is_whole(record: &ExplainRecord) -> bool {
     rundata::run::unfinished(record.end.as_ref()).is_none()
 }
 
-/// The parts, the largest first, and the rest.
-fn made_of(found: &ExplainedSwitch) -> String {
-    let quoted = |of: &SwitchPart| Some((of.ns?.answer_cost().ok()?, of.part.in_words()));
-    let mut parts: Vec<_> = found.parts.iter().filter_map(quoted).collect();
-    parts.sort_by(|(one, _), (other, _)| other.value().total_cmp(&one.value()));
-    let told = parts.iter().map(|(ns, name)| format!("{} {name}", ns.brief_time()));
-    let open = found.parts.iter().filter(|of| quoted(of).is_none());
-    let open = open.map(|of| format!("{}: {}", of.part.in_words(), why(of.ns)));
-    told.chain(open).chain([rest(found)]).collect::<Vec<_>>().join(", ")
+/// Returns the parts, the largest first, those that are not known, and the rest.
+fn parts_in_words(found: &ExplainedSwitch) -> String {
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for part in &found.parts {
+        let name = part.part.in_words();
+        match part.ns.map(|ns| ns.answer_cost()) {
+            Some(Ok(best)) => known.push((best, name)),
+            Some(Err(_)) | None => unknown.push(format!("{name}: {}", why(part.ns))),
+        }
+    }
+    known.sort_by(|(one, _), (other, _)| other.value().total_cmp(&one.value()));
+    let mut words = Vec::new();
+    for (best, name) in known {
+        words.push(format!("{} {name}", best.brief_time()));
+    }
+    words.extend(unknown);
+    words.push(rest_in_words(found));
+    words.join(", ")
 }
 
-fn rest(found: &ExplainedSwitch) -> String {
-    match found.rest_ns.map(|of| of.answer()) {
+fn rest_in_words(found: &ExplainedSwitch) -> String {
+    match found.rest_ns.map(|rest| rest.answer()) {
         Some(Ok(rest)) if rest.value() > 0.0 => format!("{} not explained", rest.time()),
         Some(Ok(rest)) => format!("not explained: {}", rest.time()),
         Some(Err(why)) => format!("the rest {}", why.with_time_unit()),
@@ -71,9 +86,9 @@ fn rest(found: &ExplainedSwitch) -> String {
     }
 }
 
-/// Why there is no figure.
+/// Returns why there is no figure.
 pub(super) fn why(ns: Option<Estimate>) -> String {
-    ns.map_or("not measured".to_string(), |of| cost(&of))
+    ns.map_or("not measured".to_string(), |ns| cost(&ns))
 }
 
 /// Returns what matters beside the headline, most first.
@@ -93,7 +108,7 @@ pub(super) fn findings(record: &ExplainRecord) -> Vec<String> {
     lines
 }
 
-/// What of the whole other commands print.
+/// Returns what other commands print of the whole.
 fn above_solo(found: &ExplainedSwitch) -> Option<String> {
     let above = found.above_solo_ns?.quote_cost().ok()?.time();
     Some(format!("above solo: {above}, without what one alone pays for its calls (`ring`)"))

@@ -9,26 +9,31 @@ use super::answer::{found, headline, is_whole};
 use crate::report::figures::{bars, lines, nanoseconds};
 use crate::report::tiles::Tile;
 
-/// The figures of a run of `explain`.
+/// Draws a run of `explain`. `index` is its place among the runs that are drawn together.
 pub(crate) fn figures(record: &ExplainRecord, index: usize) -> Vec<Figure> {
     let Some(found) = found(record) else { return Vec::new() };
+    let mut added = Vec::new();
+    for part in &found.added {
+        added.extend(part.ns.map(|ns| (part.part.in_words().to_string(), ns)));
+    }
+    let mut figures = Vec::new();
+    figures.extend(waterfall(record, found, index));
     let what = ("explain-added", "What would add to a switch", "added to a switch");
-    let known = found.added.iter().filter_map(|of| Some((of.part.in_words().to_string(), of.ns?)));
-    let added = bars(what, "", known, index);
-    waterfall(record, found, index).into_iter().chain(added).collect()
+    figures.extend(bars(what, "", added, index));
+    figures
 }
 
-/// The parts one above the other up to the whole: the upper end of each is a bar's, its lower end
-/// that of the one before.
+/// Draws the parts one above the other up to the whole: a bar ends where its part does, and begins
+/// where the part before ends.
 fn waterfall(record: &ExplainRecord, found: &ExplainedSwitch, index: usize) -> Option<Figure> {
     if !is_whole(record) {
         return None;
     }
-    let whole = found.whole_ns.filter(|of| of.answer_cost().is_ok())?;
+    let whole = found.whole_ns.filter(|whole| whole.answer_cost().is_ok())?;
     let mut names = Vec::new();
     let (mut ends, mut sum) = (Vec::new(), 0.0);
     for part in &found.parts {
-        // One that is not resolved from zero stands there, too: it is a part of the sum.
+        // A part that is not resolved from zero stands there, too: it belongs to the sum.
         let ns = part.ns.filter(|ns| ns.value.is_finite())?;
         ends.push(end(names.len(), sum, &ns));
         names.push(part.part.in_words().to_string());
@@ -45,7 +50,7 @@ fn waterfall(record: &ExplainRecord, found: &ExplainedSwitch, index: usize) -> O
     lines("explain", title, headline(record).into(), axes, [series])
 }
 
-/// The upper end of a part that begins where those before it end.
+/// Returns the upper end of a part that begins where those before it end.
 fn end(place: usize, begins_at: f64, ns: &Estimate) -> Point {
     let [low, high] = [ns.low, ns.high].map(|end| Some(begins_at + end?));
     let certainty =
@@ -53,11 +58,13 @@ fn end(place: usize, begins_at: f64, ns: &Estimate) -> Point {
     Point { low, high, certainty, ..Point::bare(place as f64, begins_at + ns.value) }
 }
 
-/// The whole and its parts.
+/// Returns the whole and its parts.
 pub(crate) fn tiles(record: &ExplainRecord) -> Vec<Tile> {
     let Some(found) = found(record) else { return Vec::new() };
-    let tile = |name: &str, ns: Option<Estimate>| Tile::cost(name, ns);
-    let whole = tile("a switch by pipe", found.whole_ns);
-    let parts = found.parts.iter().filter_map(|of| tile(of.part.in_words(), of.ns));
-    whole.into_iter().chain(parts).collect()
+    let mut tiles = Vec::new();
+    tiles.extend(Tile::cost("a switch by pipe", found.whole_ns));
+    for part in &found.parts {
+        tiles.extend(Tile::cost(part.part.in_words(), part.ns));
+    }
+    tiles
 }

@@ -1,7 +1,6 @@
 //! `switchcost explain` on the terminal: the chain of parts, and what would add to it.
 
 use analysis::estimate::Estimate;
-use analysis::explain::SwitchPart;
 use analysis::marked::MarkedText;
 use analysis::record::ExplainRecord;
 
@@ -50,43 +49,52 @@ pub(crate) fn policy_words(record: &ExplainRecord) -> String {
     under_policy(whole_policy(record))
 }
 
-/// The parts in the order of a hop, their sum, the rest and the whole. Of a run that did not end
-/// nothing is added up.
+/// Returns the parts in the order of a hop, their sum, the rest and the whole. Of a run that did not
+/// end nothing is added up.
 fn chain(record: &ExplainRecord) -> Table {
-    let Some(found) = found(record) else { return rows("part", Vec::new()) };
-    let whole = found.whole_ns.and_then(|of| of.quote_cost().ok()).map(|of| of.value());
-    let share = |ns: Option<Estimate>| {
-        let ns = ns.and_then(|of| of.quote_cost().ok()).map(|of| of.value());
-        figure(ns.zip(whole).map(|(ns, whole)| 100.0 * ns / whole))
-    };
+    let Some(found) = found(record) else { return part_table("part", Vec::new()) };
+    let whole_ns = quotable_ns(found.whole_ns);
     let row = |name: &str, ns: Option<Estimate>, changed_by: &str| {
-        cells![name, value(ns), interval(ns), share(ns), changed_by]
+        cells![name, value(ns), interval(ns), percent_cell(ns, whole_ns), changed_by]
     };
-    let mut all: Vec<_> =
-        found.parts.iter().map(|of| row(of.part.in_words(), of.ns, &of.changed_by)).collect();
-    if is_whole(record) {
-        all.push(row("sum", found.sum_ns, ""));
-        let rest = difference(found.rest_ns);
-        let share = share(found.rest_ns);
-        all.push(cells!["not explained", told_value(rest), told_interval(rest), share, ""]);
+    let mut rows = Vec::new();
+    for part in &found.parts {
+        rows.push(row(part.part.in_words(), part.ns, &part.changed_by));
     }
-    all.push(row("whole", found.whole_ns, ""));
-    rows("a switch by pipe", all)
+    if is_whole(record) {
+        rows.push(row("sum", found.sum_ns, ""));
+        let rest = difference(found.rest_ns);
+        let percent = percent_cell(found.rest_ns, whole_ns);
+        rows.push(cells!["not explained", told_value(rest), told_interval(rest), percent, ""]);
+    }
+    rows.push(row("whole", found.whole_ns, ""));
+    part_table("a switch by pipe", rows)
 }
 
-fn rows(first: &str, all: Vec<[MarkedText; 5]>) -> Table {
+/// Returns a cost in nanoseconds if it may be quoted.
+fn quotable_ns(cost: Option<Estimate>) -> Option<f64> {
+    Some(cost?.quote_cost().ok()?.value())
+}
+
+/// Returns what a part is of the whole, as a percentage.
+fn percent_cell(part: Option<Estimate>, whole_ns: Option<f64>) -> String {
+    let both = quotable_ns(part).zip(whole_ns);
+    figure(both.map(|(part_ns, whole_ns)| 100.0 * part_ns / whole_ns))
+}
+
+fn part_table(first: &str, rows: Vec<[MarkedText; 5]>) -> Table {
     let heads = [first, "ns", "interval", "%", "changed by"];
-    Table::new(heads, all).texts(|at| at == 0 || at == 4).first_to_go(&["%"])
+    Table::new(heads, rows).texts(|column| column == 0 || column == 4).first_to_go(&["%"])
 }
 
-/// What would add to it, in the order of the list.
+/// Returns what would add to a switch, in the order of the list.
 fn added(record: &ExplainRecord) -> Table {
-    let parts = found(record).map_or(&[][..], |of| &of.added);
-    let row = |of: &SwitchPart| {
-        let ns = difference(of.ns);
-        cells![of.part.in_words(), told_value(ns), told_interval(ns), of.changed_by.clone()]
-    };
+    let mut rows = Vec::new();
+    for part in found(record).map_or(&[][..], |found| &found.added) {
+        let ns = difference(part.ns);
+        let name = part.part.in_words();
+        rows.push(cells![name, told_value(ns), told_interval(ns), part.changed_by.clone()]);
+    }
     let heads = ["would add", "ns", "interval", "changed by"];
-    let all = Table::new(heads, parts.iter().map(row));
-    all.texts(|at| at == 0 || at == 3)
+    Table::new(heads, rows).texts(|column| column == 0 || column == 3)
 }

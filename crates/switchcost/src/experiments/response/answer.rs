@@ -7,7 +7,6 @@ use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::{QuotedFigure, difference, marked_cost};
 use analysis::record::ResponseRecord;
-use analysis::response::LoopCost;
 use analysis::summary::CaseSummary;
 use probe::idle::LATENCY_DEVICE;
 use probe::trial::calls::SYSTEM_CALLS;
@@ -25,36 +24,45 @@ use crate::report::terminal::{count, cpu_list, told_value, told_words};
 /// The link whose switch stands for the others.
 const PIPE: &str = "pipe";
 
-/// The first line of a report.
+/// Returns the first line of a report.
 pub(crate) fn headline(record: &ResponseRecord) -> MarkedText {
-    let costs = costs(record);
-    let links = cheapest(rings(record), is_whole(record)).filter(|_| costs.is_none());
-    let has_others = costs.is_some() || links.is_some();
-    let wakeup = wakeup(record, costs.is_none()).map(|clause| {
-        // Of the normal policy, whatever the others had.
-        let is_apart = has_others && measured_policy(record) != Policy::Other;
-        let policy = format!(" ({})", scheduler(Policy::Other));
-        if is_apart { Clause { words: clause.words + &policy, ..clause } } else { clause }
-    });
-    // Beside the others it is a line of its own.
-    let gaps = record.found.gaps.first().filter(|_| costs.is_none());
-    let gaps = gaps.map(|of| Clause::from_words(lost(record, of)));
-    let is_normal = costs.is_some() || links.is_some() || wakeup.is_some();
-    let clauses = [costs, links.map(Clause::from_words), wakeup, gaps];
-    let clauses: Vec<Clause> = clauses.into_iter().flatten().collect();
+    let mut clauses = Vec::new();
+    let costs = costs_clause(record);
+    let has_costs = costs.is_some();
+    clauses.extend(costs);
+    // Beside costs, links and gaps are lines of their own.
+    if !has_costs {
+        clauses.extend(cheapest(rings(record), is_whole(record)).map(Clause::from_words));
+    }
+    let is_realtime = measured_policy(record) != Policy::Other;
+    if let Some(mut clause) = wakeup_clause(record, !has_costs) {
+        // The sleeper is of the normal policy, whatever the others had.
+        if !clauses.is_empty() && is_realtime {
+            clause.words = clause.words + &format!(" ({})", scheduler(Policy::Other));
+        }
+        clauses.push(clause);
+    }
+    let has_policy = !clauses.is_empty();
+    if !has_costs {
+        let watched = record.found.gaps.first();
+        clauses.extend(watched.map(|found| Clause::from_words(lost_in_words(record, found))));
+    }
     let Some(first) = clauses.first() else {
         return "Nothing was measured that a response time consists of.".into();
     };
     let policy = measured_policy(record);
-    let policy = is_normal.then(|| match policy.is_realtime() {
-        true => format!("under {policy}, "),
-        false => format!("{}, ", scheduler(policy)),
-    });
+    let policy = if !has_policy {
+        String::new()
+    } else if policy.is_realtime() {
+        format!("under {policy}, ")
+    } else {
+        format!("{}, ", scheduler(policy))
+    };
     let cpus = cpu_list(&record.header.plan.cpus());
     let starts_with_name = first.starts_with_name;
     let words = MarkedText::join(clauses.into_iter().map(|clause| clause.words), "; ");
     let words = if starts_with_name { words } else { words.capitalized() };
-    marked![words, format!("; {}CPU {cpus}.", policy.unwrap_or_default())]
+    marked![words, format!("; {policy}CPU {cpus}.")]
 }
 
 /// A part of the first line.
@@ -70,93 +78,125 @@ impl Clause {
     }
 }
 
-/// What matters beside the headline, most first.
+/// Returns what matters beside the headline, most first.
 pub(super) fn findings(record: &ResponseRecord) -> Vec<String> {
-    let has_costs = costs(record).is_some();
-    let links = cheapest(rings(record), is_whole(record)).filter(|_| has_costs);
-    let links = links.map(|words| format!("links: {}.", words.uncapitalized()));
-    let gaps = record.found.gaps.iter().filter(|_| has_costs);
-    let gaps = gaps.map(|of| format!("interrupts: {}", lost(record, of)));
-    let missing = no_idle(record);
-    let of_sleepers = [missing, slack(record), idle(record)].into_iter().flatten();
-    of_sleepers.chain(links).chain(gaps).collect()
+    let mut lines = Vec::new();
+    lines.extend(no_idle(record));
+    lines.extend(slack(record));
+    lines.extend(idle(record));
+    // Without costs both are in the headline.
+    if costs_clause(record).is_none() {
+        return lines;
+    }
+    if let Some(words) = cheapest(rings(record), is_whole(record)) {
+        lines.push(format!("links: {}.", words.uncapitalized()));
+    }
+    for found in &record.found.gaps {
+        lines.push(format!("interrupts: {}", lost_in_words(record, found)));
+    }
+    lines
 }
 
 /// Returns the policy of system calls, signals and links; the normal one where none was measured.
 pub(crate) fn measured_policy(record: &ResponseRecord) -> Policy {
     let plan = &record.header.plan;
-    let of_ring = plan.rings().next().map(|(_, ring)| ring.policy);
-    let takes_policy = |trial: &Trial| matches!(trial, Trial::Loop { .. } | Trial::TwoProcesses);
-    let of_trial = || {
-        let mut trials = plan.trials().map(|(_, case)| case);
-        trials.find(|case| takes_policy(&case.trial)).map(|case| case.policy)
-    };
-    of_ring.or_else(of_trial).unwrap_or(Policy::Other)
+    if let Some((_, ring)) = plan.rings().next() {
+        return ring.policy;
+    }
+    for (_, case) in plan.trials() {
+        if matches!(case.trial, Trial::Loop { .. } | Trial::TwoProcesses) {
+            return case.policy;
+        }
+    }
+    Policy::Other
 }
 
-/// SCHED_OTHER, as kernel engineers know it.
+/// Returns a policy as kernel engineers know it: `SCHED_OTHER`.
 pub(super) fn scheduler(policy: Policy) -> String {
     format!("SCHED_{}", policy.name().to_uppercase())
 }
 
-/// The summaries of all rings.
+/// Returns the summaries of all rings.
 fn rings(record: &ResponseRecord) -> impl Iterator<Item = &CaseSummary> + Clone {
-    record.cases.iter().filter_map(|of| of.ring())
+    record.cases.iter().filter_map(|summary| summary.ring())
 }
 
-/// Whether the run ended.
+/// Returns whether the run ended.
 fn is_whole(record: &ResponseRecord) -> bool {
     unfinished(record.end.as_ref()).is_none()
 }
 
-/// A system call, a signal, a switch; none where none of them was measured.
-fn costs(record: &ResponseRecord) -> Option<Clause> {
-    let is_call = |of: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == of.call);
-    let known = |of: &LoopCost| Some((of.call.clone(), of.ns?));
-    let calls: Vec<(String, Estimate)> =
-        record.found.loops.iter().filter(is_call).filter_map(known).collect();
-    let call = calls.iter().find(|(call, _)| call == GETUID).or(calls.first());
-    let signal = record.found.signals.as_ref().and_then(|of| of.signal_ns);
-    let pipe = rings(record).find(|of| of.case.members > 1 && of.case.link == PIPE);
-    let switch = pipe.and_then(|of| of.ns_per_switch_above_solo).filter(|_| call.is_some());
-    let all = [
-        call.map(|(call, ns)| (&**call, *ns, true)),
-        signal.map(|ns| ("a signal to oneself", ns, false)),
-        switch.map(|ns| ("a switch by pipe", ns, false)),
-    ];
-    let (mut parts, mut open) = (Vec::new(), Vec::new());
-    for (name, ns, starts_with_name) in all.into_iter().flatten() {
-        let (to, words) = match ns.answer_cost() {
-            Ok(ns) if parts.is_empty() => {
-                (&mut parts, marked![format!("{name} takes "), ns.marked_time()])
-            }
-            Ok(ns) => (&mut parts, format!("{name} {}", ns.brief_time()).into()),
-            Err(why) => (&mut open, format!("{name}: {}", why.with_time_unit()).into()),
-        };
-        to.push(Clause { words, starts_with_name });
+/// Returns the measured system calls with their costs.
+fn system_calls(record: &ResponseRecord) -> Vec<(String, Estimate)> {
+    let mut calls = Vec::new();
+    for cost in &record.found.loops {
+        if SYSTEM_CALLS.iter().any(|call| call.name == cost.call) {
+            calls.extend(cost.ns.map(|ns| (cost.call.clone(), ns)));
+        }
     }
-    let slowest = slowest(&calls).filter(|_| parts.len() == 1 && is_whole(record));
-    let (told, separator) = if parts.is_empty() { (open, "; ") } else { (parts, ", ") };
-    let starts_with_name = told.first()?.starts_with_name;
-    let mut words = MarkedText::join(told.into_iter().map(|part| part.words), separator);
+    calls
+}
+
+/// Returns a clause on a system call, a signal and a switch; `None` where none of them was
+/// measured.
+fn costs_clause(record: &ResponseRecord) -> Option<Clause> {
+    let calls = system_calls(record);
+    let mut costs = Vec::new();
+    let getuid = calls.iter().find(|(call, _)| call == GETUID);
+    if let Some((call, ns)) = getuid.or(calls.first()) {
+        costs.push((call.as_str(), *ns, true));
+    }
+    if let Some(ns) = record.found.signals.as_ref().and_then(|signals| signals.signal_ns) {
+        costs.push(("a signal to oneself", ns, false));
+    }
+    let pipe = rings(record).find(|ring| ring.case.members > 1 && ring.case.link == PIPE);
+    let switch = pipe.and_then(|ring| ring.ns_per_switch_above_solo);
+    if let Some(ns) = switch.filter(|_| !calls.is_empty()) {
+        costs.push(("a switch by pipe", ns, false));
+    }
+    let (mut known, mut unknown) = (Vec::new(), Vec::new());
+    for (name, ns, starts_with_name) in costs {
+        match ns.answer_cost() {
+            Ok(best) => {
+                let words = if known.is_empty() {
+                    marked![format!("{name} takes "), best.marked_time()]
+                } else {
+                    format!("{name} {}", best.brief_time()).into()
+                };
+                known.push(Clause { words, starts_with_name });
+            }
+            Err(why) => {
+                let words = format!("{name}: {}", why.with_time_unit()).into();
+                unknown.push(Clause { words, starts_with_name });
+            }
+        }
+    }
+    let slowest =
+        if known.len() == 1 && is_whole(record) { slowest_in_words(&calls) } else { None };
+    let (clauses, separator) = if known.is_empty() { (unknown, "; ") } else { (known, ", ") };
+    let starts_with_name = clauses.first()?.starts_with_name;
+    let mut words = MarkedText::join(clauses.into_iter().map(|clause| clause.words), separator);
     if let Some(slowest) = slowest {
         words.push(format!("; {slowest}"));
     }
     Some(Clause { words, starts_with_name })
 }
 
-/// The slowest of several calls, of those that may be quoted.
-fn slowest(calls: &[(String, Estimate)]) -> Option<String> {
-    let quoted = |(call, ns): &(String, Estimate)| Some((call.clone(), ns.quote_cost().ok()?));
-    let known: Vec<(String, QuotedFigure)> = calls.iter().filter_map(quoted).collect();
-    let (slowest, ns) = known.iter().max_by(|(_, a), (_, b)| a.value().total_cmp(&b.value()))?;
-    let many = known.len();
-    (many > 1).then(|| {
-        format!("the slowest of {many} calls is {slowest} with {}", words::time(ns.value()))
+/// Returns the slowest of several calls, of those that may be quoted.
+fn slowest_in_words(calls: &[(String, Estimate)]) -> Option<String> {
+    let mut known: Vec<(&str, QuotedFigure)> = Vec::new();
+    for (call, ns) in calls {
+        known.extend(ns.quote_cost().ok().map(|quoted| (call.as_str(), quoted)));
+    }
+    let slowest = known.iter().max_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
+    let (slowest, ns) = slowest?;
+    let count = known.len();
+    (count > 1).then(|| {
+        format!("the slowest of {count} calls is {slowest} with {}", words::time(ns.value()))
     })
 }
 
-/// The sleeper of a case.
+/// Returns the sleeper of a case.
 pub(crate) fn sleeper(record: &ResponseRecord, case: usize) -> Option<(&Wakeup, Policy)> {
     let case = record.header.plan.trial(case)?;
     match &case.trial {
@@ -165,7 +205,7 @@ pub(crate) fn sleeper(record: &ResponseRecord, case: usize) -> Option<(&Wakeup, 
     }
 }
 
-/// A sleeper in a few words: `idle CPU, other, slack 50 us`. Of what is not usual only.
+/// Returns a sleeper in a few words: `idle CPU, other, slack 50 us`. What is usual is left out.
 pub(crate) fn sleeper_words(record: &ResponseRecord, case: usize) -> String {
     let Some((wakeup, policy)) = sleeper(record, case) else { return String::new() };
     format!("{} CPU, {policy}{}", wakeup.load, unusual_setting(wakeup))
@@ -192,24 +232,29 @@ fn unusual_setting(wakeup: &Wakeup) -> String {
     words
 }
 
-/// What became of the sleeper under SCHED_OTHER on an idle CPU that had so much slack.
+/// Returns the findings on the sleeper under SCHED_OTHER on an idle CPU that had so much slack.
 fn found(
     record: &ResponseRecord,
     slack_ns: u64,
     cpu_latency_us: Option<u32>,
 ) -> Option<&WakeupFindings> {
-    let is_it = |of: &&WakeupFindings| {
-        sleeper(record, of.case).is_some_and(|(wakeup, policy)| {
+    record.found.wakeups.iter().find(|found| {
+        sleeper(record, found.case).is_some_and(|(wakeup, policy)| {
             let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
             setting == (slack_ns, cpu_latency_us, WakeupLoad::Idle) && policy == Policy::Other
         })
-    };
-    record.found.wakeups.iter().find(is_it)
+    })
 }
 
-/// How late a timer wakes a thread as applications have it; in older runs with the least slack.
-/// With `all` also what it would be with less slack, and without idle states.
-fn wakeup(record: &ResponseRecord, all: bool) -> Option<Clause> {
+/// Returns how late a sleeper is woken, in a few words; `None` where that is not known.
+fn median_in_words(found: &WakeupFindings) -> Option<String> {
+    Some(found.median_ns?.answer_cost().ok()?.brief_time())
+}
+
+/// Returns a clause on how late a timer wakes a thread as applications have it; in older runs with
+/// the least slack. With `has_details` also what it would be with less slack, and without idle
+/// states.
+fn wakeup_clause(record: &ResponseRecord, has_details: bool) -> Option<Clause> {
     let by_default = found(record, DEFAULT_SLACK_NS, None);
     let plain = found(record, MIN_SLACK_NS, None);
     let first = by_default.or(plain)?;
@@ -219,22 +264,27 @@ fn wakeup(record: &ResponseRecord, all: bool) -> Option<Clause> {
         let what = format!("how late {what} (median): ");
         return Some(Clause::from_words(marked![what, marked_cost(&median)]));
     };
-    let late = if all { late.marked_time() } else { MarkedText::figure(late.brief_time()) };
-    let tail = first.p99_ns.map(|tail| format!(", {} at 99 %", words::time(tail.value_ns as f64)));
-    let slack = match by_default {
-        Some(_) => ", with the default timer slack",
-        None => ", with timer slack 1 ns",
+    let late = if has_details { late.marked_time() } else { MarkedText::figure(late.brief_time()) };
+    let mut behind = " late (median)".to_string();
+    if let Some(tail) = first.p99_ns {
+        behind += &format!(", {} at 99 %", words::time(tail.value_ns as f64));
+    }
+    behind += if by_default.is_some() {
+        ", with the default timer slack"
+    } else {
+        ", with timer slack 1 ns"
     };
-    let median = |of: &WakeupFindings| Some(of.median_ns?.answer_cost().ok()?.brief_time());
-    let less = by_default.and(plain).and_then(median).map(|late| format!("; {late} with 1 ns"));
-    let awake = found(record, MIN_SLACK_NS, Some(0)).filter(|_| all).and_then(median);
-    let awake = awake.map(|late| format!(", {late} without idle states"));
-    let [tail, less, awake] = [tail, less, awake].map(Option::unwrap_or_default);
-    let behind = format!(" late (median){tail}{slack}{less}{awake}");
+    if let Some(late) = by_default.and(plain).and_then(median_in_words) {
+        behind += &format!("; {late} with 1 ns");
+    }
+    let awake = if has_details { found(record, MIN_SLACK_NS, Some(0)) } else { None };
+    if let Some(late) = awake.and_then(median_in_words) {
+        behind += &format!(", {late} without idle states");
+    }
     Some(Clause::from_words(marked![format!("{what} "), late, behind]))
 }
 
-/// What the slack of applications adds.
+/// Returns what the slack of applications adds.
 fn slack(record: &ResponseRecord) -> Option<String> {
     let found = found(record, DEFAULT_SLACK_NS, None)?;
     let (above, (wakeup, _)) = (found.above_plain_ns?, sleeper(record, found.case)?);
@@ -248,7 +298,7 @@ fn slack(record: &ResponseRecord) -> Option<String> {
     })
 }
 
-/// That the device could not be opened, and who may; nothing of runs that did not ask for it.
+/// Returns that the device could not be opened, and who may; `None` of runs that did not ask for it.
 fn no_idle(record: &ResponseRecord) -> Option<String> {
     found(record, DEFAULT_SLACK_NS, None)?;
     let is_missing = found(record, MIN_SLACK_NS, Some(0)).is_none();
@@ -260,7 +310,7 @@ fn no_idle(record: &ResponseRecord) -> Option<String> {
     })
 }
 
-/// What leaving an idle state takes.
+/// Returns what leaving an idle state takes.
 fn idle(record: &ResponseRecord) -> Option<String> {
     let awake = found(record, MIN_SLACK_NS, Some(0))?;
     let less = awake.above_plain_ns?;
@@ -285,7 +335,7 @@ fn idle(record: &ResponseRecord) -> Option<String> {
     })
 }
 
-/// What a class of gaps is called in a sentence.
+/// Returns what a class of gaps is called in a sentence.
 fn taker(class: GapClass) -> &'static str {
     match class {
         GapClass::Interrupt => "interrupts",
@@ -294,24 +344,25 @@ fn taker(class: GapClass) -> &'static str {
     }
 }
 
-/// What a busy thread loses, and to whom.
-fn lost(record: &ResponseRecord, found: &gaps::GapFindings) -> MarkedText {
+/// Returns what a busy thread loses, and to whom.
+fn lost_in_words(record: &ResponseRecord, found: &gaps::GapFindings) -> MarkedText {
     let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
-    let to = |of: &gaps::GapClassFindings| {
-        let lost = count(Some(of.lost_percent?));
-        let is_told = lost.is_some_and(|lost| lost.is_ok());
-        is_told.then(|| format!("{} {} %", taker(of.class), told_value(lost)))
-    };
-    let classes: Vec<String> = found.classes.iter().filter_map(to).collect();
+    let mut classes = Vec::new();
+    for class in &found.classes {
+        let lost = count(class.lost_percent);
+        if matches!(lost, Some(Ok(_))) {
+            classes.push(format!("{} {} %", taker(class.class), told_value(lost)));
+        }
+    }
     let classes =
         if classes.is_empty() { String::new() } else { format!(": {}", classes.join(", ")) };
-    let (all, thread) =
-        (count(found.lost_percent), format!("a busy thread ({})", scheduler(policy)));
-    match all {
+    let lost = count(found.lost_percent);
+    let thread = format!("a busy thread ({})", scheduler(policy));
+    match lost {
         Some(Ok(_)) => {
-            let lost = MarkedText::figure(format!("{} %", told_value(all)));
-            marked![format!("{thread} loses "), lost, format!(" of its time{classes}")]
+            let percent = MarkedText::figure(format!("{} %", told_value(lost)));
+            marked![format!("{thread} loses "), percent, format!(" of its time{classes}")]
         }
-        _ => format!("what {thread} loses of its time: {}{classes}", told_words(all)).into(),
+        _ => format!("what {thread} loses of its time: {}{classes}", told_words(lost)).into(),
     }
 }

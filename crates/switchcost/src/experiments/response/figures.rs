@@ -1,9 +1,9 @@
-//! Response times: what a wake-up is made of, how late it comes, what interrupts a busy loop.
+//! Charts and tiles of response times: what a wake-up is made of, how late it comes, what
+//! interrupts a busy loop.
 
-use analysis::findings::{gaps::GapClassFindings, wakeup};
+use analysis::findings::wakeup::WakeupFindings;
 use analysis::quote::cost;
 use analysis::record::ResponseRecord;
-use analysis::response::{BudgetComparison, LinkCost};
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use rundata::trial::Tally;
 use rundata::trial::loops::{GETUID, SIGNAL_SELF};
@@ -15,121 +15,168 @@ use crate::report::figures::{bars, distribution};
 use crate::report::terminal::counted;
 use crate::report::tiles::Tile;
 
-/// The figures of a run of `response`, as those of rings.
+/// Draws a run of `response`. `index` is its place among the runs that are drawn together.
 pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
-    let cost = |link: &LinkCost| {
-        let cost = record.ring(link.case)?.ns_per_switch_above_solo?;
-        Some((link.link.clone(), cost))
-    };
+    let mut figures = Vec::new();
+    figures.extend(lateness(record, index));
+    figures.extend(gap_lengths(record, index));
+    figures.extend(budget(record, index));
+    let mut switches = Vec::new();
+    for link in &record.found.links {
+        let cost = record.ring(link.case).and_then(|ring| ring.ns_per_switch_above_solo);
+        switches.extend(cost.map(|cost| (link.link.clone(), cost)));
+    }
     let links = ("links", "Links compared", "cost of a switch");
+    figures.extend(bars(links, "Rings of 2.", switches, index));
+    let mut costs = Vec::new();
+    for call in &record.found.loops {
+        costs.extend(call.ns.map(|ns| (call.call.clone(), ns)));
+    }
     let calls = ("response-calls", "System calls and signals", "time of a call");
-    let known = record.found.loops.iter().filter_map(|of| Some((of.call.clone(), of.ns?)));
-    let all = [
-        late(record, index),
-        gaps(record, index),
-        budget(record, index),
-        bars(links, "Rings of 2.", record.found.links.iter().filter_map(cost), index),
-        bars(calls, "", known, index),
-    ];
-    all.into_iter().flatten().collect()
+    figures.extend(bars(calls, "", costs, index));
+    figures
 }
 
-/// What stands for the run: the calls that stand for the others, the switch by pipe, how late
-/// sleepers are woken, what a busy thread loses.
+/// Returns the figures that stand for the run: the calls that stand for the others, the switch by
+/// pipe, how late sleepers are woken, what a busy thread loses.
 pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
-    let call = |name: &'static str| {
-        let of = record.found.loops.iter().find(|of| of.call == name);
-        of.and_then(|of| Tile::cost(name, of.ns))
+    let call_tile = |name: &'static str| {
+        let cost = record.found.loops.iter().find(|cost| cost.call == name)?;
+        Tile::cost(name, cost.ns)
     };
-    let late = |of: &wakeup::WakeupFindings| {
-        Tile::cost(format!("timer late, {}", sleeper_words(record, of.case)), of.median_ns)
-    };
-    let late: Vec<Tile> = record.found.wakeups.iter().filter_map(late).collect();
-    let link = |of: &LinkCost| {
-        Tile::cost(format!("switch by {}", of.link), record.ring(of.case)?.ns_per_switch_above_solo)
-    };
-    let lost = record.found.gaps.first();
-    let lost = lost.and_then(|of| Tile::percent("lost by a busy thread", of.lost_percent));
-    let first = [call(GETUID), late.first().cloned(), call(SIGNAL_SELF), lost];
-    let links = record.found.links.iter().filter_map(link);
-    let loops = record.found.loops.iter().filter(|of| ![GETUID, SIGNAL_SELF].contains(&&*of.call));
-    let loops = loops.filter_map(|of| Tile::cost(&*of.call, of.ns));
-    let late = late.iter().skip(1).cloned();
-    first.into_iter().flatten().chain(late).chain(links).chain(loops).collect()
+    let mut late: Vec<Tile> = Vec::new();
+    for found in &record.found.wakeups {
+        let name = format!("timer late, {}", sleeper_words(record, found.case));
+        late.extend(Tile::cost(name, found.median_ns));
+    }
+    let mut late = late.into_iter();
+    let mut tiles = Vec::new();
+    tiles.extend(call_tile(GETUID));
+    tiles.extend(late.next());
+    tiles.extend(call_tile(SIGNAL_SELF));
+    if let Some(watched) = record.found.gaps.first() {
+        tiles.extend(Tile::percent("lost by a busy thread", watched.lost_percent));
+    }
+    tiles.extend(late);
+    for link in &record.found.links {
+        let Some(ring) = record.ring(link.case) else { continue };
+        let name = format!("switch by {}", link.link);
+        tiles.extend(Tile::cost(name, ring.ns_per_switch_above_solo));
+    }
+    for cost in &record.found.loops {
+        if ![GETUID, SIGNAL_SELF].contains(&&*cost.call) {
+            tiles.extend(Tile::cost(&*cost.call, cost.ns));
+        }
+    }
+    tiles
 }
 
-/// A bar for each bin that has any, by its lower edge.
-pub(super) fn histogram(title: &str, of: &Histogram) -> Option<Figure> {
-    let bars = of.0.iter().enumerate().filter(|(_, bin)| bin.count > 0);
-    let bars = bars.map(|(place, bin)| Point::bare(place as f64, bin.count as f64)).collect();
-    let names = Axis::with_names("", of.0.iter().map(HistogramBin::label).collect());
+/// Draws a bar for each bin that has any, by its lower edge.
+pub(super) fn histogram(title: &str, histogram: &Histogram) -> Option<Figure> {
+    let mut bars = Vec::new();
+    for (place, bin) in histogram.0.iter().enumerate() {
+        if bin.count > 0 {
+            bars.push(Point::bare(place as f64, bin.count as f64));
+        }
+    }
+    let names = Axis::with_names("", histogram.0.iter().map(HistogramBin::label).collect());
     let counts = Axis::new("", Unit::Count, Scale::Linear);
     Figure::new("", title, names, counts).with_series([Series::new("", 0, Role::Bars, bars)])
 }
 
-/// Times, and the share of all that is up to each.
-fn axes(times: &str, of: &str) -> (Axis, Axis) {
-    let x = Axis::new(times, Unit::Nanoseconds, Scale::Log);
-    (x, Axis::new(&format!("share of {of} up to it"), Unit::Percent, Scale::Linear))
+/// Times by name, and whether what stands for them is resolved.
+struct NamedTimes<'a> {
+    name: String,
+    is_sure: bool,
+    times: &'a Tally,
 }
 
-/// A figure of distributions; none where nothing is on it.
-fn distributions<'a>(
+/// Draws the share of the times up to each; `None` without any.
+///
+/// The first pair has identifier and title; `times` is what they are, `whole` what each is a share
+/// of.
+fn distributions(
     (id, title): (&str, &str),
-    (in_words, axes): (String, (Axis, Axis)),
-    all: impl Iterator<Item = (String, bool, &'a Tally)>,
+    in_words: String,
+    (times, whole): (&str, &str),
+    named: Vec<NamedTimes>,
     index: usize,
 ) -> Option<Figure> {
-    let series = all.flat_map(|(name, holds, of)| distribution(&name, holds, index, of));
-    Figure { in_words, ..Figure::new(id, title, axes.0, axes.1) }.with_series(series)
+    let x = Axis::new(times, Unit::Nanoseconds, Scale::Log);
+    let y = Axis::new(&format!("share of {whole} up to it"), Unit::Percent, Scale::Linear);
+    let mut series = Vec::new();
+    for NamedTimes { name, is_sure, times } in named {
+        series.extend(distribution(&name, is_sure, index, times));
+    }
+    Figure { in_words, ..Figure::new(id, title, x, y) }.with_series(series)
 }
 
-fn late(record: &ResponseRecord, index: usize) -> Option<Figure> {
-    let found = &record.found.wakeups;
-    let name = |of: &wakeup::WakeupFindings| sleeper_words(record, of.case);
-    let quoted =
-        |of: &wakeup::WakeupFindings| Some((of.median_ns?.quote_cost().ok()?.value(), name(of)));
-    let mut medians: Vec<(f64, String)> = found.iter().filter_map(quoted).collect();
+/// Returns the median of a sleeper's delay if it may be quoted.
+fn quotable_median_ns(found: &WakeupFindings) -> Option<f64> {
+    Some(found.median_ns?.quote_cost().ok()?.value())
+}
+
+/// Draws how late each sleeper is woken.
+fn lateness(record: &ResponseRecord, index: usize) -> Option<Figure> {
+    let mut medians: Vec<(f64, String)> = Vec::new();
+    let mut named = Vec::new();
+    let mut wakeups = 0;
+    for found in &record.found.wakeups {
+        let name = sleeper_words(record, found.case);
+        let median = quotable_median_ns(found);
+        medians.extend(median.map(|ns| (ns, name.clone())));
+        named.push(NamedTimes { name, is_sure: median.is_some(), times: &found.all_late_ns });
+        wakeups += found.late_ns.count;
+    }
     medians.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    let told = |(ns, name): &(f64, String)| format!("{} ({name})", words::time(*ns));
     let in_words = match &medians[..] {
         [] => {
-            let why = found.first()?.median_ns.as_ref().map_or(String::new(), cost);
-            let many: u64 = found.iter().map(|of| of.late_ns.count).sum();
-            format!("{}; their median: {why}.", counted(many as usize, "wake-up"))
+            let first = record.found.wakeups.first()?;
+            let why = first.median_ns.as_ref().map_or(String::new(), cost);
+            format!("{}; their median: {why}.", counted(wakeups as usize, "wake-up"))
         }
-        [only] => format!("The median wake-up is {} late.", told(only)),
+        [only] => format!("The median wake-up is {} late.", median_in_words(only)),
         [least, .., most] => {
-            format!("The median wake-up is from {} to {} late.", told(least), told(most))
+            let (least, most) = (median_in_words(least), median_in_words(most));
+            format!("The median wake-up is from {least} to {most} late.")
         }
     };
     let heading = ("response-late", "How late a sleeper is woken");
-    let holds =
-        |of: &wakeup::WakeupFindings| of.median_ns.is_some_and(|of| of.quote_cost().is_ok());
-    let all = found.iter().map(|of| (name(of), holds(of), &of.all_late_ns));
-    distributions(heading, (in_words, axes("late by", "wake-ups")), all, index)
+    distributions(heading, in_words, ("late by", "wake-ups"), named, index)
 }
 
-/// By class, of the first case in which a busy loop was watched.
-fn gaps(record: &ResponseRecord, index: usize) -> Option<Figure> {
+/// Returns `3.1 us (idle CPU)`.
+fn median_in_words((ns, name): &(f64, String)) -> String {
+    format!("{} ({name})", words::time(*ns))
+}
+
+/// Draws the lengths of gaps by class, of the first case in which a busy loop was watched.
+fn gap_lengths(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let found = record.found.gaps.first()?;
+    let (mut count, mut longest) = (0, None);
+    let mut named = Vec::new();
+    for class in &found.classes {
+        let Some(length) = class.length_ns else { continue };
+        count += length.count;
+        // Of equals the last.
+        if longest.is_none_or(|(max, _)| length.max >= max) {
+            longest = Some((length.max, class.class));
+        }
+        let name = class.class.to_string();
+        named.push(NamedTimes { name, is_sure: true, times: &class.all_lengths_ns });
+    }
+    let (max_ns, class) = longest?;
     let [watched, threshold] = [found.watched_ns, found.threshold_ns].map(words::time);
-    let lengths = |class: &GapClassFindings| Some((class.length_ns?, class.class));
-    let all: Vec<_> = found.classes.iter().filter_map(lengths).collect();
-    let many: u64 = all.iter().map(|(of, _)| of.count).sum();
-    let (longest, class) = all.iter().max_by_key(|(of, _)| of.max)?;
     let in_words = format!(
         "{} above {threshold} in {watched}; the longest took {} ({class}).",
-        counted(many as usize, "gap"),
-        words::time(longest.max as f64)
+        counted(count as usize, "gap"),
+        words::time(max_ns as f64)
     );
     let heading = ("response-gaps", "What interrupts a busy loop");
-    let seen = found.classes.iter().filter(|class| class.length_ns.is_some());
-    let seen = seen.map(|class| (class.class.to_string(), true, &class.all_lengths_ns));
-    distributions(heading, (in_words, axes("length of the gap", "gaps")), seen, index)
+    distributions(heading, in_words, ("length of the gap", "gaps"), named, index)
 }
 
-/// The parts, their sum, and what was measured.
+/// Draws the parts of a wake-up, their sum, and what was measured.
 fn budget(record: &ResponseRecord, index: usize) -> Option<Figure> {
     let budget = record.found.budget.as_ref()?;
     let parts = [
@@ -137,11 +184,14 @@ fn budget(record: &ResponseRecord, index: usize) -> Option<Figure> {
         ("switch", budget.switch_ns),
         ("sum of these two", budget.sum_ns),
     ];
-    let measured = |of: &BudgetComparison| {
-        Some((format!("measured, {}", sleeper_words(record, of.case)), of.measured_ns?))
-    };
-    let parts = parts.into_iter().filter_map(|(name, of)| Some((name.to_string(), of?)));
-    let known = parts.chain(budget.against.iter().filter_map(measured));
+    let mut known = Vec::new();
+    for (name, ns) in parts {
+        known.extend(ns.map(|ns| (name.to_string(), ns)));
+    }
+    for comparison in &budget.against {
+        let name = format!("measured, {}", sleeper_words(record, comparison.case));
+        known.extend(comparison.measured_ns.map(|ns| (name, ns)));
+    }
     let what = ("response-budget", "What a wake-up should take, and takes", "time");
     bars(what, "Medians.", known, index)
 }

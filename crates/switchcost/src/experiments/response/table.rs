@@ -43,28 +43,28 @@ pub(crate) fn text(record: &ResponseRecord, view: View) -> Text {
     }
 }
 
-/// The table of a part that was measured alone; of several the figure that stands for each case.
+/// Returns the table of a part that was measured alone; of several parts the figure that stands for
+/// each case.
 fn shown(record: &ResponseRecord, is_wide: bool) -> Table {
-    let has = [
-        !record.found.loops.is_empty() || record.found.signals.is_some(),
-        !record.found.links.is_empty(),
-        !record.found.gaps.is_empty(),
-        !record.found.wakeups.is_empty(),
-    ];
-    match has {
+    let has_calls = !record.found.loops.is_empty() || record.found.signals.is_some();
+    let has_links = !record.found.links.is_empty();
+    let has_gaps = !record.found.gaps.is_empty();
+    let has_wakeups = !record.found.wakeups.is_empty();
+    match [has_calls, has_links, has_gaps, has_wakeups] {
         [false, true, false, false] => links(record, is_wide),
         [false, false, true, false] => gaps(record),
         [false, false, false, true] => wakeups(record),
-        _ => all(record, is_wide),
+        _ => all_parts(record, is_wide),
     }
 }
 
-fn us_of(ns: Option<i64>) -> String {
+/// Returns a time in microseconds.
+fn us_cell(ns: Option<i64>) -> String {
     figure(ns.map(|ns| ns as f64 / 1e3))
 }
 
 /// A line of the table of several parts.
-struct Line {
+struct PartLine {
     what: String,
     unit: &'static str,
     median: MarkedText,
@@ -75,152 +75,193 @@ struct Line {
     p99: String,
 }
 
-impl Line {
+impl PartLine {
+    /// Builds a line without a clock and a 99th percentile.
+    fn new(what: impl Into<String>, unit: &'static str, median: Option<Estimate>) -> Self {
+        Self {
+            what: what.into(),
+            unit,
+            median: value(median),
+            interval: interval(median),
+            clock: at_clock(None, None),
+            p99: String::new(),
+        }
+    }
+
     fn cells(self, is_wide: bool, has_tails: bool) -> Vec<MarkedText> {
         let mut cells = cells![self.what, self.unit, self.median, self.interval].to_vec();
-        cells.extend(is_wide.then_some(self.clock).into_iter().flatten());
-        cells.extend(has_tails.then_some(self.p99.into()));
+        if is_wide {
+            cells.extend(self.clock);
+        }
+        if has_tails {
+            cells.push(self.p99.into());
+        }
         cells
     }
 }
 
-/// One without a clock and a 99th percentile.
-fn line(what: impl Into<String>, unit: &'static str, median: Option<Estimate>) -> Line {
-    Line {
-        what: what.into(),
-        unit,
-        median: value(median),
-        interval: interval(median),
-        clock: at_clock(None, None),
-        p99: String::new(),
+fn all_parts(record: &ResponseRecord, is_wide: bool) -> Table {
+    let mut lines: Vec<PartLine> = Vec::new();
+    for cost in &record.found.loops {
+        lines.push(loop_line(record, cost));
     }
-}
-
-fn all(record: &ResponseRecord, is_wide: bool) -> Table {
-    let mut lines: Vec<Line> = record.found.loops.iter().map(|of| of_loop(record, of)).collect();
-    lines.extend(record.found.signals.as_ref().map(|of| of_signals(record, of)));
-    lines.extend(of_links(record));
-    lines.extend(record.found.gaps.iter().flat_map(|of| &of.classes).filter_map(of_interrupts));
-    lines.extend(record.found.wakeups.iter().map(|of| of_wakeup(record, of)));
-    let has_tails = lines.iter().any(|of| !of.p99.is_empty());
+    if let Some(signals) = &record.found.signals {
+        lines.push(signals_line(record, signals));
+    }
+    lines.extend(link_lines(record));
+    for watched in &record.found.gaps {
+        lines.extend(watched.classes.iter().filter_map(interrupts_line));
+    }
+    for wakeup in &record.found.wakeups {
+        lines.push(wakeup_line(record, wakeup));
+    }
+    let has_tails = lines.iter().any(|line| !line.p99.is_empty());
     let mut columns = vec!["", "unit", "median", "interval"];
-    columns.extend(is_wide.then_some(["cycles", GHZ]).into_iter().flatten());
-    columns.extend(has_tails.then_some("99 %"));
-    Table::new(columns, lines.into_iter().map(|of| of.cells(is_wide, has_tails)))
+    if is_wide {
+        columns.extend(["cycles", GHZ]);
+    }
+    if has_tails {
+        columns.push("99 %");
+    }
+    Table::new(columns, lines.into_iter().map(|line| line.cells(is_wide, has_tails)))
 }
 
-fn of_loop(record: &ResponseRecord, cost: &LoopCost) -> Line {
+fn loop_line(record: &ResponseRecord, cost: &LoopCost) -> PartLine {
     let what = match &*cost.call {
         SIGACTION => "installing a handler",
         SIGNAL_SELF => "signal to oneself",
         call => call,
     };
-    Line { clock: clock_of(record.trial(cost.case)), ..line(what, "ns", cost.ns) }
+    let clock = trial_clock(record.trial(cost.case));
+    PartLine { clock, ..PartLine::new(what, "ns", cost.ns) }
 }
 
-fn of_signals(record: &ResponseRecord, of: &SignalCosts) -> Line {
-    let mut trials = record.cases.iter().filter_map(|of| of.trial());
-    let clock = clock_of(trials.find(|of| of.case.trial == Trial::TwoProcesses));
-    Line { clock, ..line("signal there and back", "ns", of.two_process_loop_ns) }
+fn signals_line(record: &ResponseRecord, signals: &SignalCosts) -> PartLine {
+    let mut trials = record.cases.iter().filter_map(|summary| summary.trial());
+    let clock = trial_clock(trials.find(|trial| trial.case.trial == Trial::TwoProcesses));
+    PartLine { clock, ..PartLine::new("signal there and back", "ns", signals.two_process_loop_ns) }
 }
 
-/// What stands for a trial in cycles, and the clock; dashes without one.
-fn clock_of(trial: Option<&TrialSummary>) -> [MarkedText; 2] {
-    trial.map_or(at_clock(None, None), |of| at_clock(of.cycles, of.clock_ghz))
+/// Returns what stands for a trial in cycles, and the clock; dashes without one.
+fn trial_clock(trial: Option<&TrialSummary>) -> [MarkedText; 2] {
+    match trial {
+        Some(trial) => at_clock(trial.cycles, trial.clock_ghz),
+        None => at_clock(None, None),
+    }
 }
 
-/// A switch by pipe, and of a run that ended the link with the cheapest hop.
-fn of_links(record: &ResponseRecord) -> Vec<Line> {
-    let rings =
-        || record.found.links.iter().filter_map(|link| Some((link, record.ring(link.case)?)));
-    let is_quoted = |of: &CaseSummary| of.ns_per_hop.is_some_and(|hop| hop.quote_cost().is_ok());
-    let ranked =
-        rings().filter(|(_, of)| is_quoted(of) && unfinished(record.end.as_ref()).is_none());
-    let cheapest = ranked.min_by(|(_, one), (_, other)| by_hop(one, other));
-    let pipe = rings().find(|(link, _)| link.link == "pipe");
-    let clock =
-        |of: &CaseSummary, cycles: Option<Estimate>| at_clock(cycles, cycles.and(of.clock_ghz));
-    let switch = pipe.map(|(_, of)| Line {
-        clock: clock(of, of.cycles_per_switch),
-        ..line("switch by pipe", "ns", of.ns_per_switch_above_solo)
-    });
-    let hop = cheapest.map(|(link, of)| Line {
-        clock: clock(of, of.cycles_per_hop()),
-        ..line(format!("cheapest hop: {}", link.link), "ns", of.ns_per_hop)
-    });
-    switch.into_iter().chain(hop).collect()
+/// Returns the measured links with the summaries of their rings.
+fn linked_rings(record: &ResponseRecord) -> Vec<(&LinkCost, &CaseSummary)> {
+    let mut rings = Vec::new();
+    for link in &record.found.links {
+        rings.extend(record.ring(link.case).map(|ring| (link, ring)));
+    }
+    rings
 }
 
-/// The length of the gaps by interrupts; it has no interval.
-fn of_interrupts(class: &GapClassFindings) -> Option<Line> {
+/// Returns the lines of a switch by pipe, and, of a run that ended, of the link with the cheapest
+/// hop.
+fn link_lines(record: &ResponseRecord) -> Vec<PartLine> {
+    let rings = linked_rings(record);
+    let mut lines = Vec::new();
+    if let Some((_, pipe)) = rings.iter().find(|(link, _)| link.link == "pipe") {
+        let line = PartLine::new("switch by pipe", "ns", pipe.ns_per_switch_above_solo);
+        let clock = at_clock(pipe.cycles_per_switch, pipe.cycles_per_switch.and(pipe.clock_ghz));
+        lines.push(PartLine { clock, ..line });
+    }
+    if unfinished(record.end.as_ref()).is_some() {
+        return lines;
+    }
+    let has_hop = |ring: &CaseSummary| ring.ns_per_hop.is_some_and(|hop| hop.quote_cost().is_ok());
+    let ranked = rings.into_iter().filter(|(_, ring)| has_hop(ring));
+    if let Some((link, ring)) = ranked.min_by(|(_, one), (_, other)| by_hop(one, other)) {
+        let line = PartLine::new(format!("cheapest hop: {}", link.link), "ns", ring.ns_per_hop);
+        let cycles = ring.cycles_per_hop();
+        lines.push(PartLine { clock: at_clock(cycles, cycles.and(ring.clock_ghz)), ..line });
+    }
+    lines
+}
+
+/// Returns the line of the length of the gaps by interrupts; it has no interval. `None` of another
+/// class.
+fn interrupts_line(class: &GapClassFindings) -> Option<PartLine> {
     let length = class.length_ns.filter(|_| class.class == GapClass::Interrupt)?;
-    let [median, p99] = [length.p50, length.p99].map(|ns| us_of(Some(ns)));
-    let line = line("gap by an interrupt", "us", None);
-    Some(Line { median: median.into(), interval: String::new(), p99, ..line })
+    let [median, p99] = [length.p50, length.p99].map(|ns| us_cell(Some(ns)));
+    let line = PartLine::new("gap by an interrupt", "us", None);
+    Some(PartLine { median: median.into(), interval: String::new(), p99, ..line })
 }
 
-fn of_wakeup(record: &ResponseRecord, found: &WakeupFindings) -> Line {
+fn wakeup_line(record: &ResponseRecord, found: &WakeupFindings) -> PartLine {
     let what = brief_sleeper_words(record, found.case);
-    let p99 = us_of(found.p99_ns.map(|tail| tail.value_ns));
-    Line { p99, ..line(format!("wake-up, {what}"), "us", us(found.median_ns)) }
+    let p99 = us_cell(found.p99_ns.map(|tail| tail.value_ns));
+    PartLine { p99, ..PartLine::new(format!("wake-up, {what}"), "us", us(found.median_ns)) }
 }
 
-/// By the whole hop, the cheapest first: send, wake, switch and receive.
+/// Builds the table of links by the whole hop, the cheapest first: send, wake, switch and receive.
 fn links(record: &ResponseRecord, is_wide: bool) -> Table {
-    let known = |link: &LinkCost| Some((link.link.clone(), record.ring(link.case)?));
-    let mut rings: Vec<(String, &CaseSummary)> =
-        record.found.links.iter().filter_map(known).collect();
+    let mut rings = linked_rings(record);
     if unfinished(record.end.as_ref()).is_none() {
         rings.sort_by(|(_, one), (_, other)| by_hop(one, other));
     }
-    let row = |(link, of): (String, &CaseSummary)| {
-        let switch = of.ns_per_switch_above_solo.filter(|_| !of.does_not_switch);
-        let hop = of.ns_per_hop;
-        let mut cells = cells![link, value(hop), interval(hop), value(switch)].to_vec();
-        let clock = is_wide.then(|| at_clock(of.cycles_per_switch, of.clock_ghz));
-        cells.extend(clock.into_iter().flatten());
-        cells.push(switches_words(of).into());
-        cells
-    };
+    let mut rows = Vec::new();
+    for (link, ring) in rings {
+        let switch = ring.ns_per_switch_above_solo.filter(|_| !ring.does_not_switch);
+        let hop = ring.ns_per_hop;
+        let mut row = cells![link.link.clone(), value(hop), interval(hop), value(switch)].to_vec();
+        if is_wide {
+            row.extend(at_clock(ring.cycles_per_switch, ring.clock_ghz));
+        }
+        row.push(switches_words(ring).into());
+        rows.push(row);
+    }
     let mut columns = vec!["link", "ns/hop", "interval", "ns/switch"];
-    columns.extend(is_wide.then_some(["cycles/switch", GHZ]).into_iter().flatten());
+    if is_wide {
+        columns.extend(["cycles/switch", GHZ]);
+    }
     columns.push("switches/hop");
-    Table::new(columns, rings.into_iter().map(row))
+    Table::new(columns, rows)
 }
 
+/// Builds the table of what a busy loop lost, a row a class of gaps.
 fn gaps(record: &ResponseRecord) -> Table {
-    let row = |of: &GapClassFindings| {
-        let length = of.length_ns.as_ref();
-        cells![
-            of.class.to_string(),
-            told_value(count(of.per_second)),
-            told_value(count(of.lost_percent)),
-            told_interval(count(of.lost_percent)),
-            us_of(length.map(|of| of.p50)),
-            us_of(length.map(|of| of.max)),
-        ]
-    };
+    let mut rows = Vec::new();
+    for class in record.found.gaps.iter().flat_map(|watched| &watched.classes) {
+        let length = class.length_ns.as_ref();
+        rows.push(cells![
+            class.class.to_string(),
+            told_value(count(class.per_second)),
+            told_value(count(class.lost_percent)),
+            told_interval(count(class.lost_percent)),
+            us_cell(length.map(|length| length.p50)),
+            us_cell(length.map(|length| length.max)),
+        ]);
+    }
     let columns = ["lost to", "gaps/s", "% of time", "interval", "p50 us", "max us"];
-    Table::new(columns, record.found.gaps.iter().flat_map(|of| &of.classes).map(row))
+    Table::new(columns, rows)
 }
 
+/// Builds the table of how late sleepers are woken.
 fn wakeups(record: &ResponseRecord) -> Table {
-    let row = |found: &WakeupFindings| {
-        let of = sleeper(record, found.case);
-        let is_awake = of.is_some_and(|(wakeup, _)| wakeup.cpu_latency_us.is_some());
-        // A real-time thread has none, whatever it asked for.
-        let slack = of.map(|(of, policy)| if policy.is_realtime() { 0 } else { of.timer_slack_ns });
-        let slack = slack.map_or(String::new(), |ns| ns.to_string());
-        cells![
-            of.map_or(String::new(), |(_, policy)| policy.to_string()),
+    let mut rows = Vec::new();
+    for found in &record.found.wakeups {
+        let (mut policy_name, mut slack_ns, mut is_awake) = (String::new(), String::new(), false);
+        if let Some((wakeup, policy)) = sleeper(record, found.case) {
+            policy_name = policy.to_string();
+            // A real-time thread has none, whatever it asked for.
+            let slack = if policy.is_realtime() { 0 } else { wakeup.timer_slack_ns };
+            slack_ns = slack.to_string();
+            is_awake = wakeup.cpu_latency_us.is_some();
+        }
+        rows.push(cells![
+            policy_name,
             if is_awake { "awake".to_string() } else { found.load.to_string() },
-            slack,
+            slack_ns,
             value(us(found.median_ns)),
             interval(us(found.median_ns)),
-            us_of(found.p99_ns.map(|tail| tail.value_ns)),
-            us_of(Some(found.late_ns.max)),
-        ]
-    };
+            us_cell(found.p99_ns.map(|tail| tail.value_ns)),
+            us_cell(Some(found.late_ns.max)),
+        ]);
+    }
     let columns = ["policy", "CPU", "slack ns", "p50 us", "interval", "p99 us", "max us"];
-    Table::new(columns, record.found.wakeups.iter().map(row))
+    Table::new(columns, rows)
 }

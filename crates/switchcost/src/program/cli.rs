@@ -8,6 +8,7 @@ use std::process::{self, ExitCode};
 use anstream::AutoStream;
 use anyhow::Result;
 use charts::is_obeyed;
+use clap::error::ErrorKind;
 use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
@@ -66,7 +67,17 @@ impl Cli {
     /// What was typed; where that is not accepted, the program ends with a message.
     pub(crate) fn of_arguments() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
-        let command = match help::is_complete_wanted(&words) {
+        let is_complete = help::is_complete_wanted(&words);
+        if !is_complete {
+            // What is typed well needs none of the texts that help and errors have.
+            let matches = arguments().try_get_matches_from(&words);
+            match matches.and_then(|matches| Self::from_arg_matches(&matches)) {
+                Ok(typed) => return typed,
+                Err(error) if error.kind() == ErrorKind::DisplayVersion => end_with(&error),
+                Err(_) => {}
+            }
+        }
+        let command = match is_complete {
             true => help::complete(built()),
             false => with_short_help(built()),
         };
@@ -79,14 +90,20 @@ impl Cli {
     }
 }
 
-/// All that may be typed, with examples that fit the terminal.
-fn built() -> clap::Command {
+/// Builds all that may be typed.
+fn arguments() -> clap::Command {
     // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
     // they would have to be declared twice.
     let command = Cli::command().mut_subcommand("compare", compare::with_session);
+    signed(command)
+}
+
+/// Builds all that may be typed, with examples that fit the terminal.
+fn built() -> clap::Command {
+    let command = arguments();
     #[cfg(feature = "documents")]
     let command = documents::hide_old_names(command);
-    with_examples(signed(command))
+    with_examples(command)
 }
 
 /// The same error with what a terminal would obey (escapes, marks of direction) spelt out in the

@@ -52,6 +52,8 @@ pub(crate) struct CompareArgs {
     ///
     /// Several launches of the same plan, with commas between them, are one side; a run of
     /// `ring --launches` stands for all launches that it was measured with.
+    /// What `run` wrote (--json FILE.json) is a side, too: its commands, by real time or with
+    /// `--cost cpu` by CPU time.
     // No conflict with --ab here: clap takes what conflicts for not required.
     #[arg(required_unless_present = "ab")]
     pub(crate) base: Option<String>,
@@ -105,7 +107,8 @@ pub(crate) struct CompareArgs {
     ///
     /// switch: a switch, as a hop less the ring of one; a hop if the ring does not switch or one
     /// side lacks it. hop: a hop. cpu: CPU time of a switch, else of a hop. For cpu there is a
-    /// ratio, but no answer, as the CPU's speed is not known for it.
+    /// ratio, but no answer, as the CPU's speed is not known for it. Of commands that `run` ran:
+    /// real time, with cpu CPU time, both with an answer.
     #[arg(long, default_value_t = WantedCost::Switch)]
     pub(crate) cost: WantedCost,
 

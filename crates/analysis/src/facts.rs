@@ -142,6 +142,14 @@ pub const FACTS: &[Fact] = &[
     fact("hz", Integer, "header.machine.kernel.hz", Value, "timer interrupts a second")
         .in_unit("Hz"),
     fact(
+        "scheduler",
+        Text,
+        "header.machine.scheduler.name",
+        Value,
+        "`kernel`, or the name of the scheduler in BPF",
+    )
+    .identifies(),
+    fact(
         "preemption",
         Text,
         "header.machine.kernel.preemption.model",

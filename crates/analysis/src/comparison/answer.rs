@@ -75,9 +75,30 @@ pub enum ComparedSetting {
     Kind,
     /// Kernel, its command line and its settings.
     Kernel,
+    /// Scheduler: the kernel's own, or one in BPF.
+    Scheduler,
+    /// Features of the kernel's scheduler.
+    Features,
+    /// Preemption of the kernel.
+    #[serde(rename = "preempt")]
+    Preemption,
+    /// What chooses the frequency.
+    Governor,
 }
 
-named!(ComparedSetting, "setting to compare across", Policy => "policy", Placement => "placement", Link => "link", Kind => "kind", Kernel => "kernel");
+named!(ComparedSetting, "setting to compare across", Policy => "policy", Placement => "placement", Link => "link", Kind => "kind", Kernel => "kernel", Scheduler => "scheduler", Features => "features", Preemption => "preempt", Governor => "governor");
+
+impl ComparedSetting {
+    /// Returns whether it is a setting of the machine, which all cases of a run have in common.
+    pub fn is_of_machine(self) -> bool {
+        match self {
+            Self::Policy | Self::Placement | Self::Link | Self::Kind => false,
+            Self::Kernel | Self::Scheduler | Self::Features | Self::Preemption | Self::Governor => {
+                true
+            }
+        }
+    }
+}
 
 /// The terms on which two results are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,6 +1,6 @@
 //! The conditions under which two results were measured, and whether they may be compared.
 
-use rundata::machine::{FieldDifference, field_differences};
+use rundata::machine::{FieldDifference, Machine, field_differences};
 use rundata::run::ProgramBuild;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -35,6 +35,12 @@ const BEARING_FIELDS: &[(&str, &str)] = &[
     ("kernel.banner", "kernel"),
     ("kernel.command_line", "kernel command line"),
     ("mitigations", "mitigations"),
+    ("scheduler.name", "scheduler"),
+    ("scheduler.sched_ext", "scheduler"),
+    ("scheduler.features", "scheduler features"),
+    ("scheduler.tunables", "scheduler tuning"),
+    ("scheduler.sysctls", "scheduler tuning"),
+    ("scheduler.has_core_cookie", "core scheduling"),
     ("kernel.preemption", "preemption"),
     ("kernel.hz", "timer frequency"),
     ("kernel.clock_source", "clock source"),
@@ -45,7 +51,10 @@ const BEARING_FIELDS: &[(&str, &str)] = &[
     ("cpu.isolated", "isolated CPUs"),
     ("cpu.nohz_full", "tickless CPUs"),
     ("cpu.online", "number of CPUs"),
+    ("scheduler.halt_poll", "halt polling"),
     ("cgroup.cpu_quota", "CPU quota"),
+    ("cgroup.cpu_levels", "control group depth"),
+    ("memory.thp_enabled", "huge pages"),
     ("numa", "memory nodes"),
 ];
 
@@ -112,11 +121,17 @@ impl Conditions {
         }
         bearing.sort_by_key(rank);
         let mut warnings = Vec::new();
-        let has_same_kernel = !bearing.iter().any(is_of_kernel);
+        let has_same_kernel = !has_difference(&bearing, ComparedSetting::Kernel);
         let release = base.machine.kernel.release.known();
         let same_kernel = release.filter(|_| has_same_kernel).cloned();
-        if let (Some(ComparedSetting::Kernel), Some(release)) = (across, &same_kernel) {
-            warnings.push(format!("both ran on the same kernel, {release}"));
+        match (across, &same_kernel) {
+            (Some(ComparedSetting::Kernel), Some(release)) => {
+                warnings.push(format!("both ran on the same kernel, {release}"));
+            }
+            (Some(setting), _) if setting.is_of_machine() && !has_difference(&bearing, setting) => {
+                warnings.push(same_setting(&base.machine, setting));
+            }
+            _ => {}
         }
         if base.side.name == new.side.name {
             warnings.push(format!("{}: both are this run", base.side.name));
@@ -128,8 +143,44 @@ impl Conditions {
     }
 }
 
-fn is_of_kernel(difference: &FieldDifference) -> bool {
-    difference.field.starts_with("kernel.")
+/// Returns whether a difference of two machines is one of the setting. Governors differ by frequency
+/// policy: `frequency.policies[0].governor`.
+fn is_part_of(difference: &FieldDifference, setting: ComparedSetting) -> bool {
+    let field = &difference.field;
+    match setting {
+        ComparedSetting::Kernel => field.starts_with("kernel."),
+        ComparedSetting::Scheduler => {
+            field.starts_with("scheduler.name") || field.starts_with("scheduler.sched_ext")
+        }
+        ComparedSetting::Features => field.starts_with("scheduler.features"),
+        ComparedSetting::Preemption => field.starts_with("kernel.preemption"),
+        ComparedSetting::Governor => {
+            field.starts_with("frequency.policies") && field.ends_with(".governor")
+        }
+        ComparedSetting::Policy
+        | ComparedSetting::Placement
+        | ComparedSetting::Link
+        | ComparedSetting::Kind => false,
+    }
+}
+
+fn has_difference(differences: &[FieldDifference], setting: ComparedSetting) -> bool {
+    differences.iter().any(|difference| is_part_of(difference, setting))
+}
+
+/// Returns the warning that a setting of the machine, whose effect is asked for, does not differ.
+fn same_setting(machine: &Machine, setting: ComparedSetting) -> String {
+    let why = match setting {
+        ComparedSetting::Scheduler => machine.scheduler.name.why(),
+        ComparedSetting::Features => machine.scheduler.features.why(),
+        ComparedSetting::Preemption => machine.kernel.preemption.model.why(),
+        ComparedSetting::Governor => machine.frequency.policies.why(),
+        _ => None,
+    };
+    match why {
+        Some(why) => format!("--across {setting}: it is not known of the first run ({why})"),
+        None => format!("--across {setting}: it does not differ between the two"),
+    }
 }
 
 /// Warns of several differences of the machines, or of another CPU. A difference of the kernel that
@@ -137,7 +188,7 @@ fn is_of_kernel(difference: &FieldDifference) -> bool {
 fn machine_warning(bearing: &[FieldDifference], across: Option<ComparedSetting>) -> Option<String> {
     let mut kinds: Vec<&str> = Vec::new();
     for difference in bearing {
-        if across == Some(ComparedSetting::Kernel) && is_of_kernel(difference) {
+        if across.is_some_and(|setting| is_part_of(difference, setting)) {
             continue;
         }
         if let Some((_, kind)) = bearing_kind(difference) {

@@ -1,17 +1,22 @@
 //! Several launches of one plan as one, and runs of several experiments as one.
 
 use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 
 use stats::mean;
 
 use super::{CaseFigure, CaseResults, Quantity, Results};
 
 /// Starts of machine fields in which the launches of one plan must agree, and their names.
-const LAUNCH_FIELDS: [(&str, &str); 4] = [
+const LAUNCH_FIELDS: [(&str, &str); 8] = [
     ("cpu.models", "CPU"),
     ("kernel.release", "kernel"),
     ("kernel.command_line", "kernel command line"),
     ("mitigations", "setting of mitigations"),
+    ("scheduler.name", "scheduler"),
+    ("scheduler.features", "setting of scheduler features"),
+    ("kernel.preemption.model", "preemption"),
+    ("memory.thp_enabled", "setting of huge pages"),
 ];
 
 impl Results {
@@ -101,6 +106,48 @@ impl Results {
     }
 }
 
+/// Two runs that were measured under different schedulers, whose figures have no common mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchedulerConflict {
+    /// Names of the runs.
+    runs: [String; 2],
+    /// The scheduler of each.
+    schedulers: [String; 2],
+}
+
+impl SchedulerConflict {
+    /// Finds the first run under another scheduler than an earlier one. Runs that do not say under
+    /// which are passed over.
+    pub fn among(runs: &[Results]) -> Option<Self> {
+        let mut first: Option<(&Results, &String)> = None;
+        for run in runs {
+            let Some(scheduler) = run.machine.scheduler.name.known() else { continue };
+            match first {
+                Some((first_run, first_scheduler)) if first_scheduler != scheduler => {
+                    return Some(Self {
+                        runs: [first_run.side.name.clone(), run.side.name.clone()],
+                        schedulers: [first_scheduler.clone(), scheduler.clone()],
+                    });
+                }
+                Some(_) => {}
+                None => first = Some((run, scheduler)),
+            }
+        }
+        None
+    }
+}
+
+impl Display for SchedulerConflict {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let ([first, second], [first_name, second_name]) = (&self.runs, &self.schedulers);
+        write!(
+            f,
+            "{first} ran under the scheduler {first_name}, {second} under {second_name}: launches \
+             on one side have one scheduler (switchcost compare {first} {second} compares the two)"
+        )
+    }
+}
+
 /// Adds the launches of a case to those of the same case.
 fn add_figures(
     figures: &mut BTreeMap<Quantity, CaseFigure>,
@@ -112,5 +159,34 @@ fn add_figures(
         {
             launches.extend_from_slice(added);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rundata::reading::Reading;
+    use rundata::run::Run;
+
+    use super::*;
+
+    fn run_under(name: &str, scheduler: Option<&str>) -> Results {
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
+        let mut run = Run::parse(text).expect("a run file");
+        run.header.run = name.to_string();
+        if let Some(scheduler) = scheduler {
+            run.header.machine.scheduler.name = Reading::Known(scheduler.to_string());
+        }
+        Results::from_run(&run)
+    }
+
+    #[test]
+    fn launches_under_two_schedulers_are_a_conflict_and_unknown_ones_are_not() {
+        let old = || run_under("c", None);
+        let one = || run_under("a", Some("kernel"));
+        let conflict = SchedulerConflict::among(&[old(), one(), run_under("b", Some("lavd"))]);
+        let conflict = conflict.expect("two schedulers").to_string();
+        let words = "a ran under the scheduler kernel, b under lavd: launches on one side have one";
+        assert!(conflict.starts_with(words), "{conflict}");
+        assert_eq!(SchedulerConflict::among(&[one(), old(), one()]), None);
     }
 }

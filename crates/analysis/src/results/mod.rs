@@ -29,6 +29,7 @@ pub use history::{
     PUBLISHED_PREFIX, PublishedCase, PublishedMachine, PublishedRange, published_machines,
 };
 pub use launches::known_from_launches;
+pub use merge::SchedulerConflict;
 pub(crate) use parts::WHOLE;
 pub use runs::plan_cases;
 pub use side::{ComparisonSide, Origin};

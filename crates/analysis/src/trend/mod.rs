@@ -70,6 +70,8 @@ impl TrendCost {
 pub enum PointGrouping {
     /// The runs on a kernel release, together.
     Kernel,
+    /// The runs under a scheduler, together.
+    Scheduler,
     /// The runs of a build of this program, together.
     Build,
     /// A single run.
@@ -77,7 +79,7 @@ pub enum PointGrouping {
     Run,
 }
 
-named!(PointGrouping, "grouping", Kernel => "kernel", Build => "build", Run => "run");
+named!(PointGrouping, "grouping", Kernel => "kernel", Scheduler => "scheduler", Build => "build", Run => "run");
 
 /// Settings of a trend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,11 +94,11 @@ pub struct TrendSettings {
     pub limit: Option<f64>,
 }
 
-/// A run, or all runs of one kernel or build, at the clock of the series.
+/// A run, or all runs of one kernel, scheduler or build, at the clock of the series.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Point")]
 pub struct TrendPoint {
-    /// The run's name, the kernel's release, or the build.
+    /// The run's name, the kernel's release, the scheduler's name, or the build.
     pub name: String,
     /// Names of the runs that the point is the mean of.
     pub runs: Vec<String>,

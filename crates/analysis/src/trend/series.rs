@@ -368,6 +368,10 @@ fn point_name(results: &Results, build: &ProgramBuild, grouping: PointGrouping) 
             Some(release) => release.clone(),
             None => "unknown kernel".to_string(),
         },
+        PointGrouping::Scheduler => match results.machine.scheduler.name.known() {
+            Some(name) => name.clone(),
+            None => "unknown scheduler".to_string(),
+        },
         PointGrouping::Build => match &build.commit {
             Some(commit) => format!("{} {}", build.version, short_commit(commit)),
             None => build.version.clone(),

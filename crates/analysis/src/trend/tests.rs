@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rundata::machine::SchedExt;
 use rundata::reading::Reading;
 use rundata::run::{Arm, Run, SessionHalf};
 use stats::Elasticity;
@@ -290,6 +291,25 @@ fn runs_of_a_kernel_are_one_point() {
     }
     let found = CaseTrend::from_runs(&ring_of_two(), &turns, terms);
     assert_eq!((found.points.len(), found.changes.len()), (2, 1), "{found:?}");
+}
+
+#[test]
+fn a_scheduler_that_came_with_a_change_is_named_and_its_runs_are_one_point() {
+    let mut all = twenty(1.04);
+    for (day, results) in all.iter_mut().enumerate() {
+        let scheduler = &mut results.machine.scheduler;
+        let (name, state) = if day < 10 { ("kernel", "disabled") } else { ("lavd", "enabled") };
+        scheduler.name = Reading::Known(name.to_string());
+        let state = Reading::Known(state.to_string());
+        scheduler.sched_ext = Reading::Known(SchedExt { state, ..SchedExt::default() });
+    }
+    let found = trend(&all);
+    assert!(found.in_words.ends_with(": scheduler kernel -> lavd"), "{}", found.in_words);
+
+    let terms = TrendSettings { by: PointGrouping::Scheduler, ..TrendSettings::default() };
+    let found = CaseTrend::from_runs(&ring_of_two(), &all, terms);
+    let names: Vec<&str> = found.points.iter().map(|point| &*point.name).collect();
+    assert_eq!((names, found.changes.len()), (vec!["kernel", "lavd"], 1));
 }
 
 #[test]

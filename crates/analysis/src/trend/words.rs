@@ -118,14 +118,11 @@ fn why(change: &CostChange) -> String {
     )
 }
 
-/// Returns the differences of the machine in words; the kernel's version and banner are left out
-/// where its release differs, as they repeat it.
+/// Returns the differences of the machine in words, each once.
 fn machine_differences(differences: &[FieldDifference]) -> Vec<String> {
-    let has_release = differences.iter().any(|difference| difference.field == "kernel.release");
     let mut words = Vec::new();
     for difference in differences {
-        let repeats = ["kernel.version", "kernel.banner"].contains(&&*difference.field);
-        if has_release && repeats {
+        if repeats_another(difference, differences) {
             continue;
         }
         if let Some((_, kind)) = bearing_kind(difference) {
@@ -135,6 +132,17 @@ fn machine_differences(differences: &[FieldDifference]) -> Vec<String> {
     words
 }
 
+/// Returns whether another difference says the same: a kernel's version goes with its release, the
+/// state of sched_ext with the scheduler's name.
+fn repeats_another(difference: &FieldDifference, differences: &[FieldDifference]) -> bool {
+    let main_field = match &*difference.field {
+        "kernel.version" | "kernel.banner" => "kernel.release",
+        field if field.starts_with("scheduler.sched_ext") => "scheduler.name",
+        _ => return false,
+    };
+    differences.iter().any(|other| other.field == main_field)
+}
+
 fn machine_difference(kind: &str, difference: &FieldDifference) -> String {
     let field = &*difference.field;
     if field == "kernel.command_line" {
@@ -142,6 +150,7 @@ fn machine_difference(kind: &str, difference: &FieldDifference) -> String {
     }
     let last = field.rsplit('.').next().unwrap_or_default();
     let kind_suffices = field == "kernel.release"
+        || field == "scheduler.name"
         || kind == "microcode"
         || kind == "clock source"
         || (kind == "CPU" && last == "name");

@@ -14,13 +14,13 @@ pub(super) const CPUS: &str = "/sys/devices/system/cpu";
 pub(super) fn read(tree: &MachineTree) -> CpuInventory {
     CpuInventory {
         models: reading(models(tree)),
-        online: cpu_set(tree, "online"),
+        online: online_list(tree),
         present: cpu_set(tree, "present"),
         possible: cpu_set(tree, "possible"),
         isolated: cpu_set(tree, "isolated"),
         nohz_full: cpu_set(tree, "nohz_full"),
         allowed: reading(allowed(tree)),
-        smt_control: reading(tree.word(&format!("{CPUS}/smt/control"))),
+        smt_control: smt_control(tree),
         topology: reading(online(tree))
             .map(|cpus| cpus.into_iter().map(|cpu| logical_cpu(tree, cpu)).collect()),
         caches: reading(caches(tree)),
@@ -29,6 +29,16 @@ pub(super) fn read(tree: &MachineTree) -> CpuInventory {
 }
 
 /// Reads a set of CPUs by its file.
+/// Reads the CPUs that run.
+pub(super) fn online_list(tree: &MachineTree) -> Reading<CpuList> {
+    cpu_set(tree, "online")
+}
+
+/// Reads whether hardware threads share cores: `on`, `off`, `notsupported`, ...
+pub(super) fn smt_control(tree: &MachineTree) -> Reading<String> {
+    reading(tree.word(&format!("{CPUS}/smt/control")))
+}
+
 fn cpu_set(tree: &MachineTree, name: &str) -> Reading<CpuList> {
     reading(tree.cpu_list(&format!("{CPUS}/{name}")))
 }

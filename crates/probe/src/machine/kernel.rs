@@ -20,12 +20,22 @@ pub(super) fn read(tree: &MachineTree, config: &KernelConfig) -> RunningKernel {
         clock_source: clock_source(tree),
         randomize_va_space: reading(tree.number("/proc/sys/kernel/randomize_va_space")),
         perf_event_paranoid: reading(tree.number("/proc/sys/kernel/perf_event_paranoid")),
-        sched_rt_runtime_us: reading(tree.number("/proc/sys/kernel/sched_rt_runtime_us")),
+        sched_rt_runtime_us: real_time_limit(tree),
         boot_id: reading(tree.word("/proc/sys/kernel/random/boot_id")),
         ..RunningKernel::default()
     };
     kernel.preemption = read_preemption(tree, &kernel, config);
     kernel
+}
+
+/// Reads the time that real-time threads may use of each period.
+pub(super) fn real_time_limit(tree: &MachineTree) -> Reading<i64> {
+    reading(tree.number("/proc/sys/kernel/sched_rt_runtime_us"))
+}
+
+/// Reads the preemption model from the only file in which it changes while the kernel runs.
+pub(super) fn current_preemption(tree: &MachineTree) -> Reading<PreemptionModel> {
+    reading(from_debug(tree)).map(|(model, _)| model)
 }
 
 /// Returns the kernel's part of the command line: words after `--` are for init.

@@ -6,6 +6,7 @@
 mod cgroup;
 mod cpu;
 mod kernel;
+mod scheduler;
 mod system;
 mod tlb;
 mod tree;
@@ -81,6 +82,7 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     let config = &KernelConfig::read(tree);
     let machine = Machine {
         kernel: kernel::read(tree, config),
+        scheduler: scheduler::read(tree),
         cpu: CpuInventory { tlbs: tlb::read(root), ..cpu::read(tree) },
         frequency: cpu::read_frequency(tree),
         mitigations: reading(system::mitigations(tree)),
@@ -93,6 +95,23 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
         interrupts: reading(tree.word(INTERRUPTS).and_then(|text| devices_by_cpu(&text))),
     };
     (machine, kernel::accounting(tree, config))
+}
+
+/// Reads only the settings that may change while a run goes on ([`Machine::changed_settings`]):
+/// about 30 small files. What else a machine has is unknown.
+pub fn read_changeable_settings(root: &Path) -> Machine {
+    let tree = &MachineTree::new(root);
+    let mut machine = Machine {
+        scheduler: scheduler::read(tree),
+        frequency: cpu::read_frequency(tree),
+        ..Machine::default()
+    };
+    machine.kernel.preemption.model = kernel::current_preemption(tree);
+    machine.kernel.sched_rt_runtime_us = kernel::real_time_limit(tree);
+    machine.cpu.online = cpu::online_list(tree);
+    machine.cpu.smt_control = cpu::smt_control(tree);
+    machine.memory.thp_enabled = system::huge_pages_enabled(tree);
+    machine
 }
 
 /// Reads how the kernel below a root folder separates user from system time, and of the machine

@@ -103,6 +103,11 @@ const MEMORY: &str = "/proc/meminfo";
 const NODES: &str = "/sys/devices/system/node";
 const HUGE_PAGES: &str = "/sys/kernel/mm/transparent_hugepage";
 
+/// Reads when memory gets huge pages without asking for them.
+pub(super) fn huge_pages_enabled(tree: &MachineTree) -> Reading<String> {
+    reading(tree.chosen(&format!("{HUGE_PAGES}/enabled")))
+}
+
 /// Reads the sizes of memory and the settings of huge pages.
 pub(super) fn memory(tree: &MachineTree) -> SystemMemory {
     let text = reading(tree.text(MEMORY));
@@ -112,7 +117,7 @@ pub(super) fn memory(tree: &MachineTree) -> SystemMemory {
         swap_total_bytes: memory_bytes(&text, "SwapTotal"),
         swap_free_bytes: memory_bytes(&text, "SwapFree"),
         huge_page_bytes: memory_bytes(&text, "Hugepagesize"),
-        thp_enabled: reading(tree.chosen(&format!("{HUGE_PAGES}/enabled"))),
+        thp_enabled: huge_pages_enabled(tree),
         thp_defrag: reading(tree.chosen(&format!("{HUGE_PAGES}/defrag"))),
         ksm_run: reading(tree.number("/sys/kernel/mm/ksm/run")),
     }

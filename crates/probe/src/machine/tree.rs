@@ -72,6 +72,11 @@ impl MachineTree {
         MachineTree { root: fs::canonicalize(root).unwrap_or_else(|_| root.to_owned()) }
     }
 
+    /// Returns whether the root is that of the running machine.
+    pub(super) fn is_host(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
     /// Reads a file without white space (and the NUL of device trees) at its ends. It may be empty.
     pub(super) fn text(&self, path: &str) -> Result<String> {
         text_of(path, self.open(path)?)

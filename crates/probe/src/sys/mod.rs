@@ -18,6 +18,7 @@ mod process;
 mod quanta;
 mod registers;
 mod samples;
+mod scheduling;
 mod signal;
 mod spawn;
 mod speed_log;
@@ -45,6 +46,7 @@ pub use registers::*;
 pub use samples::{
     CpuEvents, CpuSamples, CpuTimer, TaskInstructions, ThreadSample, count_own_switches,
 };
+pub use scheduling::core_cookie;
 pub use signal::*;
 pub use spawn::spawn_watched;
 pub use speed_log::SpeedLog;

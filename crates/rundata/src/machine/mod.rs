@@ -6,6 +6,7 @@
 
 mod cpu;
 mod cpu_list;
+mod scheduler;
 mod system;
 
 use schemars::JsonSchema;
@@ -18,6 +19,7 @@ pub use cpu::{
 };
 pub use cpu_list::MAX_CPUS;
 pub use cpu_list::{CpuList, CpuRelation, CpuSurroundings};
+pub use scheduler::{KERNEL_SCHEDULER, SchedExt, SchedulerSettings};
 pub use system::{
     CgroupLayout, CgroupLimit, CgroupLimits, ClockSource, CpuAccounting, CpuInterrupts, CpuQuota,
     Cpuset, KernelPreemption, LimitValue, NumaNode, NumaNodes, PreemptionModel, ResourceLimit,
@@ -32,6 +34,8 @@ use crate::reading::Reading;
 pub struct Machine {
     /// The running kernel.
     pub kernel: RunningKernel,
+    /// The scheduler and its settings.
+    pub scheduler: SchedulerSettings,
     /// The processors and their arrangement.
     pub cpu: CpuInventory,
     /// Frequency and idle states.
@@ -118,6 +122,7 @@ const VOLATILE_FIELDS: &[&str] = &[
     "load",
     "interrupts",
     "kernel.boot_id",
+    "scheduler.sched_ext.enable_seq",
     // Of the CPU that was asked, where a machine has several kinds; older runs do not have them.
     "cpu.tlbs",
     "memory.available_bytes",
@@ -131,8 +136,9 @@ const VOLATILE_FIELDS: &[&str] = &[
     "cgroup.memory_max_bytes.current",
 ];
 
-/// Fields that were added later, so that older runs lack them: a difference to unknown is none.
-const ADDED_FIELDS: &[&str] = &["cgroup.cpu_levels"];
+/// Beginnings of fields that were added later, so that older runs lack them: a difference to unknown
+/// is none.
+const ADDED_FIELDS: &[&str] = &["cgroup.cpu_levels", "scheduler."];
 
 /// A field that differs between two machines or plans.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -151,15 +157,22 @@ pub fn field_differences<T: Serialize>(field: &str, base: &T, other: &T) -> Vec<
     let mut found = Vec::new();
     // Cannot fail: every key is a string.
     let [base, other] = [base, other].map(|one| serde_json::to_value(one).unwrap_or_default());
-    collect_differences(field, &base, &other, &mut found);
+    collect_differences(field, &base, &other, VOLATILE_FIELDS, &mut found);
     found
 }
 
-fn collect_differences(field: &str, base: &Value, other: &Value, found: &mut Vec<FieldDifference>) {
+/// Adds the fields that differ, without those in `ignored`.
+fn collect_differences(
+    field: &str,
+    base: &Value,
+    other: &Value,
+    ignored: &[&str],
+    found: &mut Vec<FieldDifference>,
+) {
     let unknown = [base, other].map(is_unknown);
-    let nothing_said =
-        unknown == [true; 2] || ADDED_FIELDS.contains(&field) && unknown != [false; 2];
-    if base == other || VOLATILE_FIELDS.contains(&field) || nothing_said {
+    let was_added = ADDED_FIELDS.iter().any(|beginning| field.starts_with(beginning));
+    let nothing_said = unknown == [true; 2] || was_added && unknown != [false; 2];
+    if base == other || ignored.contains(&field) || nothing_said {
         return;
     }
     match (base, other) {
@@ -167,7 +180,8 @@ fn collect_differences(field: &str, base: &Value, other: &Value, found: &mut Vec
             let added = b.keys().filter(|key| !a.contains_key(*key));
             for key in a.keys().chain(added) {
                 let dot = if field.is_empty() { "" } else { "." };
-                collect_differences(&format!("{field}{dot}{key}"), &base[key], &other[key], found);
+                let field = format!("{field}{dot}{key}");
+                collect_differences(&field, &base[key], &other[key], ignored, found);
             }
         }
         (Value::Array(a), Value::Array(b)) if a.iter().chain(b).all(Value::is_object) => {
@@ -180,7 +194,7 @@ fn collect_differences(field: &str, base: &Value, other: &Value, found: &mut Vec
                 });
             }
             for (index, (base, other)) in a.iter().zip(b).enumerate() {
-                collect_differences(&format!("{field}[{index}]"), base, other, found);
+                collect_differences(&format!("{field}[{index}]"), base, other, ignored, found);
             }
         }
         _ => {

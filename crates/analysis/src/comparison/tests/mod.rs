@@ -6,6 +6,7 @@ mod several;
 
 use rundata::case::{self, Case, Sample};
 use rundata::experiment::Experiment;
+use rundata::machine::{PreemptionModel, SchedExt, SchedulerSettings};
 use rundata::placement::Placement;
 use rundata::reading::Reading;
 use rundata::ring;
@@ -359,6 +360,55 @@ fn halves_of_a_session_are_paired_in_spite_of_their_policy() {
 }
 
 /// Returns a half of a session whose worker was started by `prefix`.
+/// Returns the results of a run under a scheduler of that name.
+fn under_scheduler(name: &str) -> Results {
+    results(|run| {
+        let scheduler = &mut run.header.machine.scheduler;
+        scheduler.name = Reading::Known(name.to_string());
+        let state = if name == "kernel" { "disabled" } else { "enabled" };
+        let state = Reading::Known(state.to_string());
+        scheduler.sched_ext = Reading::Known(SchedExt { state, ..SchedExt::default() });
+        let delays = Reading::Known([("DELAY_DEQUEUE".to_string(), true)].into());
+        scheduler.features = delays;
+    })
+}
+
+#[test]
+fn another_scheduler_is_named_and_is_one_change() {
+    let (kernel, lavd) = (under_scheduler("kernel"), under_scheduler("lavd_1.0.5"));
+    let Conditions { bearing, warnings, .. } = compare(&kernel, &lavd).conditions;
+    let fields: Vec<&str> = bearing.iter().map(|difference| &*difference.field).collect();
+    assert_eq!(fields, ["scheduler.name", "scheduler.sched_ext.state"]);
+    assert!(!warnings.iter().any(|warning| warning.contains("one change")), "{warnings:?}");
+
+    // A run that is older than the field says nothing.
+    let old = results(|run| run.header.machine.scheduler = SchedulerSettings::default());
+    assert_eq!(compare(&old, &lavd).conditions.bearing, []);
+}
+
+#[test]
+fn a_setting_of_the_machine_that_is_asked_for_is_no_second_change() {
+    let across = |base: &Results, new: &Results, setting| {
+        let terms = ComparisonTerms { across: Some(setting), ..terms() };
+        Comparison::from_results(base, new, terms).conditions.warnings
+    };
+    let mut other = under_scheduler("simple");
+    other.machine.kernel.preemption.model = Reading::Known(PreemptionModel::Lazy);
+    let kernel = under_scheduler("kernel");
+    let (one, both) = (ComparedSetting::Preemption, None);
+    let warns_of = |warnings: &[String], words: &str| warnings.iter().any(|w| w.contains(words));
+    assert!(!warns_of(&across(&kernel, &other, one), "differ, and"), "only the scheduler is left");
+    let terms = ComparisonTerms { across: both, ..terms() };
+    let warnings = Comparison::from_results(&kernel, &other, terms).conditions.warnings;
+    assert!(warns_of(&warnings, "scheduler, preemption differ, and"), "{warnings:?}");
+
+    let same = across(&kernel, &kernel, ComparedSetting::Features);
+    assert!(warns_of(&same, "--across features: it does not differ between the two"), "{same:?}");
+    let unknown = across(&kernel, &kernel, ComparedSetting::Governor);
+    let words = "--across governor: it is not known of the first run";
+    assert!(warns_of(&unknown, words) || warns_of(&unknown, "does not differ"), "{unknown:?}");
+}
+
 fn half(arm: Arm, prefix: &[&str], policy: Policy) -> Results {
     full_speed(move |run| {
         join_session(run, arm, prefix);

@@ -10,7 +10,7 @@ use analysis::comparison::{
     ComparedSetting, Comparison, ComparisonTerms, GateVerdict, LIMIT, PairwiseComparison,
     WantedCost,
 };
-use analysis::results::{Origin, PUBLISHED_PREFIX, PublishedMachine, Results};
+use analysis::results::{Origin, PUBLISHED_PREFIX, PublishedMachine, Results, SchedulerConflict};
 use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, Command};
 use rundata::run::Arm;
@@ -387,6 +387,9 @@ fn side(names: &str, sides: Vec<Results>) -> Result<Results> {
             "{names}: {} is a run of {}, {} of {first}: launches on one side are of one experiment",
             other.side.name, other.side.experiment, sides[0].side.name
         )));
+    }
+    if let Some(conflict) = SchedulerConflict::among(&sides) {
+        return Err(usage(format!("{names}: {conflict}")));
     }
     Results::from_runs(sides).context("no run was named")
 }

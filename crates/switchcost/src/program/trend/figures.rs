@@ -49,7 +49,7 @@ fn clock(found: &CaseTrend) -> Option<Figure> {
 pub(super) fn figure(found: &CaseTrend) -> Option<Figure> {
     let at = |index: usize| match found.terms.by {
         PointGrouping::Run => index as f64 + 1.0,
-        PointGrouping::Kernel | PointGrouping::Build => index as f64,
+        PointGrouping::Kernel | PointGrouping::Scheduler | PointGrouping::Build => index as f64,
     };
     let point = |(index, of): (usize, &analysis::trend::TrendPoint)| {
         Point::with_ends(at(index), of.ns, [of.low, of.high])
@@ -57,7 +57,7 @@ pub(super) fn figure(found: &CaseTrend) -> Option<Figure> {
     let points: Vec<Point> = found.points.iter().enumerate().map(point).collect();
     let (x, role) = match found.terms.by {
         PointGrouping::Run => (Axis::new("run", Unit::Count, Scale::Linear), Role::Measured),
-        PointGrouping::Kernel | PointGrouping::Build => {
+        PointGrouping::Kernel | PointGrouping::Scheduler | PointGrouping::Build => {
             let names = found.points.iter().map(|of| of.name.clone()).collect();
             (Axis::with_names(found.terms.by.name(), names), Role::Bars)
         }

@@ -33,7 +33,7 @@ pub(crate) struct TrendArgs {
     /// slash; a folder has a slash: ./host7/
     pub(crate) what: Vec<String>,
 
-    /// What a point of the series is: a run, or all runs of a kernel or of a build
+    /// What a point of the series is: a run, or all runs of a kernel, scheduler or build
     #[arg(long, default_value_t = PointGrouping::Run)]
     pub(crate) by: PointGrouping,
 

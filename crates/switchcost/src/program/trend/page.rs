@@ -50,6 +50,9 @@ fn described(mut figures: Vec<Figure>, by: PointGrouping) -> Vec<Figure> {
             PointGrouping::Kernel => {
                 "A bar is the mean of all runs on a kernel, with its interval."
             }
+            PointGrouping::Scheduler => {
+                "A bar is the mean of all runs under a scheduler, with its interval."
+            }
             PointGrouping::Build => "A bar is the mean of all runs of a build, with its interval.",
         }
         .to_string();
@@ -83,7 +86,7 @@ fn tiles(trend: &CaseTrend) -> Vec<Tile> {
             tiles
                 .extend(now.map(|level| Tile::time("cost now", [level.ns, level.low, level.high])));
         }
-        PointGrouping::Kernel | PointGrouping::Build => {
+        PointGrouping::Kernel | PointGrouping::Scheduler | PointGrouping::Build => {
             let point = |of: &TrendPoint| Tile::time(of.name.clone(), [of.ns, of.low, of.high]);
             tiles.extend(trend.points.iter().rev().take(MOST_POINTS).map(point));
         }

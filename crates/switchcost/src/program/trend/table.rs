@@ -59,6 +59,7 @@ fn text(found: &CaseTrend, is_verbose: bool) -> Printout {
     let are_points = is_verbose || found.terms.by != PointGrouping::Run;
     let first = match found.terms.by {
         PointGrouping::Kernel => "kernel",
+        PointGrouping::Scheduler => "scheduler",
         PointGrouping::Build => "build",
         PointGrouping::Run if is_verbose => "run",
         PointGrouping::Run => SINCE,

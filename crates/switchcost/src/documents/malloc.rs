@@ -28,7 +28,7 @@ use crate::experiments::clock::{Common, MOST_TRIALS, line, ns, ns_of, planned};
 use crate::report::figures::{CLOCK_MALLOC, lines, nanoseconds};
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};
-use crate::report::terminal::{Text, View, estimate_words, figure as digits, value};
+use crate::report::terminal::{ReportText, View, estimate_words, figure as digits, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct MallocArgs {
@@ -101,7 +101,7 @@ const MALLOC_LEGEND: &str = "ns of the thread's own CPU time; malloc, free: medi
      brk, mmap, faults: kernel calls (mmap, munmap, mremap, madvise together) and page \
      faults of a round\n";
 
-pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> ReportText {
     let several = found.overall.len() > 1;
     let mut columns = vec!["bytes"];
     columns.extend(several.then_some("by"));
@@ -128,7 +128,7 @@ pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> 
             cycles / 166.0
         )
     });
-    Text {
+    ReportText {
         headline: answer(record, found),
         table: printout![Table::new(columns, found.points.iter().map(row)), "\n", then],
         details: details(record, found),
@@ -138,7 +138,7 @@ pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> 
             .flat_map(|of| slow_calls(found, of))
             .map(Into::into)
             .collect(),
-        ..Text::default()
+        ..ReportText::default()
     }
 }
 

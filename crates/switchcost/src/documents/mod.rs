@@ -14,7 +14,7 @@ use charts::Figure;
 use clap::Command;
 
 use crate::experiments::measures;
-use crate::report::terminal::{Text, View};
+use crate::report::terminal::{ReportText, View};
 
 /// Returns the program with the old names of the papers' experiments out of its help: those of
 /// `clock` and `cost --interference`.
@@ -25,7 +25,7 @@ pub(crate) fn hide_old_names(program: Command) -> Command {
 }
 
 /// Returns what is printed of a run; its measures if it is not of the papers' experiments.
-pub(crate) fn text(record: &TrialRecord, findings: &ExperimentFindings, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, findings: &ExperimentFindings, view: View) -> ReportText {
     match findings {
         ExperimentFindings::Primes(found) => primes::text(record, found, view),
         ExperimentFindings::Malloc(found) => malloc::text(record, found, view),

@@ -28,7 +28,8 @@ use crate::report::figures::{lines, nanoseconds};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    CLOCK_LEGEND, GHZ, Text, View, count, difference, figure as digits, told_value, told_words,
+    CLOCK_LEGEND, GHZ, ReportText, View, answer_value, answer_words, count, difference,
+    figure as digits,
 };
 
 #[derive(Debug, Args)]
@@ -69,7 +70,7 @@ const PRIMES_LEGEND: &str = "mean, SD: CPU time of a trial by threadclock; self,
      threadclock's at full speed\n\
      gain: how much larger that SD is than threadclock's, in percent\n";
 
-pub(crate) fn text(record: &TrialRecord, found: &PrimesFindings, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &PrimesFindings, view: View) -> ReportText {
     let mut columns = vec!["primes", "mean us", "SD us"];
     columns.extend(["self us", "SD us", "gain %", "thread us", "SD us", "gain %"]);
     columns.extend(view.wide.then_some(["mean cycles", GHZ]).into_iter().flatten());
@@ -84,25 +85,25 @@ pub(crate) fn text(record: &TrialRecord, found: &PrimesFindings, view: View) -> 
         )
     });
     let table = Table::new(columns, found.points.iter().map(|point| row(record, point, view)));
-    Text {
+    ReportText {
         headline: answer(record, found),
         table: printout![table, "\n", then],
         details: printout![PRIMES_LEGEND, view.wide.then_some(CLOCK_LEGEND)],
         findings: verdicts.map(MarkedText::from).collect(),
-        ..Text::default()
+        ..ReportText::default()
     }
 }
 
 fn row(record: &TrialRecord, point: &PrimesPoint, view: View) -> Vec<MarkedText> {
     let us = |way: &str, of: fn(&TimingSpread) -> Estimate| {
-        told_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
+        answer_value(count(point.timed.get(way).and_then(|timed| of(timed).scaled(1e-3))))
     };
     let mut cells = cells![point.primes.to_string()].to_vec();
     for way in [THREADCLOCK_NS, GETRUSAGE_NS, GETRUSAGE_THREAD_NS] {
         cells.push(us(way, |timed| timed.mean_ns));
         cells.push(us(way, |timed| timed.sd_ns));
         cells.extend(
-            point.against.get(way).map(|against| told_value(difference(against.gain_percent))),
+            point.against.get(way).map(|against| answer_value(difference(against.gain_percent))),
         );
     }
     cells.extend(clock_of(record, point.case, view));
@@ -112,10 +113,10 @@ fn row(record: &TrialRecord, point: &PrimesPoint, view: View) -> Vec<MarkedText>
 fn verdict(against: &PrecisionComparison) -> String {
     let gain = match against.gain_percent {
         None => "no scatter in its results or in threadclock's".to_string(),
-        gain => format!("gain in precision by threadclock, %: {}", told_words(difference(gain))),
+        gain => format!("gain in precision by threadclock, %: {}", answer_words(difference(gain))),
     };
     let of_means = difference(against.mean_difference_percent);
-    let percent = told_words(of_means);
+    let percent = answer_words(of_means);
     let means = match of_means {
         None => "nothing to compare means by".to_string(),
         Some(Ok(_)) => format!("means differ by {percent} %"),

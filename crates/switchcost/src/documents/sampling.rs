@@ -25,7 +25,7 @@ use crate::report::figures::{counts, lines};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    Text, Told, count, difference, figure as digits, told_value, told_words,
+    AnswerOrReason, ReportText, answer_value, answer_words, count, difference, figure as digits,
 };
 
 #[derive(Debug, Args)]
@@ -68,7 +68,7 @@ const SAMPLING_LEGEND: &str = "errors: of the whole against the scheduler's sum 
      sampled by ticks: how that sum is split into user and system (getrusage, times, \
      /proc/PID/stat, time(1), top)\n";
 
-pub(crate) fn text(record: &TrialRecord, points: &[SamplingPoint]) -> Text {
+pub(crate) fn text(record: &TrialRecord, points: &[SamplingPoint]) -> ReportText {
     let columns = ["sleeping", "process", "account", "ms per s", "error %"];
     let ticks: Vec<f64> = points.iter().filter_map(|p| p.tick_ns).map(|e| e.value).collect();
     let tick = stats::median(&ticks).map_or(String::new(), |tick| {
@@ -80,18 +80,21 @@ pub(crate) fn text(record: &TrialRecord, points: &[SamplingPoint]) -> Text {
          {policy}\nthe precision below is that of the sleeper's share of the CPU; errors have \
          intervals of their own\n"
     );
-    let details = printout![Table::new(columns, accounts(points, told_words)), legend];
-    Text {
+    let details = printout![Table::new(columns, accounts(points, answer_words)), legend];
+    ReportText {
         headline: answer(points),
-        table: printout![Table::new(columns, accounts(points, told_value)), "\n"],
+        table: printout![Table::new(columns, accounts(points, answer_value)), "\n"],
         details,
-        ..Text::default()
+        ..ReportText::default()
     }
 }
 
 /// A row for each account of each process in each phase; `error` writes how far it is off, in
 /// percent.
-fn accounts(points: &[SamplingPoint], error: impl Fn(Told) -> MarkedText) -> Vec<[MarkedText; 5]> {
+fn accounts(
+    points: &[SamplingPoint],
+    error: impl Fn(AnswerOrReason) -> MarkedText,
+) -> Vec<[MarkedText; 5]> {
     let mut rows = Vec::new();
     for (point, process) in points.iter().flat_map(|of| of.processes.iter().map(move |p| (of, p))) {
         for account in &ACCOUNTS {
@@ -104,7 +107,7 @@ fn accounts(points: &[SamplingPoint], error: impl Fn(Told) -> MarkedText) -> Vec
                 point.phase.to_string(),
                 process.process.clone(),
                 account.in_words.to_string(),
-                told_value(count(reading.map(|of| of.ms_per_s))),
+                answer_value(count(reading.map(|of| of.ms_per_s))),
                 error,
             ]);
         }

@@ -20,7 +20,7 @@ use crate::base::values::each_once;
 use crate::report::figures::bars;
 use crate::report::printout::printout;
 use crate::report::table::Table;
-use crate::report::terminal::{CLOCK_LEGEND, GHZ, Text, View, at_clock, interval, value};
+use crate::report::terminal::{CLOCK_LEGEND, GHZ, ReportText, View, at_clock, interval, value};
 use crate::report::tiles::Tile;
 
 /// How an experiment calls its cases.
@@ -35,12 +35,12 @@ pub(super) struct MeasureLabels {
 const ANY_TRIAL: MeasureLabels =
     MeasureLabels { noun: "trial", chart: ("measures", "What it costs") };
 
-pub(crate) fn text(record: &TrialRecord, view: View) -> Text {
-    Text {
+pub(crate) fn text(record: &TrialRecord, view: View) -> ReportText {
+    ReportText {
         headline: answer(record, ANY_TRIAL.noun),
         table: printout![measures(record, ANY_TRIAL.noun, view), "\n"],
         details: view.wide.then_some(CLOCK_LEGEND).into(),
-        ..Text::default()
+        ..ReportText::default()
     }
 }
 

@@ -28,7 +28,7 @@ use crate::report::output::{
     to_json,
 };
 use crate::report::printout::Printout;
-use crate::report::terminal::{self, Common, View};
+use crate::report::terminal::{self, CommonFacts, View};
 use crate::report::tiles::Tile;
 
 use records::Reported;
@@ -91,7 +91,7 @@ impl Record {
     }
 
     /// Returns what every record has beside its findings.
-    pub(crate) fn common(&self) -> Common<'_> {
+    pub(crate) fn common(&self) -> CommonFacts<'_> {
         self.reported().common()
     }
 

@@ -17,13 +17,13 @@ use crate::experiments::{cost, explain, response, ring};
 use crate::report::figures::{rounds, with_note_on_rough};
 use crate::report::page::MOST_TILES;
 use crate::report::printout::Printout;
-use crate::report::terminal::{self, Common, View};
+use crate::report::terminal::{self, CommonFacts, View};
 use crate::report::tiles::Tile;
 
 /// What an experiment makes of its record.
 pub(super) trait Reported {
     /// Returns what every record has beside its findings.
-    fn common(&self) -> Common<'_>;
+    fn common(&self) -> CommonFacts<'_>;
 
     /// Returns the result in a few words, for a list of runs; by default the first tile.
     fn result(&self) -> Option<String> {
@@ -53,8 +53,8 @@ fn with_rounds(mut figures: Vec<Figure>, run: &Run, index: usize) -> Vec<Figure>
 }
 
 impl Reported for RingRecord {
-    fn common(&self) -> Common<'_> {
-        Common { speed: &self.found.speed, ..Common::from_record(self) }
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { speed: &self.found.speed, ..CommonFacts::from_record(self) }
     }
 
     fn result(&self) -> Option<String> {
@@ -128,8 +128,8 @@ fn switch_in_words(cost: &str, case: &RingCase) -> String {
 }
 
 impl Reported for TrialRecord {
-    fn common(&self) -> Common<'_> {
-        Common { ns_per_tick: self.found.ns_per_tick, ..Common::from_record(self) }
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
     }
 
     fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
@@ -154,8 +154,8 @@ impl Reported for TrialRecord {
 }
 
 impl Reported for ResponseRecord {
-    fn common(&self) -> Common<'_> {
-        Common { ns_per_tick: self.found.ns_per_tick, ..Common::from_record(self) }
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
     }
 
     fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
@@ -176,8 +176,8 @@ impl Reported for ResponseRecord {
 }
 
 impl Reported for ExplainRecord {
-    fn common(&self) -> Common<'_> {
-        Common { ns_per_tick: self.found.ns_per_tick, ..Common::from_record(self) }
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
     }
 
     fn result(&self) -> Option<String> {
@@ -204,8 +204,8 @@ impl Reported for ExplainRecord {
 }
 
 impl Reported for MeasureRecord {
-    fn common(&self) -> Common<'_> {
-        Common {
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts {
             header: &self.header,
             noise: &self.noise,
             speed: &self.speed,

@@ -11,11 +11,11 @@ use crate::experiments::clock::{FIRST, overhead};
 use crate::experiments::measures;
 #[cfg(feature = "programs")]
 use crate::programs::sensitivity;
-use crate::report::terminal::{Text, View};
+use crate::report::terminal::{ReportText, View};
 use crate::report::tiles::Tile;
 
 /// Returns what is printed.
-pub(super) fn text(record: &TrialRecord, view: View) -> Text {
+pub(super) fn text(record: &TrialRecord, view: View) -> ReportText {
     match &record.found.findings {
         Some(ExperimentFindings::Overhead(found)) => overhead::text(record, found, view),
         #[cfg(feature = "programs")]

@@ -12,32 +12,24 @@ use analysis::record::{CpuSpeed, Record};
 use charts::{Figure, PlotStyle};
 use clap::Args;
 use rundata::competing::CompetingTasks;
-use rundata::machine::Machine;
 use rundata::notice::NoticeKind;
 use rundata::plan::Stopping;
 use rundata::run::{Header, Run, StopReason};
 pub(crate) use rundata::words::list as cpu_list;
 use rundata::words::{self, plain};
 
-use super::machine_line::machine_line;
+use super::machine_line::{cpu_and_kernel, machine_line};
 use super::printout::{Printout, printout};
 use crate::base::lines::Layout;
 pub(crate) use crate::base::lines::WIDTH;
 
-/// `AMD EPYC, Linux 6.1`.
-pub(crate) fn machine_words(machine: &Machine) -> String {
-    let cpu = machine.cpu_name().map_or("unknown CPU", String::as_str);
-    let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
-    format!("{cpu}, Linux {kernel}")
-}
-
 /// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
 pub(crate) fn heading(header: &Header) -> String {
-    format!("{} on {}", header.plan.experiment, machine_words(&header.machine))
+    format!("{} on {}", header.plan.experiment, cpu_and_kernel(&header.machine))
 }
 
 /// The last line: where the run is kept.
-pub(crate) fn place(path: Option<&Path>) -> String {
+pub(crate) fn run_file_line(path: Option<&Path>) -> String {
     let file = path.map_or("not stored".to_string(), |path| path.display().to_string());
     format!("run file: {file}")
 }
@@ -55,7 +47,7 @@ pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
 }
 
 /// The best that is known of an estimate, or why nothing is; none without one.
-pub(crate) type Told = Option<Result<BestEstimate, NotQuotable>>;
+pub(crate) type AnswerOrReason = Option<Result<BestEstimate, NotQuotable>>;
 
 /// Stands before a figure by CPU time.
 const BY_CPU_TIME: &str = "c~";
@@ -65,7 +57,7 @@ const FEW_ROUNDS: &str = "'";
 
 /// Returns a figure with the mark of its kind: none at full speed, `~` on a shared core, `c~` by CPU
 /// time, `'` in few rounds.
-pub(crate) fn marked(answer: &BestEstimate, figure: &str) -> MarkedText {
+pub(crate) fn with_mark(answer: &BestEstimate, figure: &str) -> MarkedText {
     if answer.is_by_cpu_time() {
         return MarkedText::new(SpanRole::ByCpuTime, format!("{BY_CPU_TIME}{figure}"));
     }
@@ -80,15 +72,15 @@ pub(crate) fn marked(answer: &BestEstimate, figure: &str) -> MarkedText {
 }
 
 /// Returns a figure alone, marked with its kind; a dash where nothing is known.
-pub(crate) fn told_value(told: Told) -> MarkedText {
+pub(crate) fn answer_value(told: AnswerOrReason) -> MarkedText {
     match told {
-        Some(Ok(answer)) => marked(&answer, &figure(answer.value())),
+        Some(Ok(answer)) => with_mark(&answer, &figure(answer.value())),
         _ => figure(None).into(),
     }
 }
 
 /// Returns the interval of a figure, or why there is none; a dash without an estimate.
-pub(crate) fn told_interval(told: Told) -> String {
+pub(crate) fn answer_interval(told: AnswerOrReason) -> String {
     match told {
         None => "-".to_string(),
         Some(Err(why)) => why.to_string(),
@@ -100,27 +92,27 @@ pub(crate) fn told_interval(told: Told) -> String {
 }
 
 /// Returns a figure with its interval, or why there is no figure; a dash without an estimate.
-pub(crate) fn told_words(told: Told) -> MarkedText {
-    let interval = told_interval(told);
+pub(crate) fn answer_words(told: AnswerOrReason) -> MarkedText {
+    let interval = answer_interval(told);
     match told {
-        Some(Ok(_)) => marked![told_value(told), format!(" ({interval})")],
+        Some(Ok(_)) => marked![answer_value(told), format!(" ({interval})")],
         _ => interval.into(),
     }
 }
 
-/// Returns a cost alone, as [`told_value`].
+/// Returns a cost alone, as [`answer_value`].
 pub(crate) fn value(estimate: Option<Estimate>) -> MarkedText {
-    told_value(cost(estimate))
+    answer_value(cost(estimate))
 }
 
-/// Returns the interval of a cost, as [`told_interval`].
+/// Returns the interval of a cost, as [`answer_interval`].
 pub(crate) fn interval(estimate: Option<Estimate>) -> String {
-    told_interval(cost(estimate))
+    answer_interval(cost(estimate))
 }
 
-/// Returns a cost with its interval, as [`told_words`].
+/// Returns a cost with its interval, as [`answer_words`].
 pub(crate) fn estimate_words(estimate: Option<Estimate>) -> MarkedText {
-    told_words(cost(estimate))
+    answer_words(cost(estimate))
 }
 
 /// Before a command that would tell what is not known.
@@ -149,17 +141,17 @@ pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [Mar
     [value(cycles), clock_ghz.map_or("-".to_string(), |ghz| format!("{ghz:.2}")).into()]
 }
 
-fn cost(estimate: Option<Estimate>) -> Told {
+fn cost(estimate: Option<Estimate>) -> AnswerOrReason {
     estimate.map(|of| of.answer_cost())
 }
 
 /// A difference, which may be below zero.
-pub(crate) fn difference(estimate: Option<Estimate>) -> Told {
+pub(crate) fn difference(estimate: Option<Estimate>) -> AnswerOrReason {
     estimate.map(|of| of.answer())
 }
 
 /// A share or a rate, which may be zero.
-pub(crate) fn count(estimate: Option<Estimate>) -> Told {
+pub(crate) fn count(estimate: Option<Estimate>) -> AnswerOrReason {
     estimate.map(|of| of.answer_count())
 }
 
@@ -219,7 +211,7 @@ impl View {
 
 /// What an experiment prints of its run, between what the reports of all have.
 #[derive(Default)]
-pub(crate) struct Text {
+pub(crate) struct ReportText {
     /// The answer, in a sentence or two.
     pub(crate) headline: MarkedText,
     /// What follows the machine in the heading.
@@ -233,10 +225,10 @@ pub(crate) struct Text {
 }
 
 /// Lines below a table that are printed by default.
-pub(crate) const MOST_LINES: usize = 3;
+pub(crate) const MAX_LINES: usize = 3;
 
 /// What the records of all experiments have beside their findings.
-pub(crate) struct Common<'a> {
+pub(crate) struct CommonFacts<'a> {
     pub(crate) header: &'a Header,
     pub(crate) noise: &'a NoiseVerdict,
     pub(crate) speed: &'a [CpuSpeed],
@@ -245,7 +237,7 @@ pub(crate) struct Common<'a> {
     pub(crate) precision: Option<f64>,
 }
 
-impl<'a> Common<'a> {
+impl<'a> CommonFacts<'a> {
     /// Makes it of a record that says nothing of the CPUs' speed and of ticks.
     pub(crate) fn from_record<Case, Found>(record: &'a Record<Case, Found>) -> Self {
         Self {
@@ -262,12 +254,12 @@ impl<'a> Common<'a> {
 /// with `verbose` all that is known.
 pub(crate) fn report(
     run: &Run,
-    text: Text,
-    common: &Common,
+    text: ReportText,
+    common: &CommonFacts,
     path: Option<&Path>,
     view: View,
 ) -> Printout {
-    let Text { headline, heading: setting, table, details, findings } = text;
+    let ReportText { headline, heading: setting, table, details, findings } = text;
     let mut parts = vec![Printout::from(sentence(run.unfinished(), headline))];
     if view.verbose {
         parts.push(format!("{}{setting}", heading(&run.header)).into());
@@ -280,7 +272,7 @@ pub(crate) fn report(
         parts.push(details);
         lines.extend(findings);
         lines.extend(machine_lines(run, common));
-        lines.push(place(path).into());
+        lines.push(run_file_line(path).into());
     } else {
         lines.extend(stopped_line(run, common));
         let (header, company) = (&run.header, run.company.as_ref());
@@ -288,7 +280,7 @@ pub(crate) fn report(
         lines.extend(too_short(&run.header));
         lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}").into()));
         lines.extend(findings);
-        lines.truncate(MOST_LINES);
+        lines.truncate(MAX_LINES);
     }
     parts.push(MarkedText::join(lines, "\n").into());
     Printout::paragraphs(parts)
@@ -337,7 +329,7 @@ fn failures(run: &Run) -> Vec<MarkedText> {
 
 /// Returns why the figures are to be taken with care: how the run ended, and what the machine was
 /// like.
-fn doubt(run: &Run, common: &Common) -> Vec<MarkedText> {
+fn doubt(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
     let is_noisy = matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
     let mut lines: Vec<MarkedText> = stopped_line(run, common).into_iter().collect();
     if is_noisy {
@@ -347,7 +339,7 @@ fn doubt(run: &Run, common: &Common) -> Vec<MarkedText> {
 }
 
 /// Returns why a run ended that is short of something.
-fn stopped_line(run: &Run, common: &Common) -> Option<MarkedText> {
+fn stopped_line(run: &Run, common: &CommonFacts) -> Option<MarkedText> {
     let is_short = match run.end.as_ref().map(|end| end.reason) {
         Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => {
             common.precision.is_none() && run.header.plan.stopping.precision > 0.0
@@ -359,7 +351,7 @@ fn stopped_line(run: &Run, common: &Common) -> Option<MarkedText> {
 
 /// Returns what is known of the machine, of the run's end and of what was asked for, without what
 /// [`doubt`] says.
-fn machine_lines(run: &Run, common: &Common) -> Vec<MarkedText> {
+fn machine_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
     let mut lines: Vec<MarkedText> = Vec::new();
     if let Some(ns) = common.ns_per_tick {
         let mhz = 1000.0 / ns;
@@ -400,7 +392,7 @@ pub(crate) struct TimeUnit {
 
 impl TimeUnit {
     /// The one that a time in nanoseconds is printed in.
-    pub(crate) fn of(ns: f64) -> Self {
+    pub(crate) fn for_time(ns: f64) -> Self {
         let (ns, name) = words::time_unit(ns);
         Self { name, ns }
     }
@@ -427,13 +419,13 @@ fn speed_words(speed: &CpuSpeed) -> String {
 }
 
 /// Why a run ended, after how many rounds, and how precise it is.
-fn stop_words(run: &Run, common: &Common) -> String {
+fn stop_words(run: &Run, common: &CommonFacts) -> String {
     let stopping = &run.header.plan.stopping;
     let Some(end) = &run.end else {
         return "stopped: the run was killed or is still going on (it has no end line)".to_string();
     };
     if end.reason == StopReason::Failed {
-        return format!("stopped: {}", reason_words(end.reason));
+        return format!("stopped: {}", stop_reason_words(end.reason));
     }
     let widest = match common.precision {
         Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
@@ -447,7 +439,7 @@ fn stop_words(run: &Run, common: &Common) -> String {
     let rounds = counted(run.rounds() as usize, "round");
     let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
     let extended = extension_words(stopping, end.spent_ns);
-    let reason = reason_words(end.reason);
+    let reason = stop_reason_words(end.reason);
     format!("stopped: {reason}, after {rounds} in {seconds:.1} s{extended}{precision}")
 }
 
@@ -468,7 +460,7 @@ fn extension_words(stopping: &Stopping, spent_ns: u64) -> String {
 const OVER_BUDGET: f64 = 1.2;
 
 /// Why a run ended.
-pub(crate) fn reason_words(reason: StopReason) -> &'static str {
+pub(crate) fn stop_reason_words(reason: StopReason) -> &'static str {
     match reason {
         StopReason::Precise => "precise enough",
         StopReason::BudgetSpent => "time is up",
@@ -479,7 +471,7 @@ pub(crate) fn reason_words(reason: StopReason) -> &'static str {
 }
 
 /// A chart within a report, wherever that goes, and an empty line below it; nothing without one.
-pub(crate) fn drawn(figure: Option<Figure>) -> Printout {
+pub(crate) fn chart_printout(figure: Option<Figure>) -> Printout {
     let columns = Layout::terminal().prose.min(WIDTH);
     let look = PlotStyle { columns, colour: false, unicode: true };
     let lines =

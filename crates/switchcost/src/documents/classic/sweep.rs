@@ -20,9 +20,9 @@ use crate::base::failure::{say, usage};
 use crate::base::values::Destination;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::worker_output::WorkerOutput;
+use crate::report::machine_line::cpu_and_kernel;
 use crate::report::output::columns::Columns;
 use crate::report::output::{check_place, print, put};
-use crate::report::terminal::machine_words;
 
 /// Sloan's own number of laps.
 const SLOAN_LAPS: u32 = 1_000_000;
@@ -82,7 +82,7 @@ fn of_two(points: &[Point]) -> Option<f64> {
 }
 
 fn heading(args: &SweepArgs) -> String {
-    let machine = machine_words(&probe::machine::read(Path::new("/")));
+    let machine = cpu_and_kernel(&probe::machine::read(Path::new("/")));
     let place = match args.cpu {
         Some(cpu) => format!("all on CPU {cpu}"),
         None => "on whichever CPUs the scheduler takes".to_string(),

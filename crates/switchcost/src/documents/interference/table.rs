@@ -16,9 +16,9 @@ use crate::base::values::each_once;
 use crate::report::figures::{lines, nanoseconds};
 use crate::report::printout::{Printout, printout};
 use crate::report::table::Table;
-use crate::report::terminal::{Text, View, figure as digits};
+use crate::report::terminal::{ReportText, View, figure as digits};
 
-pub(crate) fn text(record: &TrialRecord, found: &InterferenceFindings, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &InterferenceFindings, view: View) -> ReportText {
     let noise = record.cases.iter().find_map(|of| match &of.case.trial {
         Trial::Execution(of) => Some(of.noise),
         _ => None,
@@ -26,7 +26,7 @@ pub(crate) fn text(record: &TrialRecord, found: &InterferenceFindings, view: Vie
     let published = view.history.then(|| printout!["\n", published()]);
     let doubts = found.doubts.iter().map(|doubt| format!("doubt: {doubt}").into());
     let is_whole = unfinished(record.end.as_ref()).is_none();
-    Text {
+    ReportText {
         headline: match is_whole {
             true => found.verdict.headline(noise.unwrap_or(Noise::Net)),
             false => NOT_COMPARED.into(),
@@ -36,7 +36,7 @@ pub(crate) fn text(record: &TrialRecord, found: &InterferenceFindings, view: Vie
         findings: doubts
             .chain(is_whole.then(|| format!("verdict: {}", found.in_words).into()))
             .collect(),
-        ..Text::default()
+        ..ReportText::default()
     }
 }
 

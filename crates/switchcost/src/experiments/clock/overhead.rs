@@ -23,7 +23,7 @@ use crate::experiments::measures::{self, MeasureLabels};
 use crate::report::figures::CLOCK_CALLS;
 use crate::report::printout::printout;
 use crate::report::table::Table;
-use crate::report::terminal::{CLOCK_LEGEND, Text, View, figure as digits};
+use crate::report::terminal::{CLOCK_LEGEND, ReportText, View, figure as digits};
 
 /// The calls by name, each with what it is.
 fn call_names() -> PossibleValuesParser {
@@ -64,7 +64,7 @@ const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one afte
      stamps around it, median of rounds\nmean to p99: ns of all single calls, less the time \
      stamps, with interruptions; -: less than the time stamps\n";
 
-pub(crate) fn text(record: &TrialRecord, found: &OverheadFindings, view: View) -> Text {
+pub(crate) fn text(record: &TrialRecord, found: &OverheadFindings, view: View) -> ReportText {
     let table = measures::measures(record, "call", view);
     let step = found.step_ticks.map_or(String::new(), |step| {
         format!(
@@ -74,11 +74,11 @@ pub(crate) fn text(record: &TrialRecord, found: &OverheadFindings, view: View) -
     });
     let clock = if view.wide { CLOCK_LEGEND } else { "" };
     let then = view.history.then(|| format!("\n{}", beside_the_paper(&found.calls)));
-    Text {
+    ReportText {
         headline: answer(record),
         table: printout![table, "\n", then],
         details: printout![single_calls(record, found), "\n\n", OVERHEAD_LEGEND, clock, step],
-        ..Text::default()
+        ..ReportText::default()
     }
 }
 

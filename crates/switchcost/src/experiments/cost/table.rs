@@ -13,14 +13,16 @@ use super::figures::map;
 use super::tables::{self, title};
 use crate::experiments::events;
 use crate::report::printout::{Printout, printout};
-use crate::report::terminal::{self, CLOCK_LEGEND, Text, View, cpu_list, estimate_words, figure};
+use crate::report::terminal::{
+    self, CLOCK_LEGEND, ReportText, View, cpu_list, estimate_words, figure,
+};
 
 const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without and with a working set: (hop \
      of the ring - mean of its members' solos on the same memory) / counted switches\n\
      at the CPU's full speed; 95 % interval with the scatter between launches\n\
      indirect = c2 - c1: what the working set adds\n";
 
-pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> Text {
+pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> ReportText {
     let mut details = Printout::default();
     for direct in &cost.direct {
         if direct.cost_ns.is_some_and(|cost| cost.answer_cost().is_ok()) {
@@ -39,8 +41,8 @@ pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> Text
         summary.case.work.map_or("no work".to_string(), |work| words::bytes(work.bytes))
     });
     details.push(counted.map(|table| printout!["\n", table, "\n"]));
-    details.push(terminal::drawn(map(cost)));
-    Text {
+    details.push(terminal::chart_printout(map(cost)));
+    ReportText {
         headline: headline(record, cost),
         heading: heading(record),
         table: tables::all(record, cost, view),

@@ -155,7 +155,7 @@ fn indirect_cell(point: &CostPoint) -> MarkedText {
 /// Returns a figure with its interval, marked where no comparison uses it, or why there is none.
 fn told_cell(told: Result<BestEstimate, NotQuotable>) -> MarkedText {
     match told {
-        Ok(_) => terminal::told_words(Some(told)),
+        Ok(_) => terminal::answer_words(Some(told)),
         Err(why) => why.with_time_unit().into(),
     }
 }
@@ -221,7 +221,7 @@ fn array_by_members(first: &CostCurve, rings: &[&CostCurve], arrays: &[u64]) -> 
 fn brief_cell(cost: Option<Estimate>) -> MarkedText {
     match cost.map(|cost| cost.answer_cost()) {
         None => "-".into(),
-        Some(Ok(best)) => terminal::marked(&best, &words::time(best.value())),
+        Some(Ok(best)) => terminal::with_mark(&best, &words::time(best.value())),
         Some(Err(why)) => mark(why).0.into(),
     }
 }

@@ -9,7 +9,7 @@ use rundata::ring::{AccessKind, RingCase, Walk, Work};
 use crate::base::lines::Layout;
 use crate::registry::Record;
 use crate::report::figures::tests::*;
-use crate::report::terminal::{Text, View};
+use crate::report::terminal::{ReportText, View};
 
 const KIB: [u64; 12] = [16, 32, 64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048];
 
@@ -53,7 +53,7 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
     assert!(low <= found.x && found.x <= high);
 }
 
-fn text_of(cases: Vec<RingCase>, view: View) -> Text {
+fn text_of(cases: Vec<RingCase>, view: View) -> ReportText {
     let run = run(Experiment::Cost, cases, l2);
     let record = RingRecord::of(&run);
     let cost = record.found.cost.as_ref().unwrap();
@@ -65,7 +65,7 @@ fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<RingCase> {
 }
 
 /// Of the machine `cost` says, whatever the caches.
-fn text_by(cases: Vec<RingCase>, cost: impl Fn(&RingCase) -> u64, view: View) -> Text {
+fn text_by(cases: Vec<RingCase>, cost: impl Fn(&RingCase) -> u64, view: View) -> ReportText {
     let record = RingRecord::of(&run(Experiment::Cost, cases, cost));
     super::table::text(&record, record.found.cost.as_ref().unwrap(), view)
 }
@@ -110,7 +110,7 @@ fn a_peak_and_a_larger_jump_are_both_in_the_first_line() {
         Some(_) => 181_000,
     };
     let cases = with_and_without([32, 256, 1024].map(chase));
-    let Text { headline, table, .. } = text_by(cases, of, View::default());
+    let ReportText { headline, table, .. } = text_by(cases, of, View::default());
     assert_eq!(
         headline,
         "A switch costs 943.0 ns (940.0 to 947.0) without a working set, 181.7 us (181.2 to 182.4) \

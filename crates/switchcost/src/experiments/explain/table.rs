@@ -9,7 +9,7 @@ use crate::experiments::ring::settings::under_policy;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    Text, View, cpu_list, difference, figure, interval, told_interval, told_value, value,
+    ReportText, View, answer_interval, answer_value, cpu_list, difference, figure, interval, value,
 };
 
 const LEGEND: &str = "whole: a hop of the ring of two by pipe, measured by itself; two system \
@@ -22,7 +22,7 @@ const LEGEND: &str = "whole: a hop of the ring of two by pipe, measured by itsel
     leaving idle, timer slack: medians of a sleeper's lateness, less those of one without\n\
     changed by: parameters of the kernel's command line (boot), settings, kinds of link\n";
 
-pub(crate) fn text(record: &ExplainRecord, _view: View) -> Text {
+pub(crate) fn text(record: &ExplainRecord, _view: View) -> ReportText {
     let (chain, added) = (chain(record), added(record));
     let mut tables = Printout::default();
     if !chain.is_empty() {
@@ -31,7 +31,7 @@ pub(crate) fn text(record: &ExplainRecord, _view: View) -> Text {
     if !added.is_empty() {
         tables.push(printout!["\n", added, "\n"]);
     }
-    Text {
+    ReportText {
         headline: headline(record),
         heading: format!(
             ", on CPU {}{}",
@@ -65,7 +65,7 @@ fn chain(record: &ExplainRecord) -> Table {
         rows.push(row("sum", found.sum_ns, ""));
         let rest = difference(found.rest_ns);
         let percent = percent_cell(found.rest_ns, whole_ns);
-        rows.push(cells!["not explained", told_value(rest), told_interval(rest), percent, ""]);
+        rows.push(cells!["not explained", answer_value(rest), answer_interval(rest), percent, ""]);
     }
     rows.push(row("whole", found.whole_ns, ""));
     part_table("a switch by pipe", rows)
@@ -93,7 +93,7 @@ fn added(record: &ExplainRecord) -> Table {
     for part in found(record).map_or(&[][..], |found| &found.added) {
         let ns = difference(part.ns);
         let name = part.part.in_words();
-        rows.push(cells![name, told_value(ns), told_interval(ns), part.changed_by.clone()]);
+        rows.push(cells![name, answer_value(ns), answer_interval(ns), part.changed_by.clone()]);
     }
     let heads = ["would add", "ns", "interval", "changed by"];
     Table::new(heads, rows).texts(|column| column == 0 || column == 3)

@@ -19,7 +19,7 @@ use rundata::trial::wakeup::{DEFAULT_SLACK_NS, MIN_SLACK_NS, Wakeup, WakeupLoad}
 use rundata::words;
 
 use crate::experiments::ring::answer::cheapest;
-use crate::report::terminal::{count, cpu_list, told_value, told_words};
+use crate::report::terminal::{answer_value, answer_words, count, cpu_list};
 
 /// The link whose switch stands for the others.
 const PIPE: &str = "pipe";
@@ -351,7 +351,7 @@ fn lost_in_words(record: &ResponseRecord, found: &gaps::GapFindings) -> MarkedTe
     for class in &found.classes {
         let lost = count(class.lost_percent);
         if matches!(lost, Some(Ok(_))) {
-            classes.push(format!("{} {} %", taker(class.class), told_value(lost)));
+            classes.push(format!("{} {} %", taker(class.class), answer_value(lost)));
         }
     }
     let classes =
@@ -360,9 +360,9 @@ fn lost_in_words(record: &ResponseRecord, found: &gaps::GapFindings) -> MarkedTe
     let thread = format!("a busy thread ({})", scheduler(policy));
     match lost {
         Some(Ok(_)) => {
-            let percent = MarkedText::figure(format!("{} %", told_value(lost)));
+            let percent = MarkedText::figure(format!("{} %", answer_value(lost)));
             marked![format!("{thread} loses "), percent, format!(" of its time{classes}")]
         }
-        _ => format!("what {thread} loses of its time: {}{classes}", told_words(lost)).into(),
+        _ => format!("what {thread} loses of its time: {}{classes}", answer_words(lost)).into(),
     }
 }

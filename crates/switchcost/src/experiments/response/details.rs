@@ -23,8 +23,8 @@ use crate::experiments::ring::table::{by_cpu_time, cost_words, switches_words};
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    count, difference, drawn, estimate_words, figure, interval, told_interval, told_value,
-    told_words, value,
+    answer_interval, answer_value, answer_words, chart_printout, count, difference, estimate_words,
+    figure, interval, value,
 };
 
 /// Every part that was measured, with its legend, ending with a newline; with the machines of 1984
@@ -173,8 +173,8 @@ fn links(record: &ResponseRecord) -> Option<Printout> {
             switches_words(summary),
             cost,
             its_interval,
-            told_value(difference(above)),
-            told_interval(difference(above)),
+            answer_value(difference(above)),
+            answer_interval(difference(above)),
             summary.rounds.to_string(),
         ])
     };
@@ -227,8 +227,8 @@ fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> Printout {
         let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
         cells![
             class.class.to_string(),
-            told_value(count(class.per_second)),
-            told_words(count(class.lost_percent)),
+            answer_value(count(class.per_second)),
+            answer_words(count(class.lost_percent)),
             us(length.map(|of| of.p50)),
             us(length.map(|of| of.p99)),
             us(length.map(|of| of.max)),
@@ -248,7 +248,7 @@ fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> Printout {
         heading,
         Table::new(columns, found.classes.iter().map(row)),
         "\n\nall together, % of the time: ",
-        told_words(count(found.lost_percent)),
+        answer_words(count(found.lost_percent)),
         "\n"
     ];
     for line in periods(record, found).into_iter().chain(counted(found)) {
@@ -257,7 +257,7 @@ fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> Printout {
     section.push("\n");
     for class in &found.classes {
         let title = format!("{} gaps by length", class.class);
-        section.push(drawn(histogram(&title, &class.histogram)));
+        section.push(chart_printout(histogram(&title, &class.histogram)));
     }
     section
 }
@@ -318,7 +318,7 @@ fn counted(found: &gaps::GapFindings) -> Vec<String> {
         |of: &&GapClassFindings| of.class == GapClass::SwitchedOut && of.length_ns.is_some();
     let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
     let lost = count(lost);
-    let others = format!("other tasks took {} % of this CPU: it is not quiet", told_words(lost));
+    let others = format!("other tasks took {} % of this CPU: it is not quiet", answer_words(lost));
     let mut lines = vec![interrupts, steal];
     lines.extend((many > 0).then_some(cut_short));
     let is_much = |lost: Result<BestEstimate, _>| lost.is_ok_and(|lost| lost.value() > 1.0);
@@ -360,7 +360,7 @@ fn wakeup(record: &ResponseRecord) -> Option<Printout> {
     for found in &record.found.wakeups {
         let sleeper = sleeper_words(record, found.case);
         let title = format!("{sleeper}: wakes by lateness ({})", counted_beside(found));
-        section.push(drawn(histogram(&title, &found.histogram)));
+        section.push(chart_printout(histogram(&title, &found.histogram)));
     }
     section.push(WAKEUP_LEGEND);
     Some(section)
@@ -422,7 +422,7 @@ fn budget(record: &ResponseRecord, history: bool) -> Option<Printout> {
     let against = budget.against.iter().map(|of| {
         let mut cells =
             cells![sleeper_words(record, of.case), estimate_words(us(of.measured_ns))].to_vec();
-        cells.extend(has_sum.then(|| told_words(difference(us(of.unexplained_ns)))));
+        cells.extend(has_sum.then(|| answer_words(difference(us(of.unexplained_ns)))));
         cells
     });
     let mut columns = vec!["sleeper", "wake-up us"];

@@ -21,16 +21,16 @@ use crate::experiments::ring::table::{by_hop, switches_words};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    CLOCK_LEGEND, GHZ, Text, View, at_clock, count, cpu_list, figure, interval, told_interval,
-    told_value, value,
+    CLOCK_LEGEND, GHZ, ReportText, View, answer_interval, answer_value, at_clock, count, cpu_list,
+    figure, interval, value,
 };
 
-pub(crate) fn text(record: &ResponseRecord, view: View) -> Text {
+pub(crate) fn text(record: &ResponseRecord, view: View) -> ReportText {
     let has_clock = !record.found.loops.is_empty()
         || !record.found.links.is_empty()
         || record.found.signals.is_some();
     let legend = if view.wide && has_clock { CLOCK_LEGEND } else { "" };
-    Text {
+    ReportText {
         headline: headline(record),
         heading: format!(
             ", on CPU {}{}",
@@ -229,9 +229,9 @@ fn gaps(record: &ResponseRecord) -> Table {
         let length = class.length_ns.as_ref();
         rows.push(cells![
             class.class.to_string(),
-            told_value(count(class.per_second)),
-            told_value(count(class.lost_percent)),
-            told_interval(count(class.lost_percent)),
+            answer_value(count(class.per_second)),
+            answer_value(count(class.lost_percent)),
+            answer_interval(count(class.lost_percent)),
             us_cell(length.map(|length| length.p50)),
             us_cell(length.map(|length| length.max)),
         ]);

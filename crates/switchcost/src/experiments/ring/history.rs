@@ -10,7 +10,7 @@ use rundata::words;
 
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};
-use crate::report::terminal::marked;
+use crate::report::terminal::with_mark;
 
 /// A machine with what its ring costs: of a switch where that was published, else of a hop.
 struct PublishedRing {
@@ -66,7 +66,7 @@ fn published_ring(machine: &PublishedMachine, own: &CaseSummary) -> Option<Publi
                 year: machine.year,
                 cost: quantity.in_words(),
                 published_ns: *published_ns,
-                times: own.map(|own| marked(&own, &words::times(published_ns / own.value()))),
+                times: own.map(|own| with_mark(&own, &words::times(published_ns / own.value()))),
             });
         }
     }

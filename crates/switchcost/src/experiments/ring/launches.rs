@@ -91,7 +91,7 @@ fn text(runs: &[(Run, Option<PathBuf>)]) -> Printout {
          by the launches' own errors and their scatter (taken to be {scatter} %)\n"
     );
     for (_, path) in runs {
-        legend += &(terminal::place(path.as_deref()) + "\n");
+        legend += &(terminal::run_file_line(path.as_deref()) + "\n");
     }
     let unfinished = launches.iter().find_map(|run| run.unfinished());
     let heading = sentence(unfinished, terminal::heading(&first.header));

@@ -9,7 +9,9 @@ use rundata::ring::{Policy, RegisterState, RingCase};
 use crate::base::values::each_once;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};
-use crate::report::terminal::{cpu_list, difference, interval, told_interval, told_value, value};
+use crate::report::terminal::{
+    answer_interval, answer_value, cpu_list, difference, interval, value,
+};
 
 /// What may tell rings of one size from each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -240,7 +242,7 @@ pub(crate) fn states(record: &RingRecord, settings: &RingSettings) -> Option<Pri
         let above = difference(summary.ns_per_switch_above_none);
         let [above, its_interval] = match state {
             RegisterState::None => cells!["-", "(none)"],
-            _ => cells![told_value(above), told_interval(above)],
+            _ => cells![answer_value(above), answer_interval(above)],
         };
         let ring = settings.ring(&RingCase { state: None, ..summary.case.clone() });
         let cost = summary.ns_per_switch_above_solo;

@@ -21,7 +21,9 @@ use super::settings::{RingSettings, listed, not_switching, placements, states};
 use crate::experiments::events;
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
-use crate::report::terminal::{self, CLOCK_LEGEND, Text, View, estimate_words, figure, interval};
+use crate::report::terminal::{
+    self, CLOCK_LEGEND, ReportText, View, estimate_words, figure, interval,
+};
 
 const LEGEND: &str = "ns/hop, ns/switch: at the CPU's full speed and undisturbed (clean slices)\n\
      ns/switch: what a hop costs above the ring of one / counted switches, 95 % interval \
@@ -33,7 +35,7 @@ const WIDE_LEGEND: &str = "real to projected: seconds for a million laps (a lap 
 
 const DISAGREE: &str = "! over 5 % more or fewer switches than hops: often wake-up preemption";
 
-pub(crate) fn text(record: &RingRecord, view: View) -> Text {
+pub(crate) fn text(record: &RingRecord, view: View) -> ReportText {
     let settings = &RingSettings::from_record(record);
     let mut legend = vec![LEGEND];
     legend.extend(view.wide.then_some(WIDE_LEGEND));
@@ -50,7 +52,7 @@ pub(crate) fn text(record: &RingRecord, view: View) -> Text {
     let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
     let published = view.history.then(|| history::beside_published(record)).flatten();
     let published = published.map(|table| printout!["\n", table]);
-    Text {
+    ReportText {
         headline: headline(record),
         heading: heading(record, settings),
         table: printout![table(record, settings, view), "\n", mark, published],

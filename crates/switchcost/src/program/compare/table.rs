@@ -131,7 +131,7 @@ fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Printout {
     let left = all.len().saturating_sub(shown) + if is_verbose { 0 } else { found.unpaired.len() };
     if is_verbose {
         lines.extend(left_over(&found.unpaired, found.names()));
-        lines.extend(paths.iter().map(|path| terminal::place(Some(path))));
+        lines.extend(paths.iter().map(|path| terminal::run_file_line(Some(path))));
     } else {
         lines.extend((left > 0).then(|| format!("{}: --verbose", counted(left, "further note"))));
     }

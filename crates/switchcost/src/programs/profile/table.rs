@@ -10,7 +10,7 @@ use super::findings::{Profile, Ratio, Row};
 use super::launches::What;
 use crate::report::printout::Printout;
 use crate::report::table::Table;
-use crate::report::terminal::{MOST_LINES, counted, estimate_words, figure, interval, shortened};
+use crate::report::terminal::{MAX_LINES, counted, estimate_words, figure, interval, shortened};
 
 /// Sizes that are printed by default have at least these shares of their function's calls and of
 /// all calls.
@@ -26,7 +26,7 @@ pub(super) fn text(profile: &Profile, is_verbose: bool) -> Printout {
         lines.extend(share.map(|share| format!("share of the CPU time: {share}")));
         lines.push(LEGEND.to_string());
     } else {
-        lines.truncate(MOST_LINES);
+        lines.truncate(MAX_LINES);
     }
     parts.push(lines.join("\n").into());
     Printout::paragraphs(parts)

@@ -26,7 +26,7 @@ pub(super) fn headline(record: &Record) -> MarkedText {
 /// the CPU time`
 fn one_run(record: &Record, summary: &Summary) -> MarkedText {
     let median = |name: &str| summary.median(name);
-    let unit = TimeUnit::of(median("real_ns").unwrap_or_default());
+    let unit = TimeUnit::for_time(median("real_ns").unwrap_or_default());
     let time = |name: &str, what: &str| {
         Some(marked![MarkedText::figure(unit.words(median(name)?)), format!(" {what}")])
     };
@@ -53,7 +53,7 @@ fn runs(record: &Record, summary: &Summary) -> MarkedText {
             marked![format!("{label}: "), marked_cost(&real.estimate), format!(", {count}")]
         }
         None => {
-            let time = TimeUnit::of(real.estimate.value).words(real.estimate.value);
+            let time = TimeUnit::for_time(real.estimate.value).words(real.estimate.value);
             let count = format!(", {count} (5 or more give an interval)");
             marked![format!("{label}: about "), MarkedText::figure(time), count]
         }

@@ -13,7 +13,7 @@ use super::record::Record;
 use crate::report::output::declarations;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::Table;
-use crate::report::terminal::{MOST_LINES, TimeUnit, counted, figure};
+use crate::report::terminal::{MAX_LINES, TimeUnit, counted, figure};
 
 /// Outliers that are named one by one.
 const MOST_OUTLIERS: usize = 5;
@@ -43,7 +43,7 @@ pub(super) fn text(record: &Record, is_verbose: bool) -> Printout {
         parts.extend([ratios.into(), notices.into(), COUNTED_BY.into()]);
         parts.push(format!("not recorded by Linux: {}", record.not_kept.join(", ")).into());
     } else {
-        lines.truncate(MOST_LINES);
+        lines.truncate(MAX_LINES);
         parts.push(lines.join("\n").into());
     }
     parts.extend(record.gate.iter().map(|gate| Printout::from(&gate.in_words)));
@@ -125,7 +125,7 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
 /// A row for each command.
 fn comparison(record: &Record, all: &[Summary]) -> Table {
     let real = |summary: &Summary| summary.median("real_ns").unwrap_or_default();
-    let unit = TimeUnit::of(all.first().map_or(0.0, real));
+    let unit = TimeUnit::for_time(all.first().map_or(0.0, real));
     let time = |ns: Option<f64>| ns.map_or("-".to_string(), |ns| unit.figure(ns));
     let cells = |summary: &Summary| {
         let interval = summary.figure("real_ns").and_then(|real| real.estimate.interval());
@@ -189,7 +189,7 @@ fn list(summary: &Summary, is_few: bool) -> String {
 
 /// That of the times of a command's figures.
 fn unit_of(summary: &Summary) -> TimeUnit {
-    TimeUnit::of(summary.median("real_ns").unwrap_or_default())
+    TimeUnit::for_time(summary.median("real_ns").unwrap_or_default())
 }
 
 /// Returns a figure in the unit of its column; a time in `unit`, or else in the one that suits it.

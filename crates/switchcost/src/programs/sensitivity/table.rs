@@ -13,11 +13,12 @@ use crate::base::secrets::masked;
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
-    Text, TimeUnit, difference, estimate_words, figure as digits, interval, told_words, value,
+    ReportText, TimeUnit, answer_words, difference, estimate_words, figure as digits, interval,
+    value,
 };
 
-pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> Text {
-    Text {
+pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> ReportText {
+    ReportText {
         headline: answer::headline(found),
         table: printout![costs(found), "\n"],
         details: printout![rates(record, found), "\n", LEGEND, subject(found)],
@@ -27,7 +28,7 @@ pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> Text {
             .chain(alone(record, found))
             .map(MarkedText::from)
             .collect(),
-        ..Text::default()
+        ..ReportText::default()
     }
 }
 
@@ -40,7 +41,7 @@ fn alone(record: &TrialRecord, found: &SensitivityFindings) -> Option<String> {
         _ => false,
     };
     let runs = record.cases.iter().find(is_alone)?.counts.get(DONE)?;
-    Some(format!("alone: {} of CPU time a run, {runs} runs", TimeUnit::of(ns).words(ns)))
+    Some(format!("alone: {} of CPU time a run, {runs} runs", TimeUnit::for_time(ns).words(ns)))
 }
 
 fn us(of: Option<analysis::estimate::Estimate>) -> Option<analysis::estimate::Estimate> {
@@ -71,7 +72,7 @@ fn costs(found: &SensitivityFindings) -> Table {
             value(ns),
             interval(ns),
             digits(most.and_then(|of| of.preemptions_per_cpu_second)),
-            told_words(difference(more)),
+            answer_words(difference(more)),
         ];
         who(found, of).into_iter().chain(cells)
     };

@@ -21,7 +21,7 @@ use crate::base::values::each_once;
 use crate::experiments::response::answer::{measured_policy, sleeper_words};
 use crate::experiments::{clock, measures};
 use crate::registry::{self, Record};
-use crate::report::machine_line::machine_line;
+use crate::report::machine_line::{self, machine_line};
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{self, ROUGH_LEGEND, View};
 
@@ -92,7 +92,9 @@ pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> P
     }
     let lines = lines(record);
     // The plan's name says nothing of several experiments.
-    parts.push(format!("measured on {}", terminal::machine_words(&record.header.machine)).into());
+    parts.push(
+        format!("measured on {}", machine_line::cpu_and_kernel(&record.header.machine)).into(),
+    );
     let mut all = Printout::default();
     for (name, line) in lines {
         all.push(printout![format!("{name:<9} "), line, "\n"]);
@@ -170,7 +172,7 @@ fn lines(record: &MeasureRecord) -> Vec<(&'static str, MarkedText)> {
     }
     if let Some(end) = &record.end {
         let spent = Duration::from_nanos(end.spent_ns).as_secs_f64();
-        let reason = terminal::reason_words(end.reason);
+        let reason = terminal::stop_reason_words(end.reason);
         lines.push(("stopped", format!("{reason} ({spent:.1} s)").into()));
     }
     let notices = record.header.notices.iter().map(|notice| &notice.text);

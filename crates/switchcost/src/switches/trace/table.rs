@@ -11,7 +11,7 @@ use crate::observe::live::rows::{
 use crate::programs::watch::Conclusion;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, left_out};
-use crate::report::terminal::{MOST_LINES, TO_FIND_OUT, figure};
+use crate::report::terminal::{MAX_LINES, TO_FIND_OUT, figure};
 
 /// Rows that are printed without --verbose, which prints all.
 const MAX_ROWS: usize = 12;
@@ -42,7 +42,7 @@ pub(super) fn text(trace: &TraceReport, is_verbose: bool, layout: Layout) -> Pri
             lines.push(line.into());
         }
     } else {
-        lines.truncate(MOST_LINES);
+        lines.truncate(MAX_LINES);
     }
     lines.push(overhead(trace).into());
     parts.push(Printout::lines(lines));

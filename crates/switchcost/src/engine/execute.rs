@@ -43,13 +43,13 @@ use crate::engine::schedule::{self, EarlierSessions, RoundRules, RunEvent, Sched
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::engine::store::{RunFile, RunStore, speed};
 use crate::engine::workers::{WorkerError, Workers};
-use crate::report::output::{Files, Output};
+use crate::report::output::{FileOptions, OutputOptions};
 
 /// Measures a plan and stores it.
 pub(crate) fn new_run(
     planned: PlanWithNotices,
     host: LocalHost,
-    output: &Output,
+    output: &OutputOptions,
 ) -> Result<RecordedRun> {
     check_cases(&planned)?;
     let progress = Progress::new(&planned.0, output.files.quiet);
@@ -95,8 +95,8 @@ pub(crate) struct HeaderOptions {
 
 impl HeaderOptions {
     /// Returns the options as typed.
-    pub(crate) fn from_output(output: &Output) -> Self {
-        let Files { anonymous, store_command, .. } = output.files;
+    pub(crate) fn from_output(output: &OutputOptions) -> Self {
+        let FileOptions { anonymous, store_command, .. } = output.files;
         Self { name: output.name.clone(), anonymous, store_command, since: None, is_quick: false }
     }
 

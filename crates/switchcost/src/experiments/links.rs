@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, each_once};
-use crate::report::output::{print_text, put_json};
+use crate::report::output::{print_text, write_json};
 
 #[derive(Debug, Args)]
 pub(crate) struct LinksArgs {
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &LinksArgs) -> Result<ExitCode> {
         Listed { name, aliases, summary, needs, available, why_not }
     };
     let links: Vec<Listed> = LINKS.iter().map(list).collect();
-    put_json(&links, args.json.as_ref())?;
+    write_json(&links, args.json.as_ref())?;
     let width = links.iter().map(|link| link.name.len()).max().unwrap_or(0);
     // Two lines a link: sentences do not fit into columns.
     let lines = |Listed { name, aliases, summary, needs, why_not, .. }: &Listed| {

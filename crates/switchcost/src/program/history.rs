@@ -15,7 +15,7 @@ use crate::base::failure::usage;
 use crate::base::values::Destination;
 use crate::report::figures::published::by_year;
 use crate::report::output::columns::Columns;
-use crate::report::output::{Tables, print_fitted, put, put_json};
+use crate::report::output::{TableOptions, print_fitted, write_json, write_output};
 use crate::report::printout::{Printout, printout};
 
 /// What stands below the picture.
@@ -35,21 +35,22 @@ pub(crate) struct HistoryArgs {
     pub(crate) svg: Option<Destination>,
 
     #[command(flatten)]
-    pub(crate) tables: Tables,
+    pub(crate) tables: TableOptions,
 }
 
 pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
     let text = match &args.machine {
         None => {
             let all = published_machines().context("the published figures")?;
-            put_json(&all, args.json.as_ref())?;
-            let picture = |to| put(render_svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
+            write_json(&all, args.json.as_ref())?;
+            let picture =
+                |to| write_output(render_svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
             args.svg.as_ref().map_or(Ok(()), picture)?;
             list(&all)
         }
         Some(name) => {
             let machine = find_published(name)?;
-            put_json(&machine, args.json.as_ref())?;
+            write_json(&machine, args.json.as_ref())?;
             one(&machine)
         }
     };

@@ -26,7 +26,7 @@ use crate::programs::{
     watch::{self, ProgramArgs},
 };
 use crate::registry::Record;
-use crate::report::output::Output;
+use crate::report::output::OutputOptions;
 
 pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
     match args.launches {
@@ -101,7 +101,7 @@ pub(crate) fn renamed_experiment(command: PaperCommand) -> Result<ExitCode> {
 
 /// Measures a plan, stores it, prints it; looks first whether the outputs can be written.
 fn measured(
-    output: &Output,
+    output: &OutputOptions,
     plan: impl FnOnce(&LocalHost) -> Result<PlanWithNotices>,
 ) -> Result<ExitCode> {
     output.files.check()?;
@@ -111,7 +111,7 @@ fn measured(
 }
 
 /// Writes the outputs and the report of a run that has just been measured.
-pub(crate) fn tell(mut taken: RecordedRun, output: &Output) -> Result<ExitCode> {
+pub(crate) fn tell(mut taken: RecordedRun, output: &OutputOptions) -> Result<ExitCode> {
     taken.run.header.plan.reference.strict = output.view.strict;
     let record = Record::of(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));

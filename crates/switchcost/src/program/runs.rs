@@ -23,7 +23,8 @@ use crate::program::history::{self, HistoryArgs};
 use crate::registry::measure::table::rows_so_far;
 use crate::registry::{self, Record};
 use crate::report::output::{
-    self, ExportFormat, Files, Output, Tables, csv, print_fitted, print_text, rows,
+    self, ExportFormat, FileOptions, OutputOptions, TableOptions, csv, print_fitted, print_text,
+    rows,
 };
 use crate::report::printout::printout;
 use crate::report::table::Table;
@@ -50,7 +51,7 @@ pub(crate) enum RunsCommand {
         #[arg(long, value_name = "FILE|-", requires = "history", conflicts_with = "svg")]
         json: Option<Destination>,
         #[command(flatten)]
-        tables: Tables,
+        tables: TableOptions,
     },
     /// Print the report of a run, as it was printed when it ended
     #[command(
@@ -116,7 +117,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
         RunsCommand::List { tables, .. } => list(&RunStore::of_user()?, tables),
         RunsCommand::Show { run, view, .. } if run.starts_with(PUBLISHED_PREFIX) => {
             let machine = run.strip_prefix(PUBLISHED_PREFIX).map(str::to_string);
-            let tables = Tables { wide: view.wide };
+            let tables = TableOptions { wide: view.wide };
             history::run(&HistoryArgs { machine, json: None, svg: None, tables })
         }
         RunsCommand::Show { run, plot, view } => {
@@ -128,7 +129,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Export { runs, format, output } => {
-            output::check_place("--output", &output)?;
+            output::check_destination("--output", &output)?;
             match (&*runs, format) {
                 (_, ExportFormat::Rows) => export_all(&runs, &output)?,
                 ([run], _) => export(&only(run)?.path, format, &output)?,
@@ -137,8 +138,11 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         RunsCommand::Resume { run, more, quiet, view } => {
-            let output =
-                Output { files: Files { quiet, ..Files::default() }, view, ..Output::default() };
+            let output = OutputOptions {
+                files: FileOptions { quiet, ..FileOptions::default() },
+                view,
+                ..OutputOptions::default()
+            };
             let path = find(&run)?.path;
             measured::tell(execute::resume(&path, &more, quiet, rows_so_far)?, &output)
         }
@@ -171,7 +175,7 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
     if format != ExportFormat::Csv || !csv::keeps_order(&plan) {
         return registry::export(&read(path)?, format, to);
     }
-    output::put_by(to, |to| {
+    output::write_output_with(to, |to| {
         let mut rows = csv::Rows::new(&plan, to)?;
         read_each(path, |sample| rows.of(&sample))?;
         rows.finish()
@@ -180,7 +184,7 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
 
 /// A line of each, whatever one of them is: of one that cannot be read, why.
 fn export_all(runs: &[String], to: &Destination) -> Result<()> {
-    output::put_by(to, |to| {
+    output::write_output_with(to, |to| {
         for name in runs {
             match find_all(name) {
                 Ok(all) => {
@@ -201,7 +205,7 @@ const LEAST_LETTERS: [usize; 2] = [18, 24];
 /// Columns of a terminal that is not wide.
 const NARROW: usize = 80;
 
-fn list(folder: &RunStore, tables: Tables) -> Result<ExitCode> {
+fn list(folder: &RunStore, tables: TableOptions) -> Result<ExitCode> {
     let entries = folder.entries()?;
     let (names, now) = (short_names(&entries), SystemTime::now());
     let briefs: Vec<Result<RunBrief>> = entries.iter().map(StoredRun::brief).collect();

@@ -24,8 +24,8 @@ use crate::base::failure::say;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::report::output::{
-    self, ExportFormat, Output, csv, exports, history, print, put, put_by, put_json, rows, summary,
-    to_json,
+    self, ExportFormat, OutputOptions, csv, exports, history, print, rows, summary, to_json,
+    write_json, write_output, write_output_with,
 };
 use crate::report::printout::Printout;
 use crate::report::terminal::{self, CommonFacts, View};
@@ -117,7 +117,12 @@ impl Record {
 
     /// Writes all that `output` asks for. The table goes to standard output, or to standard error
     /// where that belongs to a machine-readable format.
-    pub(crate) fn write(&self, run: &Run, path: Option<&Path>, output: &Output) -> Result<()> {
+    pub(crate) fn write(
+        &self,
+        run: &Run,
+        path: Option<&Path>,
+        output: &OutputOptions,
+    ) -> Result<()> {
         let mut errors = Vec::new();
         if !output.files.quiet {
             let is_taken =
@@ -132,7 +137,7 @@ impl Record {
             };
             errors.extend(printed.context("cannot print the report").err());
         }
-        let json = output.files.json.as_ref().and_then(|to| put_json(self, Some(to)).err());
+        let json = output.files.json.as_ref().and_then(|to| write_json(self, Some(to)).err());
         let csv = output.files.csv.as_ref().and_then(|to| export(run, ExportFormat::Csv, to).err());
         errors.extend(json.into_iter().chain(csv));
         // The last is told by whoever asked; the others would be lost.
@@ -158,9 +163,9 @@ impl Record {
         stream: &(impl RawStream + AsFd),
     ) -> String {
         let layout = Layout::terminal().with_wide_tables(view.wide);
-        let mut text = output::shown(text, layout, stream);
+        let mut text = output::render_printout(text, layout, stream);
         if is_plotted {
-            text += &self.plotted(run, &output::look_of(stream));
+            text += &self.plotted(run, &output::plot_style(stream));
         }
         text
     }
@@ -200,7 +205,7 @@ pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) ->
 pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
     let bytes = match format {
         ExportFormat::Json => to_json(&Record::of(run))?,
-        ExportFormat::Csv => return put_by(to, |to| csv::samples(run, to)),
+        ExportFormat::Csv => return write_output_with(to, |to| csv::samples(run, to)),
         ExportFormat::SummaryCsv => summary::summary_csv(run)?,
         ExportFormat::Markdown => summary::markdown(run),
         ExportFormat::GoBench => exports::go_bench(&Results::from_run(run)),
@@ -208,7 +213,7 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
         ExportFormat::Rows => rows::line(Ok(run.clone()))?,
         ExportFormat::History => history::rows(run)?,
     };
-    put(&bytes, to)
+    write_output(&bytes, to)
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use rundata::run::ProgramBuild;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
-use crate::report::output::{check_place, put};
+use crate::report::output::{check_destination, write_output};
 use crate::report::tiles::Tile;
 
 /// CSS of all but the charts.
@@ -34,7 +34,7 @@ const HEAD: u64 = 1024;
 /// Refuses a place that cannot be written to, and to write over a file that is no report: a run
 /// file, most likely, that was to be drawn.
 pub(crate) fn check(flag: &str, to: &Destination) -> Result<()> {
-    check_place(flag, to)?;
+    check_destination(flag, to)?;
     let Destination::File(path) = to else { return Ok(()) };
     if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
         return Ok(());
@@ -154,7 +154,7 @@ impl ReportOutput {
         let Some(to) = &self.report else { return Ok(()) };
         check("--report", to)?;
         for (flag, other) in others {
-            if other.is_some_and(|other| other.is(to)) {
+            if other.is_some_and(|other| other.is_same_place(to)) {
                 return Err(usage(format!("--report {to}: {flag} is written there")));
             }
         }
@@ -169,7 +169,7 @@ impl ReportOutput {
     /// Writes the page if one was asked for; returns a line for people that says where it is.
     pub(crate) fn write(&self, page: impl FnOnce() -> FindingsPage) -> Result<String> {
         let Some(to) = &self.report else { return Ok(String::new()) };
-        put(page().html().as_bytes(), to).context("the report is not written")?;
+        write_output(page().html().as_bytes(), to).context("the report is not written")?;
         Ok(match to {
             Destination::File(path) => format!("report: {}\n", path.display()),
             Destination::Stdout => String::new(),

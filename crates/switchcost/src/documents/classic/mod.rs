@@ -17,7 +17,7 @@ use crate::base::values::{Destination, List, above_zero, counts};
 use crate::documents::interference::{self, InterferenceCommand};
 use crate::documents::paper::PaperCommand;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
-use crate::report::output::{Output, file, print_text};
+use crate::report::output::{OutputOptions, file, print_text};
 
 /// Does what was asked; `experiment` measures where that is an experiment.
 pub(crate) fn run(
@@ -113,7 +113,7 @@ pub(crate) enum ExperimentCommand {
 
 impl ExperimentCommand {
     /// Returns where the results go.
-    pub(crate) fn output(&self) -> &Output {
+    pub(crate) fn output(&self) -> &OutputOptions {
         match self {
             Self::Interference(args) => &args.output,
             Self::Paper(command) => &command.common().output,

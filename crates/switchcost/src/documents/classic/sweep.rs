@@ -22,7 +22,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::worker_output::WorkerOutput;
 use crate::report::machine_line::cpu_and_kernel;
 use crate::report::output::columns::Columns;
-use crate::report::output::{check_place, print, put};
+use crate::report::output::{check_destination, print, write_output};
 
 /// Sloan's own number of laps.
 const SLOAN_LAPS: u32 = 1_000_000;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
         return Err(usage(format!("--counts {count}: a pipeline has 2 processes or more")));
     }
     if let Some(to) = &args.csv {
-        check_place("--csv", to)?;
+        check_destination("--csv", to)?;
     }
     if let Some(cpu) = args.cpu {
         let why = |errno| usage(format!("--cpu {cpu}: {errno} (sched_setaffinity; see nproc)"));
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
     }
     tell(args, &end(&points))?;
     if let Some(to) = &args.csv {
-        put(&rows(&points, args.laps)?, to)?;
+        write_output(&rows(&points, args.laps)?, to)?;
     }
     if let Some(signal) = interrupt.signal() {
         let all = args.counts.len();

@@ -9,7 +9,7 @@ use rundata::trial::interference::Noise;
 
 use crate::base::values::{List, TimeBudget, above_zero, budget, byte_sizes, whole};
 use crate::experiments::cost::CostEffort;
-use crate::report::output::Output;
+use crate::report::output::OutputOptions;
 
 /// Student's interval needs two runs; nobody waits for a million.
 fn runs(text: &str) -> Result<u32, String> {
@@ -53,7 +53,7 @@ pub(crate) struct InterferenceCommand {
     pub(crate) seed: u64,
 
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }
 
 impl InterferenceCommand {

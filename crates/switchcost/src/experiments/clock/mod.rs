@@ -19,7 +19,7 @@ use rundata::trial::{Trial, TrialBatching, TrialCase};
 use crate::engine::effort::Effort;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::report::figures::points;
-use crate::report::output::Output;
+use crate::report::output::OutputOptions;
 use crate::report::terminal::{View, at_clock, figure as digits};
 
 /// Most trials in a round: each is kept, and more rounds say more than more trials.
@@ -36,7 +36,7 @@ pub(crate) struct Common<const BUDGET: u64 = 20> {
     pub(crate) effort: Effort<BUDGET>,
 
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }
 
 /// Calls that stand for the others: what a program pays to know how long it has run.

@@ -15,7 +15,7 @@ use rundata::ring::{AccessKind, MemberKind, Policy, Walk};
 use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};
 use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
-use crate::report::output::Output;
+use crate::report::output::OutputOptions;
 
 /// How long to measure: a grid of working sets takes longer than a ring.
 pub(crate) type CostEffort = Effort<55>;
@@ -135,7 +135,7 @@ pub(crate) struct CostArgs {
     pub(crate) effort: CostEffort,
 
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }
 
 /// The walks that can be asked for by name: `--tlb` is the third.

@@ -18,7 +18,7 @@ use rundata::ring::{AccessKind, MemberKind, Policy};
 use crate::base::values::{List, above_zero, bytes, policy, sizes};
 use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
-use crate::report::output::Output;
+use crate::report::output::OutputOptions;
 
 #[derive(Debug, Args)]
 pub(crate) struct RingArgs {
@@ -125,5 +125,5 @@ pub(crate) struct RingArgs {
     pub(crate) effort: Effort,
 
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }

@@ -27,7 +27,7 @@ use crate::program::report::drawn::Drawn;
 use crate::program::report::records::{self, is_record};
 use crate::program::{report, session};
 use crate::registry::Record;
-use crate::report::output::put_json;
+use crate::report::output::write_json;
 use crate::report::page;
 
 /// What of `ring` serves a comparison of stored runs too; all else that it takes is for --ab.
@@ -207,7 +207,7 @@ fn of_two(
     let found = Comparison::from_results(base, new, terms);
     if found.changes.is_empty() {
         // There is nothing to show: the error says all.
-        put_json(&found, args.ring.output.files.json.as_ref())?;
+        write_json(&found, args.ring.output.files.json.as_ref())?;
         bail!("{}", nothing_in_both(base, new, terms));
     }
     table::write(&found, &[], args)?;

@@ -20,7 +20,7 @@ use super::CompareArgs;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::report::output::columns::Columns;
-use crate::report::output::{print_fitted, put_json, say_fitted};
+use crate::report::output::{print_fitted, say_fitted, write_json};
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{self, counted, figure};
 
@@ -60,7 +60,7 @@ fn layout(args: &CompareArgs) -> Layout {
 
 fn put(text: &Printout, layout: Layout, found: &impl Serialize, args: &CompareArgs) -> Result<()> {
     say_in(layout, text.clone(), args)?;
-    put_json(found, args.ring.output.files.json.as_ref())
+    write_json(found, args.ring.output.files.json.as_ref())
 }
 
 /// Says something to who reads, unless nothing is wanted: on standard error where JSON or the

@@ -24,7 +24,7 @@ use crate::program::history::find_published;
 use crate::registry::{self, Record};
 use crate::report::figures::published::{is_one_published_figure, with_published};
 use crate::report::figures::{COST_BY_ARRAY, RING_COST};
-use crate::report::output::{print_text, put};
+use crate::report::output::{print_text, write_output};
 use crate::report::page::{self, DETAILS};
 use difference::Difference;
 use drawn::Drawn;
@@ -100,7 +100,7 @@ fn record_page(args: &ReportArgs, path: &Path) -> Result<ExitCode> {
     let page = records::page(path)?;
     let names = std::slice::from_ref(&page.details.subject);
     let pictures = write_pictures(args, names, &page.figures, &page.setting)?;
-    put(page.html().as_bytes(), &args.output)?;
+    write_output(page.html().as_bytes(), &args.output)?;
     say_where(args, &pictures)
 }
 
@@ -289,7 +289,7 @@ fn write_pictures(
                 _ => render_png(figure, names, caption),
             };
             let bytes = drawn.with_context(|| format!("cannot draw {}", file.display()))?;
-            put(&bytes, &Destination::File(file.clone()))?;
+            write_output(&bytes, &Destination::File(file.clone()))?;
             written.push(file);
         }
     }
@@ -305,7 +305,7 @@ fn picture_file(folder: &Path, figure: &Figure, format: &str) -> PathBuf {
 
 impl Report {
     fn write(&self, to: &Destination) -> Result<()> {
-        put(self.page()?.as_bytes(), to)
+        write_output(self.page()?.as_bytes(), to)
     }
 
     /// The whole file.

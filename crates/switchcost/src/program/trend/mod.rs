@@ -21,7 +21,7 @@ use crate::base::failure::{UNDECIDED, or_trouble, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::results_of_files;
 use crate::engine::store::{RunStore, header};
-use crate::report::output::{Tables, check_place};
+use crate::report::output::{TableOptions, check_destination};
 use crate::report::page::ReportOutput;
 
 #[derive(Debug, Args)]
@@ -74,7 +74,7 @@ pub(crate) struct TrendArgs {
     pub(crate) report: ReportOutput,
 
     #[command(flatten)]
-    pub(crate) tables: Tables,
+    pub(crate) tables: TableOptions,
 }
 
 pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {
@@ -82,7 +82,7 @@ pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {
 }
 
 fn trend(args: &TrendArgs) -> Result<ExitCode> {
-    args.json.iter().try_for_each(|to| check_place("--json", to))?;
+    args.json.iter().try_for_each(|to| check_destination("--json", to))?;
     args.report.check(&[("--json", args.json.as_ref())])?;
     let found = found(args)?;
     if found.points.is_empty() {

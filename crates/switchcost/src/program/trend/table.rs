@@ -14,7 +14,9 @@ use super::page::page;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::report::output::columns::Columns;
-use crate::report::output::{for_people, look_of, print, put_json, say_fitted, shown};
+use crate::report::output::{
+    plot_style, print, printable_text, render_printout, say_fitted, write_json,
+};
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::counted;
 
@@ -34,17 +36,17 @@ fn put(text: Printout, layout: Layout, found: &CaseTrend, args: &TrendArgs) -> R
         Some(Destination::Stdout) => say_fitted(printout![text, place], layout),
         _ if args.report.is_stdout() => say_fitted(text, layout),
         _ => {
-            let place = for_people(&place, &io::stdout());
-            let text = shown(&text, layout, &io::stdout()) + &drawn(found, args) + &place;
+            let place = printable_text(&place, &io::stdout());
+            let text = render_printout(&text, layout, &io::stdout()) + &drawn(found, args) + &place;
             print(text.as_bytes()).context("cannot print the series")?;
         }
     }
-    put_json(found, args.json.as_ref())
+    write_json(found, args.json.as_ref())
 }
 
 fn drawn(found: &CaseTrend, args: &TrendArgs) -> String {
     let figure = figure(found).filter(|_| args.plot && !args.markdown);
-    let look = look_of(&io::stdout());
+    let look = plot_style(&io::stdout());
     figure.map_or(String::new(), |figure| format!("\n{}", render_text(&figure, &[], &look)))
 }
 

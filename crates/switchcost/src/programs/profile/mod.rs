@@ -29,7 +29,9 @@ use crate::base::values::{above_zero, seconds_in_words, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::programs::watch::command::{Over, finish, left_behind, not_measured, words};
-use crate::report::output::{Files, Unstored, all_written, put, put_json, say_fitted};
+use crate::report::output::{
+    FileOptions, UnstoredOptions, all_written, say_fitted, write_json, write_output,
+};
 use crate::report::page::ReportOutput;
 use crate::report::printout::printout;
 use launches::{Launch, Plan};
@@ -83,7 +85,7 @@ pub(crate) struct ProfileArgs {
     report: ReportOutput,
 
     #[command(flatten)]
-    output: Unstored,
+    output: UnstoredOptions,
 }
 
 /// Runs with `--allocator` if nothing is said: enough for an interval.
@@ -112,10 +114,10 @@ const REFUSED: [&str; 15] = [
 impl ProfileArgs {
     /// Whether what was typed can be done, before anything is run.
     fn check(&self) -> Result<()> {
-        let Files { json, csv, .. } = &self.output.files;
+        let FileOptions { json, csv, .. } = &self.output.files;
         self.output.files.check()?;
         self.report.check(&[("--json", json.as_ref()), ("--csv", csv.as_ref())])?;
-        Files::refuse_shown(self.figures_on_stdout(), self.show_output)?;
+        FileOptions::refuse_shown(self.figures_on_stdout(), self.show_output)?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
@@ -209,7 +211,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     };
     if launches.is_empty() {
         // A script that waits for the figures must learn that they are not there.
-        let Files { json, csv, .. } = &args.output.files;
+        let FileOptions { json, csv, .. } = &args.output.files;
         let waits = json.is_some() || csv.is_some() || args.report.report.is_some();
         return Ok(if waits && !is_counted && code == 0 { 1 } else { code }.into());
     }
@@ -231,8 +233,8 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     }
     let files = &args.output.files;
     profile.plan.command = stored(&args.command, files.anonymous, files.store_command);
-    let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| put(&rows, to)));
-    let json = put_json(&profile, files.json.as_ref());
+    let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| write_output(&rows, to)));
+    let json = write_json(&profile, files.json.as_ref());
     let is_whole = all_written([json, csv.unwrap_or(Ok(())), report]);
     // A script that waits for the figures must learn that they are not there.
     let code = if !is_whole && code == 0 { 1 } else { code };

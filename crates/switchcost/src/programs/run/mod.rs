@@ -44,7 +44,9 @@ use crate::programs::watch::command::{Over, finish, not_measured, words};
 use crate::programs::watch::quick;
 use crate::programs::watch::{self, Chosen};
 use crate::report::output::csv::{self, known};
-use crate::report::output::{Files, Unstored, all_written, check_place, put, say_fitted, to_json};
+use crate::report::output::{
+    FileOptions, UnstoredOptions, all_written, check_destination, say_fitted, to_json, write_output,
+};
 use crate::report::page::ReportOutput;
 use crate::report::printout::printout;
 use crate::report::terminal::counted;
@@ -200,7 +202,7 @@ pub(crate) struct RunArgs {
     report: ReportOutput,
 
     #[command(flatten)]
-    output: Unstored,
+    output: UnstoredOptions,
 }
 
 const AROUND: &str = "Around the runs";
@@ -329,7 +331,7 @@ impl RunArgs {
 
     /// The plan as it is stored: of commands their programs and hashes, unless all is to be stored.
     fn stored(&self, shown: &Plan, to_run: &ToRun) -> Plan {
-        let Files { anonymous, store_command, .. } = self.output.files;
+        let FileOptions { anonymous, store_command, .. } = self.output.files;
         if anonymous {
             return shown.clone();
         }
@@ -422,11 +424,11 @@ impl RunArgs {
     /// Refuses to mix figures with what the commands print.
     fn check_outputs(&self) -> Result<()> {
         self.output.files.check()?;
-        self.markdown.iter().try_for_each(|to| check_place("--markdown", to))?;
-        let Files { json, csv, .. } = &self.output.files;
+        self.markdown.iter().try_for_each(|to| check_destination("--markdown", to))?;
+        let FileOptions { json, csv, .. } = &self.output.files;
         let others = [("--json", json), ("--csv", csv), ("--markdown", &self.markdown)];
         self.report.check(&others.map(|(flag, to)| (flag, to.as_ref())))?;
-        Files::refuse_shown(self.figures_on_stdout(), self.show_output)
+        FileOptions::refuse_shown(self.figures_on_stdout(), self.show_output)
     }
 
     /// Whether all that is to be run is there, before any of it is run; an error was told. What is
@@ -592,7 +594,7 @@ fn write(
     (gate, named): (Option<Gate>, Option<&Chosen>),
     stored: (Plan, Option<Gate>),
 ) -> bool {
-    let Files { json, csv, quiet, .. } = &args.output.files;
+    let FileOptions { json, csv, quiet, .. } = &args.output.files;
     let mut outputs = Vec::new();
     if let Some(to) = csv {
         outputs.push((to, rows(&runs)));
@@ -644,7 +646,7 @@ fn write(
             outputs.push((to, to_json(&record)));
         }
     }
-    all_written(outputs.into_iter().map(|(to, bytes)| put(&bytes?, to)).chain([report]))
+    all_written(outputs.into_iter().map(|(to, bytes)| write_output(&bytes?, to)).chain([report]))
 }
 
 /// A row for each run.

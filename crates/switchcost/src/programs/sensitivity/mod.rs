@@ -15,7 +15,7 @@ use rundata::trial::command::{MAX_STAY_NS, MAX_WAKE_HZ};
 use crate::base::values::{List, byte_sizes, duration, policy, whole};
 use crate::engine::effort::Effort;
 use crate::observe::processes::{ProcessName, process_names};
-use crate::report::output::Output;
+use crate::report::output::OutputOptions;
 
 /// Wake-ups a second, of which half are measured, too.
 const LEAST_HZ: u32 = 2;
@@ -117,5 +117,5 @@ pub(crate) struct SensitivityArgs {
     pub(crate) effort: Effort<120>,
 
     #[command(flatten)]
-    pub(crate) output: Output,
+    pub(crate) output: OutputOptions,
 }

@@ -34,7 +34,7 @@ use crate::engine::progress::Progress;
 use crate::observe::live::account::TraceScope;
 use crate::observe::live::session::{self, TracerSession};
 use crate::observe::processes::{ProcessName, ProcessSet, process_names};
-use crate::report::output::{Output, print_text, put_json, say_text};
+use crate::report::output::{OutputOptions, print_text, say_text, write_json};
 use choice::Accepts;
 use command::Command;
 use reading::LOOK;
@@ -133,7 +133,11 @@ impl ProgramArgs {
 }
 
 /// Watches for the budget at most.
-pub(crate) fn run(args: &ProgramArgs, budget: TimeBudget, output: &Output) -> Result<ExitCode> {
+pub(crate) fn run(
+    args: &ProgramArgs,
+    budget: TimeBudget,
+    output: &OutputOptions,
+) -> Result<ExitCode> {
     let TimeBudget { time, extends } = budget;
     output.refuse_plot("what switching costs a program")?;
     if output.files.csv.is_some() {
@@ -165,7 +169,7 @@ fn watch(
     processes: &ProcessSet,
     duration: Duration,
     named: Option<&Chosen>,
-    output: &Output,
+    output: &OutputOptions,
 ) -> Result<ExitCode> {
     let typed = &processes.typed;
     let cannot = |error: WatchError| match error.is_end() {
@@ -230,7 +234,7 @@ fn watch(
             _ => print_text(text).context("cannot print the figures")?,
         }
     }
-    put_json(&report, output.files.json.as_ref())?;
+    write_json(&report, output.files.json.as_ref())?;
     Ok(interrupt.exit_code().unwrap_or(0).into())
 }
 
@@ -294,7 +298,7 @@ pub(crate) fn direct(points: &[ProfilePoint]) -> Option<Direct> {
 fn command(
     (words, time): (&[OsString], Duration),
     named: Option<&Chosen>,
-    output: &Output,
+    output: &OutputOptions,
 ) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut session = TracerSession::begin(TraceScope::Tree(u32::MAX), None, None);
@@ -312,7 +316,7 @@ fn command(
         say_text(table::text(&report, output.view.verbose));
     }
     // The exit code is the command's.
-    if let Err(error) = put_json(&report, output.files.json.as_ref()) {
+    if let Err(error) = write_json(&report, output.files.json.as_ref()) {
         say(&format!("error: {error:#}"));
     }
     Ok(ended.exit_code())

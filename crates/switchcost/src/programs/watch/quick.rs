@@ -19,7 +19,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::{LocalHost, pair};
 use crate::engine::store::RunStore;
-use crate::report::output::{Files, Output};
+use crate::report::output::{FileOptions, OutputOptions};
 
 /// The profile of `switchcost run`, which may be a quick measurement of its own.
 pub(crate) fn stored(set: WorkingSet) -> Result<Chosen, String> {
@@ -49,8 +49,10 @@ pub(crate) fn measure_quickly(anonymous: bool) -> anyhow::Result<()> {
     let plan = effort.plan(Experiment::Ring, works.map(case), Batching::default());
     let plan = plan.with_solos();
     let notices = vec![NOTICE.into()];
-    let quiet =
-        Output { files: Files { quiet: true, anonymous, ..Files::default() }, ..Output::default() };
+    let quiet = OutputOptions {
+        files: FileOptions { quiet: true, anonymous, ..FileOptions::default() },
+        ..OutputOptions::default()
+    };
     let taken = {
         // Its own handlers stay, and would keep Ctrl-C from ending what comes after.
         let _kept = SavedActions::keep();

@@ -34,8 +34,8 @@ use file::{Place, folder_of, written};
 
 /// Where figures go.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Files {
+#[command(next_help_heading = "OutputOptions")]
+pub(crate) struct FileOptions {
     /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
     #[arg(long, value_name = "FILE|-")]
     pub(crate) json: Option<Destination>,
@@ -60,10 +60,10 @@ pub(crate) struct Files {
 
 /// The same of what is stored and drawn.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Output {
+#[command(next_help_heading = "OutputOptions")]
+pub(crate) struct OutputOptions {
     #[command(flatten)]
-    pub(crate) files: Files,
+    pub(crate) files: FileOptions,
 
     /// Draw the charts below the table, in 80 columns or what the terminal has (COLUMNS, NO_COLOR)
     #[arg(long)]
@@ -81,29 +81,29 @@ pub(crate) struct Output {
 
 /// The same of what is neither stored nor drawn.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Unstored {
+#[command(next_help_heading = "OutputOptions")]
+pub(crate) struct UnstoredOptions {
     #[command(flatten)]
-    pub(crate) files: Files,
+    pub(crate) files: FileOptions,
 
     /// Print all that is known: legends, the machine, notes
     #[arg(long, short)]
     pub(crate) verbose: bool,
 
     #[command(flatten)]
-    pub(crate) tables: Tables,
+    pub(crate) tables: TableOptions,
 }
 
 /// How wide tables may be, where nothing else depends on it.
 #[derive(Clone, Copy, Debug, Default, Args)]
-#[command(next_help_heading = "Output")]
-pub(crate) struct Tables {
+#[command(next_help_heading = "OutputOptions")]
+pub(crate) struct TableOptions {
     /// Print all columns of tables, however narrow the terminal is
     #[arg(long)]
     pub(crate) wide: bool,
 }
 
-impl Tables {
+impl TableOptions {
     /// Returns the layout of the terminal with such tables.
     pub(crate) fn layout(self) -> Layout {
         Layout::terminal().with_wide_tables(self.wide)
@@ -112,7 +112,7 @@ impl Tables {
 
 impl Destination {
     /// Whether both are one place, whatever way leads there.
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    pub(crate) fn is_same_place(&self, other: &Self) -> bool {
         let real = |path: &Path| {
             let beside = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
             path.canonicalize().ok().or_else(beside)
@@ -126,13 +126,13 @@ impl Destination {
     }
 }
 
-impl Files {
+impl FileOptions {
     /// Whether what is asked for can be written, before anything is measured for it. Nothing is
     /// changed.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         // Two formats in one place would be neither.
         if let (Some(json), Some(csv)) = (&self.json, &self.csv) {
-            if json.is(csv) {
+            if json.is_same_place(csv) {
                 let place = match json {
                     Destination::Stdout => "standard output",
                     Destination::File(_) => "that file",
@@ -141,8 +141,8 @@ impl Files {
                 return Err(usage(format!("{both}: only one of them can have {place}")));
             }
         }
-        self.json.iter().try_for_each(|to| check_place("--json", to))?;
-        self.csv.iter().try_for_each(|to| check_place("--csv", to))
+        self.json.iter().try_for_each(|to| check_destination("--json", to))?;
+        self.csv.iter().try_for_each(|to| check_destination("--csv", to))
     }
 
     /// Returns the option whose figures go to standard output, if any do.
@@ -163,7 +163,7 @@ impl Files {
     }
 }
 
-impl Output {
+impl OutputOptions {
     /// For what has no chart.
     pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
         match self.plot {
@@ -174,7 +174,7 @@ impl Output {
 }
 
 /// Whether what a flag names can be written. Nothing is changed.
-pub(crate) fn check_place(flag: &str, to: &Destination) -> anyhow::Result<()> {
+pub(crate) fn check_destination(flag: &str, to: &Destination) -> anyhow::Result<()> {
     let Destination::File(path) = to else {
         return match probe::output_was_closed() {
             true => Err(usage(format!("{flag} -: standard output is closed"))),
@@ -244,17 +244,17 @@ fn escaped(plain: &str) -> String {
 }
 
 /// Writes a value as JSON if that was asked for.
-pub(crate) fn put_json(value: &impl Serialize, to: Option<&Destination>) -> Result<()> {
-    to.map_or(Ok(()), |to| put(&to_json(value)?, to))
+pub(crate) fn write_json(value: &impl Serialize, to: Option<&Destination>) -> Result<()> {
+    to.map_or(Ok(()), |to| write_output(&to_json(value)?, to))
 }
 
 /// Writes to where it was asked for.
-pub(crate) fn put(bytes: &[u8], to: &Destination) -> Result<()> {
-    put_by(to, |to| Ok(to.write_all(bytes)?))
+pub(crate) fn write_output(bytes: &[u8], to: &Destination) -> Result<()> {
+    write_output_with(to, |to| Ok(to.write_all(bytes)?))
 }
 
 /// Writes to where it was asked for, as `fill` writes it.
-pub(crate) fn put_by(
+pub(crate) fn write_output_with(
     to: &Destination,
     fill: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<()> {
@@ -277,11 +277,11 @@ pub(crate) fn all_written(results: impl IntoIterator<Item = Result<()>>) -> bool
 
 /// Prints to standard output.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
-    ignore_broken_pipe(print_on(bytes))
+    ignore_broken_pipe(print_or_broken_pipe(bytes))
 }
 
 /// The same; an error where nobody reads it any longer.
-pub(crate) fn print_on(bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn print_or_broken_pipe(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = stdout()?;
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
@@ -295,12 +295,16 @@ fn stdout() -> io::Result<StdoutLock<'static>> {
 
 /// Returns a printout as a stream shows it: without what a terminal would obey and without blanks at
 /// the ends of lines, its prose broken to fit, in colour where that is wanted.
-pub(crate) fn for_people(printout: impl Into<Printout>, stream: &impl RawStream) -> String {
-    shown(&printout.into(), Layout::terminal(), stream)
+pub(crate) fn printable_text(printout: impl Into<Printout>, stream: &impl RawStream) -> String {
+    render_printout(&printout.into(), Layout::terminal(), stream)
 }
 
-/// Like [`for_people`], as `layout` has room for it.
-pub(crate) fn shown(printout: &Printout, layout: Layout, stream: &impl RawStream) -> String {
+/// Like [`printable_text`], as `layout` has room for it.
+pub(crate) fn render_printout(
+    printout: &Printout,
+    layout: Layout,
+    stream: &impl RawStream,
+) -> String {
     let text = printout.text(layout);
     let printable = printable(&text);
     let lines: String = printable.split_inclusive('\n').map(without_last_blanks).collect();
@@ -322,7 +326,7 @@ pub(crate) fn print_text(text: impl Into<Printout>) -> io::Result<()> {
 
 /// Prints a text for people to standard output, as `layout` has room for it.
 pub(crate) fn print_fitted(text: impl Into<Printout>, layout: Layout) -> io::Result<()> {
-    print(shown(&text.into(), layout, &io::stdout()).as_bytes())
+    print(render_printout(&text.into(), layout, &io::stdout()).as_bytes())
 }
 
 /// Prints a text for people to standard error. Nobody there to read it is no reason to fail.
@@ -332,7 +336,7 @@ pub(crate) fn say_text(text: impl Into<Printout>) {
 
 /// Prints a text for people to standard error, as `layout` has room for it.
 pub(crate) fn say_fitted(text: impl Into<Printout>, layout: Layout) {
-    let _ = io::stderr().write_all(shown(&text.into(), layout, &io::stderr()).as_bytes());
+    let _ = io::stderr().write_all(render_printout(&text.into(), layout, &io::stderr()).as_bytes());
 }
 
 /// Whether a stream has colours: by --color, NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no
@@ -353,7 +357,7 @@ pub(crate) fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
 const WIDEST: usize = 80;
 
 /// How a plot may look on a stream.
-pub(crate) fn look_of(stream: &(impl RawStream + AsFd)) -> PlotStyle {
+pub(crate) fn plot_style(stream: &(impl RawStream + AsFd)) -> PlotStyle {
     let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
     let colour = has_colour(stream);
     let variable = |name: &str| env::var_os(name).and_then(|value| value.into_string().ok());

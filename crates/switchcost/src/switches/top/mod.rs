@@ -26,7 +26,7 @@ use crate::observe::live::account::TraceScope;
 use crate::observe::live::rows::{LEGEND, RowOrder, SwitchRow, rows};
 use crate::observe::live::session::{LOOK, TracerOverhead, TracerSession};
 use crate::programs::watch::{self, OwnCost};
-use crate::report::output::{for_people, ignore_broken_pipe, print_on};
+use crate::report::output::{ignore_broken_pipe, print_or_broken_pipe, printable_text};
 use keys::{KeyAction, ScreenState};
 use terminal::RawTerminal;
 
@@ -199,7 +199,8 @@ fn print_batch(
     let (mut left, end) = (args.updates.unwrap_or(u64::MAX), args.end());
     if form == BatchForm::Text {
         let legend = textwrap::fill(LEGEND, WIDTH) + "\n\n";
-        ignore_broken_pipe(print_on(legend.as_bytes())).context("cannot print the legend")?;
+        ignore_broken_pipe(print_or_broken_pipe(legend.as_bytes()))
+            .context("cannot print the legend")?;
     }
     while left > 0 {
         let time = end.saturating_duration_since(Instant::now());
@@ -209,11 +210,11 @@ fn print_batch(
         let text = match form {
             BatchForm::Text => {
                 let lines = screen::lines(&update, state).join("\n") + "\n\n";
-                for_people(&lines, &stdout())
+                printable_text(&lines, &stdout())
             }
             BatchForm::Json => serde_json::to_string(&update)? + "\n",
         };
-        let printed = print_on(text.as_bytes());
+        let printed = print_or_broken_pipe(text.as_bytes());
         let is_read = !matches!(&printed, Err(error) if error.kind() == ErrorKind::BrokenPipe);
         ignore_broken_pipe(printed).context("cannot print an update")?;
         if is_over || !is_read {

@@ -40,7 +40,8 @@ use crate::programs::watch::command::{Command, not_measured};
 use crate::programs::watch::findings::Report;
 use crate::programs::watch::{self, Chosen, WATCHED, Watcher, WholeProgram, traced};
 use crate::report::output::{
-    Files, Unstored, all_written, check_place, print_fitted, put, put_json, say_fitted,
+    FileOptions, UnstoredOptions, all_written, check_destination, print_fitted, say_fitted,
+    write_json, write_output,
 };
 use crate::report::printout::printout;
 use recording::PerfettoRecording;
@@ -122,7 +123,7 @@ pub(crate) struct TraceArgs {
     command: Vec<OsString>,
 
     #[command(flatten)]
-    output: Unstored,
+    output: UnstoredOptions,
 }
 
 /// Parses the bytes of the ring buffer.
@@ -136,7 +137,7 @@ fn buffer(text: &str) -> Result<u32, String> {
 impl TraceArgs {
     /// Returns all outputs by the flags that ask for them.
     fn outputs(&self) -> [(&'static str, Option<&Destination>); 5] {
-        let Files { json, csv, .. } = &self.output.files;
+        let FileOptions { json, csv, .. } = &self.output.files;
         [
             ("--json", json.as_ref()),
             ("--csv", csv.as_ref()),
@@ -153,7 +154,7 @@ impl TraceArgs {
         let mut taken: Vec<&Destination> = Vec::new();
         for (flag, to) in self.outputs() {
             let Some(to) = to else { continue };
-            check_place(flag, to)?;
+            check_destination(flag, to)?;
             if taken.contains(&to) {
                 return Err(usage(format!("{flag} {to}: another output is written there")));
             }
@@ -188,7 +189,7 @@ impl TraceArgs {
         let report = match &self.report {
             Some(to) => {
                 let page = page::page(trace, figures::figures(account, grouping));
-                put(page.html().as_bytes(), to)
+                write_output(page.html().as_bytes(), to)
             }
             None => Ok(()),
         };
@@ -198,9 +199,9 @@ impl TraceArgs {
             printed,
             recording.map_or(Ok(()), PerfettoRecording::finish),
             report,
-            put_json(trace, files.json.as_ref()),
-            files.csv.as_ref().map_or(Ok(()), |to| put(&exports::pairs_csv(account)?, to)),
-            self.folded.as_ref().map_or(Ok(()), |to| put(&exports::folded(account), to)),
+            write_json(trace, files.json.as_ref()),
+            files.csv.as_ref().map_or(Ok(()), |to| write_output(&exports::pairs_csv(account)?, to)),
+            self.folded.as_ref().map_or(Ok(()), |to| write_output(&exports::folded(account), to)),
         ])
     }
 
@@ -215,7 +216,7 @@ impl TraceArgs {
     /// Prints the figures: to standard error where standard output is the command's, or another
     /// output goes there.
     fn print(&self, trace: &TraceReport, report_line: String) -> Result<()> {
-        let Unstored { verbose, tables, .. } = &self.output;
+        let UnstoredOptions { verbose, tables, .. } = &self.output;
         let layout = tables.layout();
         let text = printout![table::text(trace, *verbose, layout), &report_line];
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));

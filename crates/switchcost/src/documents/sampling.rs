@@ -21,7 +21,7 @@ use crate::base::failure::usage;
 use crate::base::values::{duration, nanoseconds};
 use crate::engine::setting::{self, LocalHost, PlanWithNotices};
 use crate::experiments::clock::{Common, planned};
-use crate::report::figures::{counts, lines};
+use crate::report::figures::{count_points, lines};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
@@ -162,7 +162,7 @@ pub(crate) fn figure(found: &[SamplingPoint], index: usize) -> Option<Figure> {
             (place as f64, reading.and_then(|of| of.ms_per_s.scaled(1e-3)))
         });
         let name = format!("{}, sleeps {}", process.process, point.phase);
-        Series::new(name, index, Role::Bars, counts(shares))
+        Series::new(name, index, Role::Bars, count_points(shares))
     };
     let all =
         found.iter().flat_map(|point| point.processes.iter().map(move |of| series(point, of)));

@@ -176,8 +176,8 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
         return registry::export(&read(path)?, format, to);
     }
     output::write_output_with(to, |to| {
-        let mut rows = csv::Rows::new(&plan, to)?;
-        read_each(path, |sample| rows.of(&sample))?;
+        let mut rows = csv::SampleRows::new(&plan, to)?;
+        read_each(path, |sample| rows.write_sample(&sample))?;
         rows.finish()
     })
 }
@@ -189,10 +189,10 @@ fn export_all(runs: &[String], to: &Destination) -> Result<()> {
             match find_all(name) {
                 Ok(all) => {
                     for entry in all {
-                        to.write_all(&rows::line(read(&entry.path))?)?;
+                        to.write_all(&rows::dataset_line(read(&entry.path))?)?;
                     }
                 }
-                Err(error) => to.write_all(&rows::line(Err(error))?)?,
+                Err(error) => to.write_all(&rows::dataset_line(Err(error))?)?,
             }
         }
         Ok(())

@@ -12,7 +12,7 @@ use crate::base::failure::usage;
 #[cfg(feature = "programs")]
 use crate::programs::{profile, run, watch};
 use crate::registry::Record;
-use crate::report::output::declarations::{self, Column};
+use crate::report::output::declarations::{self, ColumnDeclaration};
 use crate::report::output::{print, print_text};
 #[cfg(feature = "switches")]
 use crate::switches::{top, trace};
@@ -55,7 +55,7 @@ const OF_COLUMNS: (&str, &str) = (
 /// All declared columns and facts.
 #[derive(Serialize)]
 struct Declarations {
-    columns: Vec<Column>,
+    columns: Vec<ColumnDeclaration>,
     facts: &'static [Fact],
 }
 

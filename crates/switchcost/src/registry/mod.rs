@@ -210,7 +210,7 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
         ExportFormat::Markdown => summary::markdown(run),
         ExportFormat::GoBench => exports::go_bench(&Results::from_run(run)),
         ExportFormat::Openmetrics => exports::openmetrics(&Results::from_run(run)),
-        ExportFormat::Rows => rows::line(Ok(run.clone()))?,
+        ExportFormat::Rows => rows::dataset_line(Ok(run.clone()))?,
         ExportFormat::History => history::rows(run)?,
     };
     write_output(&bytes, to)

@@ -46,9 +46,9 @@ pub(super) trait Reported {
 
 /// Adds the charts of single rounds to those of an experiment, and a note where figures are rough.
 fn with_rounds(mut figures: Vec<Figure>, run: &Run, index: usize) -> Vec<Figure> {
-    let mut seen = rounds::of_rings(run);
-    seen.extend(rounds::of_trials(run));
-    figures.extend(rounds::figure(seen, index));
+    let mut values = rounds::ring_values(run);
+    values.extend(rounds::trial_values(run));
+    figures.extend(rounds::rounds_figure(values, index));
     figures.into_iter().map(with_note_on_rough).collect()
 }
 

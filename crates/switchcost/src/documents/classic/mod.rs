@@ -235,7 +235,7 @@ fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
 
 /// Made beside its place and moved there, so that nothing is missing or half there in between.
 fn link(program: &Path, place: &Path) -> io::Result<()> {
-    let beside = file::beside(place)?;
+    let beside = file::temporary_path(place)?;
     symlink(program, &beside)?;
     fs::rename(&beside, place).inspect_err(|_| {
         // What cannot be moved must not be left behind.

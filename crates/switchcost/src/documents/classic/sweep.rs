@@ -144,7 +144,7 @@ fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
         .right("cpu_us", |of| of.cpu_us)
         .right("user_us", |of| of.user_us)
         .right("system_us", |of| of.system_us)
-        .known("projected_us", |of| Some(projected(of_two?, of.processes).round()))
+        .or_empty("projected_us", |of| Some(projected(of_two?, of.processes).round()))
         .right("voluntary", |of| of.voluntary)
         .right("involuntary", |of| of.involuntary)
         .csv(points)

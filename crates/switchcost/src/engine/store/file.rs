@@ -20,7 +20,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
 use crate::report::output::file::{
-    OWNERS_ONLY, Unfinished, cannot_write, make_private, refuse_others_store,
+    OWNERS_ONLY, UnfinishedFile, cannot_write, make_private, refuse_unsafe_store,
 };
 
 /// A run file that is being written. While it is open it is locked, so that no process resumes or
@@ -37,13 +37,13 @@ impl RunFile {
     pub(crate) fn create(folder: &Path, header: &Header) -> Result<Self> {
         make_private(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
-        refuse_others_store(folder)
+        refuse_unsafe_store(folder)
             .with_context(|| format!("no run can be stored in {}", folder.display()))?;
         let path = folder.join(format!("{}.jsonl", header.run));
         let experiment = header.plan.experiment;
         let text = line_text(&RunFileLine::Header(Box::new(header.clone())), experiment)?;
-        let mut new =
-            Unfinished::create(&path, OWNERS_ONLY).map_err(|error| cannot_write(&path, error))?;
+        let mut new = UnfinishedFile::create(&path, OWNERS_ONLY)
+            .map_err(|error| cannot_write(&path, error))?;
         lock(&path, new.file())?;
         let written = new.file().write_all(text.as_bytes());
         let synced = written.and_then(|()| new.file().sync_data());

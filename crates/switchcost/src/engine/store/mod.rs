@@ -32,7 +32,7 @@ use serde::Deserialize;
 use crate::base::failure::{say, usage};
 use crate::base::products;
 use crate::base::secrets::masked;
-use crate::report::output::file::{make_private, refuse_others_store};
+use crate::report::output::file::{make_private, refuse_unsafe_store};
 
 pub(crate) use file::RunFile;
 
@@ -62,14 +62,14 @@ impl RunStore {
     pub(crate) fn make(&self) -> Result<()> {
         let cannot = || format!("no run can be stored in {}", self.path.display());
         make_private(&self.path).with_context(cannot)?;
-        refuse_others_store(&self.path).with_context(cannot)?;
+        refuse_unsafe_store(&self.path).with_context(cannot)?;
         access(&self.path, Access::WRITE_OK | Access::EXEC_OK).with_context(cannot)
     }
 
     /// Returns all runs, oldest first: a name starts with the time.
     pub(crate) fn entries(&self) -> Result<Vec<StoredRun>> {
         // Whoever can plant a run there chooses what `last` is.
-        refuse_others_store(&self.path)
+        refuse_unsafe_store(&self.path)
             .with_context(|| format!("no run is read from {}", self.path.display()))?;
         let files = match std::fs::read_dir(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),

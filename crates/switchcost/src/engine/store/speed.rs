@@ -28,7 +28,9 @@ use stats::median;
 
 use super::{RunStore, StoredRun, header};
 use crate::base::failure::say;
-use crate::report::output::file::{make_private, refuse_others, refuse_others_store, replace};
+use crate::report::output::file::{
+    make_private, refuse_others_writing, refuse_unsafe_store, replace_private,
+};
 
 /// Returns what is known of the CPUs that are measured on. Of several models of CPU nothing is: one
 /// ratio would be wrong for one of them.
@@ -137,9 +139,9 @@ fn path() -> Result<PathBuf> {
 
 fn read(path: &Path) -> Result<SpeedFile> {
     if let Some(folder) = path.parent() {
-        refuse_others_store(folder)?;
+        refuse_unsafe_store(folder)?;
     }
-    refuse_others(path)?;
+    refuse_others_writing(path)?;
     let cannot = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
     super::open(path)?.read_to_end(&mut bytes).with_context(cannot)?;
@@ -151,8 +153,8 @@ fn write(path: &Path, file: &SpeedFile) -> Result<()> {
     let cannot = || format!("cannot write {}", path.display());
     let folder = path.parent().context("it has no folder")?;
     make_private(folder).with_context(cannot)?;
-    refuse_others_store(folder).with_context(cannot)?;
-    replace(path, &serde_json::to_vec_pretty(file)?).with_context(cannot)
+    refuse_unsafe_store(folder).with_context(cannot)?;
+    replace_private(path, &serde_json::to_vec_pretty(file)?).with_context(cannot)
 }
 
 /// Returns a plan with what is known of its CPUs, and of launches of the same plan on this machine.

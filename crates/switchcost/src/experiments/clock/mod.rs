@@ -18,7 +18,7 @@ use rundata::trial::{Trial, TrialBatching, TrialCase};
 
 use crate::engine::effort::Effort;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
-use crate::report::figures::points;
+use crate::report::figures::cost_points;
 use crate::report::output::OutputOptions;
 use crate::report::terminal::{View, at_clock, figure as digits};
 
@@ -98,5 +98,5 @@ pub(crate) fn clock_of(
 /// A line of estimates, by ascending places.
 pub(crate) fn line(name: String, index: usize, mut at: Vec<(f64, Option<Estimate>)>) -> Series {
     at.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    Series::new(name, index, Role::Measured, points(at))
+    Series::new(name, index, Role::Measured, cost_points(at))
 }

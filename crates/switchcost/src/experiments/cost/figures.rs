@@ -13,7 +13,7 @@ use charts::{Axis, AxisMark, AxisRegion, Figure, FigureBody, HeatMap, Role, Scal
 use rundata::ring::{Walk, Work};
 use rundata::words;
 
-use crate::report::figures::{COST_BY_ARRAY, lines, members, nanoseconds, points};
+use crate::report::figures::{COST_BY_ARRAY, cost_points, lines, members_axis, nanoseconds};
 use crate::report::tiles::Tile;
 
 /// Heat maps of fewer rows say less than lines.
@@ -127,7 +127,7 @@ impl CurveFigure<'_> {
         let mut series = Vec::new();
         for curve in self.curves {
             let places = curve.points.iter().map(|point| (place(curve, point), estimate(point)));
-            let points = points(places);
+            let points = cost_points(places);
             series.push(Series::new(curve_name(curve), self.index, Role::Measured, points));
         }
         series
@@ -206,7 +206,7 @@ impl CurveFigure<'_> {
         let mut series = Vec::new();
         for direct in self.direct {
             let name = format!("no working set (c1){}", size_suffix(direct.members));
-            let ends = points([(least, direct.cost_ns), (most, direct.cost_ns)]);
+            let ends = cost_points([(least, direct.cost_ns), (most, direct.cost_ns)]);
             series.push(Series::new(name, self.index, Role::Measured, ends));
         }
         series
@@ -319,10 +319,10 @@ fn by_members(cost: &CostFindings, index: usize) -> Option<Figure> {
     let mut series = Vec::new();
     for sweep in &cost.by_members {
         let by_size = sweep.points.iter().map(|point| (point.size as f64, point.cost.total_ns));
-        let points = points(by_size);
+        let points = cost_points(by_size);
         series.push(Series::new(work_name(sweep.work), index, Role::Measured, points));
     }
-    let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
+    let axes = (members_axis(Scale::Log), nanoseconds("cost of a switch"));
     let title = "Cost of a switch by the size of the ring, with work";
     let figure = lines("cost-by-members", title, in_words, axes, series)?;
     Some(Figure { base: Some(2.0), ..figure })

@@ -17,8 +17,8 @@ use rundata::words;
 use super::answer::members as counted_members;
 use crate::base::values::each_once;
 use crate::report::figures::{
-    RING_COST, RING_CPU, bars, counts, interval_words, lines, members, nanoseconds, points,
-    time_words,
+    RING_COST, RING_CPU, bars, cost_points, count_points, interval_words, lines, members_axis,
+    nanoseconds, time_words,
 };
 use crate::report::tiles::Tile;
 
@@ -40,14 +40,14 @@ impl SizeGroup<'_> {
     ) -> Series {
         let by_size =
             self.cases.iter().map(|(number, summary)| (size(summary), estimate(*number, summary)));
-        Series::new(&*self.name, index, Role::Measured, points(by_size))
+        Series::new(&*self.name, index, Role::Measured, cost_points(by_size))
     }
 
     /// Draws the counted switches per hop against the size.
     fn switches_line(&self, index: usize) -> Series {
         let by_size =
             self.cases.iter().map(|(_, summary)| (size(summary), summary.switches_per_hop));
-        Series::new(&*self.name, index, Role::Measured, counts(by_size))
+        Series::new(&*self.name, index, Role::Measured, count_points(by_size))
     }
 }
 
@@ -183,7 +183,7 @@ fn cost_by_size(record: &RingRecord, groups: &[SizeGroup], index: usize) -> Opti
         }
     }
     let title = "Cost of a switch by the size of the ring";
-    let axes = (members(Scale::Log), nanoseconds("cost of a switch"));
+    let axes = (members_axis(Scale::Log), nanoseconds("cost of a switch"));
     let figure = lines(RING_COST, title, format!("{sentence}."), axes, series)?;
     Some(Figure { base: Some(2.0), marks, ..figure })
 }
@@ -309,7 +309,7 @@ fn cpu_time_by_size(run: &Run, groups: &[SizeGroup], index: usize) -> Option<Fig
         series.push(group.line(index, lap));
         series.push(Series::new(name, index, Role::Projected, projected));
     }
-    let (x, y) = (members(Scale::Linear), nanoseconds("CPU time of a lap"));
+    let (x, y) = (members_axis(Scale::Linear), nanoseconds("CPU time of a lap"));
     let in_words =
         "CPU time of all members for one lap; the projected line is that of the ring of \
                     two, scaled."
@@ -323,7 +323,8 @@ fn switches_by_size(groups: &[SizeGroup], index: usize) -> Option<Figure> {
     let title = "Switches per hop, as the kernel counted them";
     let y = Axis::new("switches per hop", Unit::Ratio, Scale::Linear);
     let series = groups.iter().map(|group| group.switches_line(index));
-    let figure = Figure::new("ring-switches", title, members(Scale::Log), y).with_series(series)?;
+    let figure =
+        Figure::new("ring-switches", title, members_axis(Scale::Log), y).with_series(series)?;
     let mut counts = Vec::new();
     for line in figure.series() {
         counts.extend(line.points.iter().map(|point| point.y));

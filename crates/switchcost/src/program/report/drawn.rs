@@ -16,7 +16,7 @@ use crate::base::lines::Layout;
 use crate::engine::store::read;
 use crate::program::history::costs;
 use crate::registry::Record;
-use crate::report::figures::published::of_published;
+use crate::report::figures::published::published_figures;
 use crate::report::page;
 use crate::report::terminal::{View, counted};
 use crate::report::tiles::Tile;
@@ -116,7 +116,7 @@ impl Drawn {
         let mut facts = vec![("machine", name.clone()), ("system", system.clone())];
         facts.push(("source", format!("{source} ({year})")));
         facts.extend(notes.iter().map(|note| ("note", note.clone())));
-        let figures = of_published(machine, index);
+        let figures = published_figures(machine, index);
         Self {
             title: format!("{name}, {year}"),
             headline: format!("{name}: {}, as published by {source} ({year}).", costs(machine)),

@@ -5,7 +5,7 @@ use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 
 use super::findings::Summary;
 use super::record::Record;
-use crate::report::figures::{counts, lines, nanoseconds, points};
+use crate::report::figures::{cost_points, count_points, lines, nanoseconds};
 use crate::report::terminal::counted;
 
 /// How long each command takes; of one command where its time goes.
@@ -44,7 +44,7 @@ fn times(record: &Record, all: &[Summary]) -> Option<Figure> {
     let bars = |label: &str, figure: &str| {
         let estimates = sorted.iter().map(|summary| Some(summary.figure(figure)?.estimate));
         let places = estimates.enumerate().map(|(place, estimate)| (place as f64, estimate));
-        Series::new(label, 0, Role::Bars, points(places))
+        Series::new(label, 0, Role::Bars, cost_points(places))
     };
     let series = [bars("real time", "real_ns"), bars("CPU time", "cpu_ns")];
     let runs = sorted.iter().map(|summary| summary.runs).min()?;
@@ -64,7 +64,7 @@ fn parts(summary: &Summary) -> Option<Figure> {
             names.push(name.to_string());
         }
     };
-    let median = |figure: &str| points([(0.0, Some(summary.figure(figure)?.estimate))]).pop();
+    let median = |figure: &str| cost_points([(0.0, Some(summary.figure(figure)?.estimate))]).pop();
     add("real time", median("real_ns"));
     add("CPU time", median("cpu_ns"));
     if let (Some(cpu), Some(user)) = (summary.median("cpu_ns"), summary.split.user) {
@@ -91,7 +91,7 @@ fn ratios(record: &Record) -> Option<Figure> {
         let place = |ratio: &super::findings::Ratio| -> (f64, Option<Estimate>) {
             (ratio.command as f64 - 1.0, Some(ratio.estimate))
         };
-        Series::new(label, 0, Role::Measured, counts(ratios.map(place)))
+        Series::new(label, 0, Role::Measured, count_points(ratios.map(place)))
     };
     let measured = [of_figure("real time", "real_ns"), of_figure("CPU time", "cpu_ns")];
     if measured.iter().all(|series| series.points.is_empty()) {

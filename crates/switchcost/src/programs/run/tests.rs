@@ -27,7 +27,7 @@ const MS: u64 = 1_000_000;
 fn the_columns_of_runs_are_those_declared() {
     let mut columns = super::columns();
     columns.sort_unstable();
-    assert_eq!(columns, declarations::names(declarations::Table::Commands));
+    assert_eq!(columns, declarations::names(declarations::ExportedTable::Commands));
 }
 
 fn run(command: usize, round: u32, real_ns: u64, cpu_ns: u64) -> CommandRun {

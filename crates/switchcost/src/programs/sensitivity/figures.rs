@@ -7,7 +7,7 @@ use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use rundata::words;
 
 use super::answer;
-use crate::report::figures::{lines, nanoseconds, points};
+use crate::report::figures::{cost_points, lines, nanoseconds};
 use crate::report::tiles::Tile;
 
 /// What stands for the run: a preemption by each neighbour, the largest first, and what its timer's
@@ -41,7 +41,7 @@ pub(crate) fn figure(found: &SensitivityFindings, index: usize) -> Option<Figure
         };
         let all = found.points.iter().filter(|of| of.stays_ns == stays_ns);
         let all = all.map(|of| (at(of.bytes), of.ns_per_preemption));
-        Series::new(name, index, Role::Measured, points(all))
+        Series::new(name, index, Role::Measured, cost_points(all))
     });
     let x = Axis::new("the neighbour uses", Unit::Bytes, Scale::Log);
     let axes = (x, nanoseconds("cost of a preemption"));

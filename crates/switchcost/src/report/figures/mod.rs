@@ -62,19 +62,19 @@ pub(crate) fn interval_words(of: &Point) -> String {
 }
 
 /// Costs by their places, the best that is known of each; a place without one is left out.
-pub(crate) fn points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
+pub(crate) fn cost_points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
     let known = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.answer_cost().ok()?));
     all.into_iter().filter_map(known).collect()
 }
 
 /// The same of shares and rates, which may be zero.
-pub(crate) fn counts(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
+pub(crate) fn count_points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
     let known = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.answer_count().ok()?));
     all.into_iter().filter_map(known).collect()
 }
 
 /// An axis of sizes of rings.
-pub(crate) fn members(scale: Scale) -> Axis {
+pub(crate) fn members_axis(scale: Scale) -> Axis {
     Axis::new("members of the ring", Unit::Count, scale)
 }
 

@@ -6,7 +6,7 @@ use charts::{Axis, Figure, FigureBody, Point, Role, Scale, Series, Unit};
 use rundata::ring::{RingCase, Work};
 use rundata::words;
 
-use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members};
+use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members_axis};
 
 /// Cycles of a Pentium Pro of 166 MHz in nanoseconds.
 const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
@@ -20,9 +20,9 @@ const AS_PUBLISHED: &str = "As published, those of 1984 to 2007 without interval
 
 /// The figures of a published machine by themselves, the `index`th of what is drawn together. What
 /// has none of ours to lie over is in no figure.
-pub(crate) fn of_published(machine: &PublishedMachine, index: usize) -> Vec<Figure> {
+pub(crate) fn published_figures(machine: &PublishedMachine, index: usize) -> Vec<Figure> {
     let ring = |id: &str, title: &str, label: &str| {
-        let figure = Figure::new(id, title, members(Scale::Log), log_ns(label));
+        let figure = Figure::new(id, title, members_axis(Scale::Log), log_ns(label));
         Figure { base: Some(2.0), in_words: AS_PUBLISHED.to_string(), ..figure }
     };
     let title = "Cost of a switch by the size of the ring";

@@ -18,7 +18,7 @@ const MOST_POINTS: usize = 250;
 const SPREAD: f64 = 0.6;
 
 /// A value that stands for some case in some round.
-pub(crate) struct Seen {
+pub(crate) struct RoundValue {
     /// Of which case: values of one case are of one size.
     pub(crate) case: usize,
     pub(crate) round: u32,
@@ -27,33 +27,33 @@ pub(crate) struct Seen {
 }
 
 /// Every sample of rings, by the time of a hop.
-pub(crate) fn of_rings(run: &Run) -> Vec<Seen> {
+pub(crate) fn ring_values(run: &Run) -> Vec<RoundValue> {
     let seen = |sample: &RingSample| {
         let case = run.header.plan.ring(sample.case);
         let disturbed = case.is_some_and(|case| !sample.disturbances(case).is_empty());
         let (case, round, value) = (sample.case, sample.round, sample.ns_per_hop());
-        Seen { case, round, value, disturbed }
+        RoundValue { case, round, value, disturbed }
     };
     let sound = rings(&run.samples).filter(|sample| sample.hops > 0 && sample.elapsed_ns > 0);
     sound.map(seen).collect()
 }
 
 /// Every sample of trials, by the measure that stands for it.
-pub(crate) fn of_trials(run: &Run) -> Vec<Seen> {
+pub(crate) fn trial_values(run: &Run) -> Vec<RoundValue> {
     let seen = |sample: &trial::TrialSample| {
         let value = run.header.plan.trial(sample.case)?.trial.headline().told(sample)?;
         let (case, round) = (sample.case, sample.round);
-        value.is_finite().then_some(Seen { case, round, value, disturbed: false })
+        value.is_finite().then_some(RoundValue { case, round, value, disturbed: false })
     };
     trials(&run.samples).filter_map(seen).collect()
 }
 
 /// Each value over the median of its case, by round; none where there is only one round.
-pub(crate) fn figure(seen: Vec<Seen>, index: usize) -> Option<Figure> {
+pub(crate) fn rounds_figure(seen: Vec<RoundValue>, index: usize) -> Option<Figure> {
     let last = seen.iter().map(|seen| seen.round).max().filter(|last| *last > 0)?;
     let ratios = over_medians(seen);
     let every = u32::try_from(ratios.len().div_ceil(MOST_POINTS)).unwrap_or(u32::MAX).max(1);
-    let shown = |seen: &&Seen| seen.round % every == 0;
+    let shown = |seen: &&RoundValue| seen.round % every == 0;
     let points = |disturbed: bool| {
         spread(ratios.iter().filter(shown).filter(move |seen| seen.disturbed == disturbed))
     };
@@ -85,7 +85,7 @@ fn grouped<K: Ord, T>(all: impl IntoIterator<Item = (K, T)>) -> BTreeMap<K, Vec<
     groups
 }
 
-fn over_medians(mut seen: Vec<Seen>) -> Vec<Seen> {
+fn over_medians(mut seen: Vec<RoundValue>) -> Vec<RoundValue> {
     let by_case = grouped(seen.iter().map(|one| (one.case, one.value)));
     let medians: BTreeMap<usize, f64> =
         by_case.iter().filter_map(|(case, values)| Some((*case, median(values)?))).collect();
@@ -97,7 +97,7 @@ fn over_medians(mut seen: Vec<Seen>) -> Vec<Seen> {
 }
 
 /// Side by side within their round, in the order of their cases.
-fn spread<'a>(seen: impl Iterator<Item = &'a Seen>) -> Vec<Point> {
+fn spread<'a>(seen: impl Iterator<Item = &'a RoundValue>) -> Vec<Point> {
     let mut points = Vec::new();
     for (round, mut all) in grouped(seen.map(|one| (one.round, one))) {
         all.sort_by_key(|one| one.case);
@@ -110,7 +110,7 @@ fn spread<'a>(seen: impl Iterator<Item = &'a Seen>) -> Vec<Point> {
 }
 
 /// The middle of each round: one value a case first, as some have more samples than others.
-fn middles(ratios: &[Seen]) -> Vec<(u32, f64)> {
+fn middles(ratios: &[RoundValue]) -> Vec<(u32, f64)> {
     let by_case = grouped(ratios.iter().map(|one| ((one.round, one.case), one.value)));
     let of_cases = by_case.iter().filter_map(|((round, _), all)| Some((*round, median(all)?)));
     grouped(of_cases).iter().filter_map(|(round, all)| Some((*round, median(all)?))).collect()
@@ -120,8 +120,8 @@ fn middles(ratios: &[Seen]) -> Vec<(u32, f64)> {
 mod tests {
     use super::*;
 
-    fn seen(case: usize, round: u32, value: f64) -> Seen {
-        Seen { case, round, value, disturbed: value > 1e5 }
+    fn seen(case: usize, round: u32, value: f64) -> RoundValue {
+        RoundValue { case, round, value, disturbed: value > 1e5 }
     }
 
     #[test]
@@ -132,7 +132,7 @@ mod tests {
         let all = (0..5).flat_map(|round| {
             [seen(0, round, 10.0 * costs(round)), seen(1, round, 1000.0 * costs(round))]
         });
-        let figure = figure(all.collect(), 3).unwrap();
+        let figure = rounds_figure(all.collect(), 3).unwrap();
         let [raw, middle] = figure.series() else { panic!("{:?}", figure.series()) };
         assert_eq!((raw.role, raw.run, raw.points.len()), (Role::Raw, Some(3), 10));
         let line: Vec<(f64, f64)> = middle.points.iter().map(|point| (point.x, point.y)).collect();
@@ -144,16 +144,16 @@ mod tests {
     #[test]
     fn disturbed_samples_are_told_apart_and_one_round_is_no_course() {
         let all = vec![seen(0, 0, 1e4), seen(0, 1, 1e4), seen(0, 2, 2e5)];
-        let figure = figure(all, 0).unwrap();
+        let figure = rounds_figure(all, 0).unwrap();
         assert_eq!(figure.series()[1].name, "disturbed samples");
         assert_eq!(figure.series()[1].points[0].y, 20.0);
-        assert!(super::figure(vec![seen(0, 0, 1.0), seen(1, 0, 2.0)], 0).is_none());
+        assert!(rounds_figure(vec![seen(0, 0, 1.0), seen(1, 0, 2.0)], 0).is_none());
     }
 
     #[test]
     fn long_runs_are_thinned_by_rounds_and_say_so() {
         let all = (0..3000).flat_map(|round| [seen(0, round, 1.0), seen(1, round, 1.0)]).collect();
-        let figure = figure(all, 0).unwrap();
+        let figure = rounds_figure(all, 0).unwrap();
         assert_eq!(figure.series()[0].points.len(), 250);
         assert!(figure.in_words.contains("One round in 24"), "{}", figure.in_words);
     }

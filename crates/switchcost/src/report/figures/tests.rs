@@ -12,8 +12,8 @@ use rundata::reading::Reading;
 use rundata::ring::{AccessKind, Counters, RingCase, RingSample, Work};
 use rundata::run::Run;
 
-use super::points;
-use super::published::{by_year, of_published, with_published};
+use super::cost_points;
+use super::published::{by_year, published_figures, with_published};
 use crate::base::lines::Layout;
 use crate::registry::Record;
 use crate::report::printout::Printout;
@@ -170,7 +170,7 @@ fn the_years_run_from_venix_to_the_run() {
 fn a_machine_of_today_lies_over_rings_and_working_sets() {
     let all = published_machines().unwrap();
     let epyc = all.iter().find(|machine| machine.name == "amd-epyc-25/17").unwrap();
-    let figures = of_published(epyc, 0);
+    let figures = published_figures(epyc, 0);
     let ids: Vec<&str> = figures.iter().map(|figure| &*figure.id).collect();
     assert_eq!(ids, ["ring-cost", "cost-by-array"]);
     let ring = &figures[0].series()[0];
@@ -188,7 +188,7 @@ fn a_machine_that_is_asked_for_by_name_is_there_once_and_of_its_run() {
     let all = published_machines().unwrap();
     let sun = all.iter().find(|machine| machine.name == "sun-4/280").unwrap();
     let names = ["mine", "history:sun-4/280"].map(String::from);
-    let runs = vec![rings(), of_published(sun, 1)];
+    let runs = vec![rings(), published_figures(sun, 1)];
     let figures =
         with_published(overlay_runs(names.iter().cloned().zip(runs).collect()), &all, &names);
     for id in ["ring-cost", "ring-cpu", "history"] {
@@ -224,7 +224,7 @@ fn a_figure_that_is_not_at_full_speed_is_a_rough_point_and_one_that_is_open_none
     let sure = Estimate::at_full_speed(1483.0, 10.0, 20, 0.001, 0.95);
     let shared = Estimate::as_it_was(&[2030.0; 6], None, 0.95, Speed::Contended);
     let open = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
-    let points = points([(2.0, sure), (4.0, shared), (8.0, open), (16.0, None)]);
+    let points = cost_points([(2.0, sure), (4.0, shared), (8.0, open), (16.0, None)]);
     let known: Vec<(f64, PointCertainty)> =
         points.iter().map(|point| (point.x, point.certainty)).collect();
     assert_eq!(known, [(2.0, PointCertainty::Sure), (4.0, PointCertainty::Rough)]);
@@ -234,7 +234,7 @@ fn a_figure_that_is_not_at_full_speed_is_a_rough_point_and_one_that_is_open_none
 fn what_was_printed_as_a_range_is_drawn_as_one() {
     let all = published_machines().expect("published figures");
     let xeon = all.iter().find(|machine| machine.name == "xeon-2.0").expect("the machine");
-    let figures = of_published(xeon, 0);
+    let figures = published_figures(xeon, 0);
     let printed = figure(&figures, "published");
     let known: Vec<PointCertainty> =
         printed.series()[0].points.iter().map(|point| point.certainty).collect();

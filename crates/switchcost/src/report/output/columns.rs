@@ -52,7 +52,11 @@ impl<'a, R> Columns<'a, R> {
     }
 
     /// Adds a column of figures for CSV; one that is not known is empty.
-    pub(crate) fn known<C: ToString>(self, head: &str, of: impl Fn(&R) -> Option<C> + 'a) -> Self {
+    pub(crate) fn or_empty<C: ToString>(
+        self,
+        head: &str,
+        of: impl Fn(&R) -> Option<C> + 'a,
+    ) -> Self {
         self.right(head, move |row| csv::known(of(row)))
     }
 

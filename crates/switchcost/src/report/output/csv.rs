@@ -1,4 +1,4 @@
-//! Rows as CSV, and the samples of a run as rows. What was not read or does not apply is empty,
+//! SampleRows as CSV, and the samples of a run as rows. What was not read or does not apply is empty,
 //! never zero.
 
 use std::fmt::{Display, Write as _};
@@ -34,7 +34,7 @@ fn several<T: Display>(all: &[T]) -> String {
     text
 }
 
-/// Rows below a line of the columns' names, which is there without rows too.
+/// SampleRows below a line of the columns' names, which is there without rows too.
 pub(crate) fn write(
     names: &[&str],
     rows: impl IntoIterator<Item = Vec<String>>,
@@ -81,21 +81,21 @@ const WRITTEN_BYTES: usize = 1 << 16;
 
 /// Writes all samples of a run. Of one that has rings and trials both, by round and case.
 pub(crate) fn samples(run: &Run, to: impl Write) -> Result<()> {
-    rows_of(run, Rows::new(&run.header.plan, to)?)
+    rows_of(run, SampleRows::new(&run.header.plan, to)?)
 }
 
 /// The same without what is written slice by slice, which is most of it.
 pub(crate) fn samples_without_slices(run: &Run, to: impl Write) -> Result<()> {
-    rows_of(run, Rows::with(&run.header.plan, |name| !OF_SLICES.contains(&name), to)?)
+    rows_of(run, SampleRows::with(&run.header.plan, |name| !OF_SLICES.contains(&name), to)?)
 }
 
-fn rows_of(run: &Run, mut rows: Rows<impl Write>) -> Result<()> {
+fn rows_of(run: &Run, mut rows: SampleRows<impl Write>) -> Result<()> {
     let plan = &run.header.plan;
     let mut samples: Vec<&Sample> = run.samples.iter().collect();
     if !keeps_order(plan) {
         samples.sort_by_key(|sample| (sample.round(), sample.case()));
     }
-    samples.into_iter().try_for_each(|sample| rows.of(sample))?;
+    samples.into_iter().try_for_each(|sample| rows.write_sample(sample))?;
     rows.finish()
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn keeps_order(plan: &Plan) -> bool {
 }
 
 /// The rows of samples: one of a ring, one for each quantity of a trial.
-pub(crate) struct Rows<'a, W: Write> {
+pub(crate) struct SampleRows<'a, W: Write> {
     plan: &'a Plan,
     table: Table<W>,
     /// What fills each column of a ring's row; a column of trials alone is empty.
@@ -114,7 +114,7 @@ pub(crate) struct Rows<'a, W: Write> {
     of_trial: Vec<Option<OfTrial>>,
 }
 
-impl<'a, W: Write> Rows<'a, W> {
+impl<'a, W: Write> SampleRows<'a, W> {
     pub(crate) fn new(plan: &'a Plan, to: W) -> Result<Self> {
         Self::with(plan, |_| true, to)
     }
@@ -136,7 +136,7 @@ impl<'a, W: Write> Rows<'a, W> {
     }
 
     /// Writes those of a sample.
-    pub(crate) fn of(&mut self, sample: &Sample) -> Result<()> {
+    pub(crate) fn write_sample(&mut self, sample: &Sample) -> Result<()> {
         let plan = self.plan;
         match sample {
             Sample::Ring(sample) => {
@@ -364,7 +364,7 @@ mod tests {
         let of_rings = RING.iter().map(|(name, _)| *name);
         let mut names = each_once(of_rings.chain(TRIAL.iter().map(|(name, _)| *name)));
         names.sort_unstable();
-        assert_eq!(names, declarations::names(declarations::Table::Samples));
+        assert_eq!(names, declarations::names(declarations::ExportedTable::Samples));
     }
 
     #[test]

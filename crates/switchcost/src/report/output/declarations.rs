@@ -8,7 +8,7 @@
 use analysis::measures::{self, ValueKind};
 use serde::Serialize;
 
-use Table::{Cases, Commands, Samples};
+use ExportedTable::{Cases, Commands, Samples};
 use ValueKind::{Boolean, Float, Integer, Integers, Text};
 
 use super::summary::CaseRow;
@@ -16,7 +16,7 @@ use super::summary::CaseRow;
 /// A table that runs are exported as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Table {
+pub(crate) enum ExportedTable {
     /// A row for each sample of a ring, and for each quantity of a trial: `--csv`.
     Samples,
     /// A row for each case of a run: `summary-csv`.
@@ -30,13 +30,13 @@ pub(crate) type CaseCell = fn(&CaseRow) -> Option<String>;
 
 /// A column.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct Column {
+pub(crate) struct ColumnDeclaration {
     pub(crate) name: &'static str,
     pub(crate) kind: ValueKind,
     /// Empty for counts, shares of one and words.
     pub(crate) unit: &'static str,
     /// The tables that have it.
-    pub(crate) tables: &'static [Table],
+    pub(crate) tables: &'static [ExportedTable],
     /// What it is; `ring:` and `trial:` where only those have it.
     pub(crate) meaning: &'static str,
     /// What fills it in the table of cases, if that has it.
@@ -44,7 +44,7 @@ pub(crate) struct Column {
     pub(crate) cell: Option<CaseCell>,
 }
 
-impl Column {
+impl ColumnDeclaration {
     const fn filled(self, cell: CaseCell) -> Self {
         Self { cell: Some(cell), ..self }
     }
@@ -54,10 +54,10 @@ const fn column(
     name: &'static str,
     kind: ValueKind,
     unit: &'static str,
-    tables: &'static [Table],
+    tables: &'static [ExportedTable],
     meaning: &'static str,
-) -> Column {
-    Column { name, kind, unit, tables, meaning, cell: None }
+) -> ColumnDeclaration {
+    ColumnDeclaration { name, kind, unit, tables, meaning, cell: None }
 }
 
 /// Returns a value as its cell has it.
@@ -66,7 +66,7 @@ fn text(value: Option<impl ToString>) -> Option<String> {
 }
 
 /// Returns all columns: those below, and a column for each exported measure.
-pub(crate) fn all() -> Vec<Column> {
+pub(crate) fn all() -> Vec<ColumnDeclaration> {
     let mut columns = COLUMNS.to_vec();
     for measure in measures::exported_measures() {
         let (kind, unit) = (measure.unit.value_kind(), measure.unit.name());
@@ -76,7 +76,7 @@ pub(crate) fn all() -> Vec<Column> {
 }
 
 /// All columns but those of exported measures.
-pub(super) const COLUMNS: &[Column] = &[
+pub(super) const COLUMNS: &[ColumnDeclaration] = &[
     column("run", Text, "", &[Cases], "id of the run, unique on a host").filled(|row| Some(row.header.run.clone())),
     column("name", Text, "", &[Cases], "the run's name, if one was given").filled(|row| row.header.name.clone()),
     column("host", Text, "", &[Cases], "name of the host").filled(|row| row.header.host.clone()),
@@ -384,7 +384,7 @@ pub(crate) fn unit_of(name: &str) -> &'static str {
 
 /// The columns of a table.
 #[cfg(test)]
-pub(crate) fn names(table: Table) -> Vec<&'static str> {
+pub(crate) fn names(table: ExportedTable) -> Vec<&'static str> {
     let mut names = Vec::new();
     for column in all() {
         if column.tables.contains(&table) {

@@ -23,7 +23,7 @@ pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
 
 /// Refuses a folder or file of our own that others may write to, as ssh(1) does: they could have put
 /// there what is read as ours. What is not there is no matter.
-pub(crate) fn refuse_others(path: &Path) -> Result<()> {
+pub(crate) fn refuse_others_writing(path: &Path) -> Result<()> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     let shown = path.display();
     if found.mode() & 0o022 != 0 {
@@ -38,10 +38,10 @@ pub(crate) fn refuse_others(path: &Path) -> Result<()> {
 /// Refuses a store in which, or in place of which, others may put something: the folder itself, the
 /// one that it is in, and those above both their paths and what links in these lead to. Above it
 /// members of a group may write.
-pub(crate) fn refuse_others_store(folder: &Path) -> Result<()> {
+pub(crate) fn refuse_unsafe_store(folder: &Path) -> Result<()> {
     let parent = folder.parent();
     for path in [parent, Some(folder)].into_iter().flatten() {
-        refuse_others(path)?;
+        refuse_others_writing(path)?;
     }
     let existing = folder.ancestors().find_map(|path| path.canonicalize().ok());
     let real = existing.iter().flat_map(|path| path.ancestors());
@@ -101,19 +101,19 @@ pub(crate) fn folder_of(file: &Path) -> &Path {
 }
 
 /// A name beside `path` that nobody can have foreseen.
-pub(crate) fn beside(path: &Path) -> io::Result<PathBuf> {
+pub(crate) fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     Ok(folder_of(path).join(format!(".switchcost-{:016x}", probe::random_number()?)))
 }
 
 /// A file that is not complete. It has no name where the file system has such files (open(2),
-/// O_TMPFILE), so that a program killed meanwhile leaves nothing; else a name of [`beside`], which
+/// O_TMPFILE), so that a program killed meanwhile leaves nothing; else a name of [`temporary_path`], which
 /// goes with this value.
-pub(crate) struct Unfinished {
+pub(crate) struct UnfinishedFile {
     file: File,
     named: Option<PathBuf>,
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     /// An empty file, to be read and appended to, that will be called `path`.
     pub(crate) fn create(path: &Path, mode: u32) -> io::Result<Self> {
         let how = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
@@ -123,7 +123,7 @@ impl Unfinished {
                 Ok(Self { file: file.into(), named: None })
             }
             Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
-                Self::create_named(beside(path)?, mode)
+                Self::create_named(temporary_path(path)?, mode)
             }
             Err(errno) => Err(errno.into()),
         }
@@ -167,7 +167,7 @@ impl Unfinished {
         if self.named.is_none() {
             match self.link(path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    let name = beside(path)?;
+                    let name = temporary_path(path)?;
                     self.link(&name)?;
                     self.named = Some(name);
                 }
@@ -180,7 +180,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if let Some(name) = &self.named {
             let _ = fs::remove_file(name);
@@ -189,17 +189,17 @@ impl Drop for Unfinished {
 }
 
 /// What a path that is to be written names.
-pub(crate) enum Place {
+pub(crate) enum WriteTarget {
     /// A file, of which this is known if it is there.
     File(Option<Metadata>),
     /// A device, a FIFO, or a descriptor of this process: it is written to as it is.
     Stream,
 }
 
-impl Place {
+impl WriteTarget {
     /// Or why it is not written to. A link to a file is not: who may make links in a folder must
     /// not choose which file of somebody else is replaced.
-    pub(crate) fn of(path: &Path) -> Result<Self, String> {
+    pub(crate) fn from_path(path: &Path) -> Result<Self, String> {
         let found = match path.metadata() {
             Ok(found) if found.is_dir() => return Err("it is a directory".to_string()),
             Ok(found) if !found.is_file() || is_descriptor(path) => return Ok(Self::Stream),
@@ -231,16 +231,17 @@ fn is_descriptor(path: &Path) -> bool {
 
 /// Writes a file that a user has named, as `fill` writes it.
 pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let place = Place::of(path).map_err(|why| usage(format!("{}: {why}", path.display())))?;
+    let place =
+        WriteTarget::from_path(path).map_err(|why| usage(format!("{}: {why}", path.display())))?;
     let cannot = |error| cannot_write(path, error);
     match place {
-        Place::Stream => {
+        WriteTarget::Stream => {
             let to = OpenOptions::new().append(true).open(path).map_err(cannot)?;
-            written(to, fill)?.map_err(cannot)
+            fill_writer(to, fill)?.map_err(cannot)
         }
-        Place::File(old) => {
-            let mut new = begin(path, old).map_err(cannot)?;
-            written(new.file(), fill)?.map_err(cannot)?;
+        WriteTarget::File(old) => {
+            let mut new = begin_file(path, old).map_err(cannot)?;
+            fill_writer(new.file(), fill)?.map_err(cannot)?;
             new.put(path).map_err(cannot)
         }
     }
@@ -248,7 +249,7 @@ pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>
 
 /// Lets `fill` write; what goes wrong with the writing is apart from what goes wrong with what is
 /// to be written.
-pub(crate) fn written(
+pub(crate) fn fill_writer(
     to: impl Write,
     fill: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<io::Result<()>> {
@@ -274,8 +275,8 @@ pub(crate) fn written(
 
 /// An empty file for the place of the one that is there, whose owner and mode it gets as far as
 /// that is permitted.
-pub(crate) fn begin(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished> {
-    let mut new = Unfinished::create(path, 0o666)?;
+pub(crate) fn begin_file(path: &Path, old: Option<Metadata>) -> io::Result<UnfinishedFile> {
+    let mut new = UnfinishedFile::create(path, 0o666)?;
     if let Some(old) = old {
         // The owner first: a change of it takes bits of the mode away.
         let _ = fchown(new.file(), Some(old.uid()), Some(old.gid()));
@@ -285,8 +286,8 @@ pub(crate) fn begin(path: &Path, old: Option<Metadata>) -> io::Result<Unfinished
 }
 
 /// Puts a file of our own, which others have no business with, in place of the one that is there.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut new = Unfinished::create(path, OWNERS_ONLY)?;
+pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = UnfinishedFile::create(path, OWNERS_ONLY)?;
     new.file().write_all(bytes)?;
     new.put(path)
 }
@@ -315,7 +316,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         let begin = || {
-            let mut new = Unfinished::create_named(beside(&path).unwrap(), 0o600).unwrap();
+            let mut new =
+                UnfinishedFile::create_named(temporary_path(&path).unwrap(), 0o600).unwrap();
             new.file().write_all(b"new").unwrap();
             new
         };
@@ -333,7 +335,7 @@ mod tests {
 
     #[test]
     fn nobody_can_foresee_a_name() {
-        let name = || beside(Path::new("folder/file")).unwrap();
+        let name = || temporary_path(Path::new("folder/file")).unwrap();
         assert_ne!(name(), name());
         assert_eq!(name().parent(), Some(Path::new("folder")));
     }

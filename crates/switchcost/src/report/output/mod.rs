@@ -30,7 +30,7 @@ use crate::base::lines::{self, Layout, with_marks_of};
 use crate::base::values::{Destination, run_name};
 use crate::report::printout::Printout;
 use crate::report::terminal::View;
-use file::{Place, folder_of, written};
+use file::{WriteTarget, fill_writer, folder_of};
 
 /// Where figures go.
 #[derive(Debug, Default, Args)]
@@ -182,11 +182,11 @@ pub(crate) fn check_destination(flag: &str, to: &Destination) -> anyhow::Result<
         };
     };
     let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
-    let place = Place::of(path).map_err(|why| refuse(&why))?;
-    if !matches!(place, Place::File(None)) {
+    let place = WriteTarget::from_path(path).map_err(|why| refuse(&why))?;
+    if !matches!(place, WriteTarget::File(None)) {
         access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno)))?;
     }
-    if let Place::File(_) = place {
+    if let WriteTarget::File(_) = place {
         let folder = folder_of(path);
         access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
             let error = io::Error::from(errno);
@@ -261,7 +261,7 @@ pub(crate) fn write_output_with(
     match to {
         Destination::Stdout => {
             let mut stdout = stdout().context("cannot write to standard output")?;
-            let done = written(&mut stdout, fill)?.and_then(|()| stdout.flush());
+            let done = fill_writer(&mut stdout, fill)?.and_then(|()| stdout.flush());
             ignore_broken_pipe(done).context("cannot write to standard output")
         }
         Destination::File(path) => file::write(path, fill),

@@ -10,7 +10,7 @@ use super::{csv, escaped, summary};
 
 /// The facts lie where the record has them.
 #[derive(Serialize)]
-struct Rows<'a> {
+struct DatasetRow<'a> {
     header: &'a Header,
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<&'a RunEnd>,
@@ -33,7 +33,7 @@ struct Lacks {
     error: String,
 }
 
-pub(crate) fn line(run: Result<Run>) -> Result<Vec<u8>> {
+pub(crate) fn dataset_line(run: Result<Run>) -> Result<Vec<u8>> {
     match run.and_then(|run| rows(&run)) {
         Ok(line) => Ok(line),
         Err(why) => told(&Lacks { error: format!("{why:#}") }),
@@ -46,7 +46,7 @@ fn rows(run: &Run) -> Result<Vec<u8>> {
     let mut samples = Vec::new();
     csv::samples_without_slices(run, &mut samples)?;
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).context("not UTF-8");
-    told(&Rows {
+    told(&DatasetRow {
         header: &run.header,
         end: run.end.as_ref(),
         speed: results.clock_ghz.map(|clock_ghz| Clock { clock_ghz }).into_iter().collect(),

@@ -129,11 +129,11 @@ fn cases_csv(
     let mut columns = Columns::<CaseRow>::new();
     for column in COLUMNS {
         if let Some(cell) = column.cell {
-            columns = columns.known(column.name, cell);
+            columns = columns.or_empty(column.name, cell);
         }
     }
     for measure in exported {
-        columns = columns.known(measure.id, |row| exported_value(measure, row.case));
+        columns = columns.or_empty(measure.id, |row| exported_value(measure, row.case));
     }
     let rows = results.cases.iter().zip(&keys);
     columns.csv(rows.map(|(case, key)| CaseRow { header: &run.header, case, key }))
@@ -238,6 +238,6 @@ mod tests {
         let text = String::from_utf8(summary_csv(&run).expect("CSV")).expect("UTF-8");
         let mut names: Vec<&str> = text.lines().next().expect("a heading").split(',').collect();
         names.sort_unstable();
-        assert_eq!(names, declarations::names(declarations::Table::Cases));
+        assert_eq!(names, declarations::names(declarations::ExportedTable::Cases));
     }
 }

@@ -12,7 +12,7 @@ use rustix::time::ClockId;
 use super::perfetto::{ClockSnapshot, PerfettoEncoder};
 use crate::base::values::Destination;
 use crate::observe::live::session::{TracerSession, clock_ns};
-use crate::report::output::file::{Place, Unfinished, begin, cannot_write};
+use crate::report::output::file::{UnfinishedFile, WriteTarget, begin_file, cannot_write};
 use crate::report::output::ignore_broken_pipe;
 
 /// Bytes of a recording; then it ends, and the figures go on.
@@ -21,7 +21,7 @@ const MAX_BYTES: u64 = 2 << 30;
 /// The file or pipe of a recording.
 enum RecordingSink {
     /// A file that is there complete or not at all.
-    File(Unfinished, PathBuf),
+    File(UnfinishedFile, PathBuf),
     /// A pipe, written as events come.
     Stream(Box<dyn Write>),
 }
@@ -40,11 +40,11 @@ impl RecordingSink {
         let Destination::File(path) = to else {
             return Ok(Self::Stream(Box::new(io::stdout())));
         };
-        let opened = match Place::of(path) {
-            Ok(Place::File(existing)) => {
-                begin(path, existing).map(|file| Self::File(file, path.clone()))
+        let opened = match WriteTarget::from_path(path) {
+            Ok(WriteTarget::File(existing)) => {
+                begin_file(path, existing).map(|file| Self::File(file, path.clone()))
             }
-            Ok(Place::Stream) => {
+            Ok(WriteTarget::Stream) => {
                 let stream = File::options().append(true).open(path);
                 stream.map(|stream| Self::Stream(Box::new(stream)))
             }

@@ -17,7 +17,7 @@ use rundata::trial::MeasureUnit;
 use rundata::words;
 
 use crate::base::values::each_once;
-use crate::report::figures::bars;
+use crate::report::figures::{ChartLabels, bars};
 use crate::report::printout::printout;
 use crate::report::table::Table;
 use crate::report::terminal::{CLOCK_LEGEND, GHZ, ReportText, View, at_clock, interval, value};
@@ -182,6 +182,7 @@ pub(super) fn chart(
     words: &str,
     index: usize,
 ) -> Option<Figure> {
-    let label = format!("time of a {}", labels.noun);
-    bars((labels.chart.0, labels.chart.1, &label), words, costs(record), index)
+    let axis = format!("time of a {}", labels.noun);
+    let labels = ChartLabels { id: labels.chart.0, title: labels.chart.1, axis: &axis };
+    bars(labels, words, costs(record), index)
 }

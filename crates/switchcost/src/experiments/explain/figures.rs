@@ -6,7 +6,7 @@ use analysis::record::ExplainRecord;
 use charts::{Axis, Figure, Point, PointCertainty, Role, Series};
 
 use super::answer::{found, headline, is_whole};
-use crate::report::figures::{bars, lines, nanoseconds};
+use crate::report::figures::{ChartLabels, bars, lines, nanoseconds};
 use crate::report::tiles::Tile;
 
 /// Draws a run of `explain`. `index` is its place among the runs that are drawn together.
@@ -18,8 +18,12 @@ pub(crate) fn figures(record: &ExplainRecord, index: usize) -> Vec<Figure> {
     }
     let mut figures = Vec::new();
     figures.extend(waterfall(record, found, index));
-    let what = ("explain-added", "What would add to a switch", "added to a switch");
-    figures.extend(bars(what, "", added, index));
+    let labels = ChartLabels {
+        id: "explain-added",
+        title: "What would add to a switch",
+        axis: "added to a switch",
+    };
+    figures.extend(bars(labels, "", added, index));
     figures
 }
 

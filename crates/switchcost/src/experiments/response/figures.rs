@@ -11,7 +11,7 @@ use rundata::words;
 use stats::{Histogram, HistogramBin};
 
 use super::answer::sleeper_words;
-use crate::report::figures::{bars, distribution};
+use crate::report::figures::{ChartLabels, bars, distribution};
 use crate::report::terminal::counted;
 use crate::report::tiles::Tile;
 
@@ -26,13 +26,17 @@ pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
         let cost = record.ring(link.case).and_then(|ring| ring.ns_per_switch_above_solo);
         switches.extend(cost.map(|cost| (link.link.clone(), cost)));
     }
-    let links = ("links", "Links compared", "cost of a switch");
+    let links = ChartLabels { id: "links", title: "Links compared", axis: "cost of a switch" };
     figures.extend(bars(links, "Rings of 2.", switches, index));
     let mut costs = Vec::new();
     for call in &record.found.loops {
         costs.extend(call.ns.map(|ns| (call.call.clone(), ns)));
     }
-    let calls = ("response-calls", "System calls and signals", "time of a call");
+    let calls = ChartLabels {
+        id: "response-calls",
+        title: "System calls and signals",
+        axis: "time of a call",
+    };
     figures.extend(bars(calls, "", costs, index));
     figures
 }
@@ -192,6 +196,10 @@ fn budget(record: &ResponseRecord, index: usize) -> Option<Figure> {
         let name = format!("measured, {}", sleeper_words(record, comparison.case));
         known.extend(comparison.measured_ns.map(|ns| (name, ns)));
     }
-    let what = ("response-budget", "What a wake-up should take, and takes", "time");
-    bars(what, "Medians.", known, index)
+    let labels = ChartLabels {
+        id: "response-budget",
+        title: "What a wake-up should take, and takes",
+        axis: "time",
+    };
+    bars(labels, "Medians.", known, index)
 }

@@ -17,8 +17,8 @@ use rundata::words;
 use super::answer::members as counted_members;
 use crate::base::values::each_once;
 use crate::report::figures::{
-    RING_COST, RING_CPU, bars, cost_points, count_points, interval_words, lines, members_axis,
-    nanoseconds, time_words,
+    ChartLabels, RING_COST, RING_CPU, bars, cost_points, count_points, interval_words, lines,
+    members_axis, nanoseconds, time_words,
 };
 use crate::report::tiles::Tile;
 
@@ -285,7 +285,7 @@ fn settings_compared(groups: &[SizeGroup], index: usize) -> Option<Figure> {
         0 => format!("Rings of {size}."),
         left => format!("Rings of {size}; {left} without a cost of a switch are left out."),
     };
-    bars((id, title, "cost of a switch"), &about, costs, index)
+    bars(ChartLabels { id, title, axis: "cost of a switch" }, &about, costs, index)
 }
 
 /// Draws the CPU time of a lap, and that of the ring of two scaled to each size.

@@ -131,10 +131,20 @@ pub(crate) fn distribution(name: &str, holds: bool, index: usize, of: &Tally) ->
     ]
 }
 
+/// Names of a chart of bars.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChartLabels<'a> {
+    /// Identifies the chart within a report.
+    pub(crate) id: &'a str,
+    pub(crate) title: &'a str,
+    /// Stands beside the axis of times.
+    pub(crate) axis: &'a str,
+}
+
 /// Costs by name as bars, the best that is known of each, the smallest first; none without any.
 /// Why others are not known is said below. `about` is said before the figures.
 pub(crate) fn bars(
-    (id, title, label): (&str, &str, &str),
+    labels: ChartLabels,
     about: &str,
     known: impl IntoIterator<Item = (String, Estimate)>,
     index: usize,
@@ -159,5 +169,6 @@ pub(crate) fn bars(
     let (names, answers): (Vec<String>, Vec<BestEstimate>) = answers.into_iter().unzip();
     let places = answers.iter().enumerate().map(|(place, answer)| point(place as f64, answer));
     let series = Series::new("measured", index, Role::Bars, places.collect());
-    lines(id, title, in_words, (Axis::with_names("", names), nanoseconds(label)), [series])
+    let axes = (Axis::with_names("", names), nanoseconds(labels.axis));
+    lines(labels.id, labels.title, in_words, axes, [series])
 }

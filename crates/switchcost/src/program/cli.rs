@@ -38,7 +38,7 @@ use crate::program::trend::{self, TrendArgs};
 use crate::program::{fleet, schema};
 #[cfg(feature = "programs")]
 use crate::programs::{ProgramCommand, sensitivity::SensitivityArgs, watch};
-use crate::report::output::colour;
+use crate::report::output::set_colour;
 #[cfg(feature = "switches")]
 use crate::switches::SwitchCommand;
 
@@ -372,7 +372,7 @@ pub(crate) enum Command {
 
 /// Does what was asked; without a command it measures for a few seconds.
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
-    colour::choose(cli.color);
+    set_colour(cli.color);
     let Some(command) = cli.command else { return first_answer::run() };
     match command {
         Command::Measure(args) => measure::run(&args),

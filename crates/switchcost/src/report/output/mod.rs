@@ -1,6 +1,21 @@
-//! Where results go: what may be typed, and what is printed and written at the end of a run.
+//! Where results go: the options of output, files, and the standard streams.
+//!
+//! ```text
+//! report::terminal    Printout: prose, tables and drawings, of any width
+//!        |
+//! render_printout     1. break the prose and the tables to fit the layout
+//!        |            2. take out control characters, and blanks at the ends of lines
+//!        |            3. colour the answer's figure and the verdicts, on a terminal only
+//! print_text          standard output; say_text: standard error
+//!
+//! to_json, csv        bytes of a record or of samples
+//!        |
+//! write_output        standard output, or a file that is there whole or not at all (`file`)
+//! ```
+//!
+//! Colour comes last: an escape sequence in the text would be taken out as a control character,
+//! and would count when lines are broken.
 
-pub(crate) mod colour;
 pub(crate) mod columns;
 pub(crate) mod csv;
 pub(crate) mod declarations;
@@ -14,8 +29,9 @@ use std::env;
 use std::fmt::Display;
 use std::io::{self, StdoutLock, Write};
 use std::os::fd::AsFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use analysis::marked::{MarkedText, SpanRole};
 use anstream::stream::RawStream;
 use anstream::{AutoStream, ColorChoice};
 use anyhow::{Context, Result};
@@ -32,7 +48,7 @@ use crate::report::printout::Printout;
 use crate::report::terminal::View;
 use file::{WriteTarget, fill_writer, folder_of};
 
-/// Where figures go.
+/// Options of every command that measures: files of results, and what they contain.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "OutputOptions")]
 pub(crate) struct FileOptions {
@@ -58,7 +74,7 @@ pub(crate) struct FileOptions {
     pub(crate) store_command: bool,
 }
 
-/// The same of what is stored and drawn.
+/// Options of a run that is stored and can be drawn.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "OutputOptions")]
 pub(crate) struct OutputOptions {
@@ -79,7 +95,7 @@ pub(crate) struct OutputOptions {
     pub(crate) view: View,
 }
 
-/// The same of what is neither stored nor drawn.
+/// Options of a command whose results are neither stored nor drawn.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "OutputOptions")]
 pub(crate) struct UnstoredOptions {
@@ -94,7 +110,7 @@ pub(crate) struct UnstoredOptions {
     pub(crate) tables: TableOptions,
 }
 
-/// How wide tables may be, where nothing else depends on it.
+/// Option of commands that print tables and have no other choice of detail.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "OutputOptions")]
 pub(crate) struct TableOptions {
@@ -104,32 +120,38 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
-    /// Returns the layout of the terminal with such tables.
+    /// Returns the layout of the terminal, with tables of any width if asked for.
     pub(crate) fn layout(self) -> Layout {
         Layout::terminal().with_wide_tables(self.wide)
     }
 }
 
 impl Destination {
-    /// Whether both are one place, whatever way leads there.
+    /// Returns whether both are the same place, by whatever path.
     pub(crate) fn is_same_place(&self, other: &Self) -> bool {
-        let real = |path: &Path| {
-            let beside = || Some(folder_of(path).canonicalize().ok()?.join(path.file_name()?));
-            path.canonicalize().ok().or_else(beside)
+        let (Self::File(path), Self::File(other_path)) = (self, other) else {
+            return self == other;
         };
-        match (self, other) {
-            (Self::File(one), Self::File(other)) => {
-                one == other || real(one).is_some_and(|path| Some(path) == real(other))
-            }
-            _ => self == other,
+        if path == other_path {
+            return true;
         }
+        let real = real_path(path);
+        real.is_some() && real == real_path(other_path)
     }
 }
 
+/// Returns a path without links; of a file that is not there yet, its folder's path without links.
+fn real_path(path: &Path) -> Option<PathBuf> {
+    if let Ok(real) = path.canonicalize() {
+        return Some(real);
+    }
+    let folder = folder_of(path).canonicalize().ok()?;
+    Some(folder.join(path.file_name()?))
+}
+
 impl FileOptions {
-    /// Whether what is asked for can be written, before anything is measured for it. Nothing is
-    /// changed.
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
+    /// Checks, before anything is measured, that the files can be written. Changes nothing.
+    pub(crate) fn check(&self) -> Result<()> {
         // Two formats in one place would be neither.
         if let (Some(json), Some(csv)) = (&self.json, &self.csv) {
             if json.is_same_place(csv) {
@@ -141,18 +163,25 @@ impl FileOptions {
                 return Err(usage(format!("{both}: only one of them can have {place}")));
             }
         }
-        self.json.iter().try_for_each(|to| check_destination("--json", to))?;
-        self.csv.iter().try_for_each(|to| check_destination("--csv", to))
+        if let Some(to) = &self.json {
+            check_destination("--json", to)?;
+        }
+        if let Some(to) = &self.csv {
+            check_destination("--csv", to)?;
+        }
+        Ok(())
     }
 
     /// Returns the option whose figures go to standard output, if any do.
     pub(crate) fn on_stdout(&self) -> Option<&'static str> {
-        let all = [("--json", &self.json), ("--csv", &self.csv)];
-        all.into_iter().find(|(_, to)| **to == Some(Destination::Stdout)).map(|(flag, _)| flag)
+        if self.json == Some(Destination::Stdout) {
+            return Some("--json");
+        }
+        if self.csv == Some(Destination::Stdout) { Some("--csv") } else { None }
     }
 
-    /// Refuses to mix figures, those of `flag`, with what commands print.
-    pub(crate) fn refuse_shown(flag: Option<&str>, show_output: bool) -> anyhow::Result<()> {
+    /// Refuses to mix figures, those of `flag`, with what the measured commands print.
+    pub(crate) fn refuse_shown(flag: Option<&str>, show_output: bool) -> Result<()> {
         match flag.filter(|_| show_output) {
             Some(flag) => Err(usage(format!(
                 "{flag} -: with --show-output standard output is the commands' (accepted here: \
@@ -164,29 +193,27 @@ impl FileOptions {
 }
 
 impl OutputOptions {
-    /// For what has no chart.
-    pub(crate) fn refuse_plot(&self, what: &str) -> anyhow::Result<()> {
-        match self.plot {
-            true => Err(usage(format!("--plot: {what} has no charts"))),
-            false => Ok(()),
-        }
+    /// Refuses `--plot` for `what`, which has no charts.
+    pub(crate) fn refuse_plot(&self, what: &str) -> Result<()> {
+        if self.plot { Err(usage(format!("--plot: {what} has no charts"))) } else { Ok(()) }
     }
 }
 
-/// Whether what a flag names can be written. Nothing is changed.
-pub(crate) fn check_destination(flag: &str, to: &Destination) -> anyhow::Result<()> {
+/// Checks that the destination of an option can be written to. Changes nothing.
+pub(crate) fn check_destination(flag: &str, to: &Destination) -> Result<()> {
     let Destination::File(path) = to else {
-        return match probe::output_was_closed() {
-            true => Err(usage(format!("{flag} -: standard output is closed"))),
-            false => Ok(()),
-        };
+        if probe::output_was_closed() {
+            return Err(usage(format!("{flag} -: standard output is closed")));
+        }
+        return Ok(());
     };
     let refuse = |why: &dyn Display| usage(format!("{flag} {}: {why}", path.display()));
-    let place = WriteTarget::from_path(path).map_err(|why| refuse(&why))?;
-    if !matches!(place, WriteTarget::File(None)) {
+    let target = WriteTarget::from_path(path).map_err(|why| refuse(&why))?;
+    if !matches!(target, WriteTarget::File(None)) {
         access(path, Access::WRITE_OK).map_err(|errno| refuse(&io::Error::from(errno)))?;
     }
-    if let WriteTarget::File(_) = place {
+    if let WriteTarget::File(_) = target {
+        // The new file is made in the folder, and then moved to its name.
         let folder = folder_of(path);
         access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|errno| {
             let error = io::Error::from(errno);
@@ -218,42 +245,46 @@ pub(crate) enum ExportFormat {
     Rows,
 }
 
-/// A value as JSON, ending with a newline. All that a terminal would obey is escaped (RFC 8259,
-/// section 7).
+/// Writes a value as JSON, ending with a newline. Characters that a terminal would obey are escaped
+/// (RFC 8259, section 7).
 pub(crate) fn to_json(value: &impl Serialize) -> Result<Vec<u8>> {
-    let plain = serde_json::to_string_pretty(value).context("cannot write JSON")?;
-    Ok((escaped(&plain) + "\n").into_bytes())
+    let json = serde_json::to_string_pretty(value).context("cannot write JSON")?;
+    Ok((escape_controls(&json) + "\n").into_bytes())
 }
 
-/// JSON with what a terminal would obey escaped; ends of lines are not within its strings.
-fn escaped(plain: &str) -> String {
-    // Most often there is nothing of the kind.
-    if plain.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
-        return plain.to_string();
+/// Escapes in JSON all that a terminal would obey. Ends of lines stay: its strings have none.
+fn escape_controls(json: &str) -> String {
+    // Most JSON has nothing to escape.
+    if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+        return json.to_string();
     }
-    let mut text = String::with_capacity(plain.len() + 1);
-    for c in plain.chars() {
-        match is_obeyed(c) && c != '\n' {
-            true => {
-                text.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")))
+    let mut text = String::with_capacity(json.len() + 1);
+    for character in json.chars() {
+        if is_obeyed(character) && character != '\n' {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                text += &format!("\\u{unit:04x}");
             }
-            false => text.push(c),
+        } else {
+            text.push(character);
         }
     }
     text
 }
 
-/// Writes a value as JSON if that was asked for.
+/// Writes a value as JSON if a destination was asked for.
 pub(crate) fn write_json(value: &impl Serialize, to: Option<&Destination>) -> Result<()> {
-    to.map_or(Ok(()), |to| write_output(&to_json(value)?, to))
+    match to {
+        Some(to) => write_output(&to_json(value)?, to),
+        None => Ok(()),
+    }
 }
 
-/// Writes to where it was asked for.
+/// Writes bytes to a file or to standard output.
 pub(crate) fn write_output(bytes: &[u8], to: &Destination) -> Result<()> {
     write_output_with(to, |to| Ok(to.write_all(bytes)?))
 }
 
-/// Writes to where it was asked for, as `fill` writes it.
+/// Writes to a file or to standard output what `fill` makes, piece by piece.
 pub(crate) fn write_output_with(
     to: &Destination,
     fill: impl FnOnce(&mut dyn Write) -> Result<()>,
@@ -268,55 +299,57 @@ pub(crate) fn write_output_with(
     }
 }
 
-/// Says what could not be written; whether all was.
+/// Prints the errors of outputs to standard error; returns whether all outputs were written.
 pub(crate) fn all_written(results: impl IntoIterator<Item = Result<()>>) -> bool {
+    // All outputs are written before the first error is printed.
     let errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();
-    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    for error in &errors {
+        say(&format!("error: {error:#}"));
+    }
     errors.is_empty()
 }
 
-/// Prints to standard output.
+/// Prints to standard output. A reader that closed it (`| head`) is no error.
 pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     ignore_broken_pipe(print_or_broken_pipe(bytes))
 }
 
-/// The same; an error where nobody reads it any longer.
+/// Like [`print`], but returns `BrokenPipe` instead of ignoring it.
 pub(crate) fn print_or_broken_pipe(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = stdout()?;
     stdout.write_all(bytes).and_then(|()| stdout.flush())
 }
 
+/// Locks standard output; an error if it was closed when the program started.
 fn stdout() -> io::Result<StdoutLock<'static>> {
-    match probe::output_was_closed() {
-        true => Err(Errno::BADF.into()),
-        false => Ok(io::stdout().lock()),
-    }
+    if probe::output_was_closed() { Err(Errno::BADF.into()) } else { Ok(io::stdout().lock()) }
 }
 
-/// Returns a printout as a stream shows it: without what a terminal would obey and without blanks at
-/// the ends of lines, its prose broken to fit, in colour where that is wanted.
+/// Renders a printout for a stream, in the width of the terminal.
 pub(crate) fn printable_text(printout: impl Into<Printout>, stream: &impl RawStream) -> String {
     render_printout(&printout.into(), Layout::terminal(), stream)
 }
 
-/// Like [`printable_text`], as `layout` has room for it.
+/// Renders a printout for a stream: broken to fit the layout, without control characters and
+/// without blanks at the ends of lines, in colour if the stream has it.
 pub(crate) fn render_printout(
     printout: &Printout,
     layout: Layout,
     stream: &impl RawStream,
 ) -> String {
     let text = printout.text(layout);
-    let printable = printable(&text);
-    let lines: String = printable.split_inclusive('\n').map(without_last_blanks).collect();
-    if has_colour(stream) { colour::painted(&with_marks_of(&text, lines)) } else { lines }
-}
-
-fn without_last_blanks(line: &str) -> String {
-    match line.strip_suffix('\n') {
-        Some(words) => format!("{}\n", words.trim_end_matches(' ')),
-        // A question that somebody is to answer.
-        None => line.to_string(),
+    let mut shown = String::new();
+    for line in printable(&text).split_inclusive('\n') {
+        match line.strip_suffix('\n') {
+            Some(words) => {
+                shown += words.trim_end_matches(' ');
+                shown.push('\n');
+            }
+            // A question that somebody is to answer ends in a blank.
+            None => shown += line,
+        }
     }
+    if has_colour(stream) { coloured(&with_marks_of(&text, shown)) } else { shown }
 }
 
 /// Prints a text for people to standard output.
@@ -324,28 +357,23 @@ pub(crate) fn print_text(text: impl Into<Printout>) -> io::Result<()> {
     print_fitted(text, Layout::terminal())
 }
 
-/// Prints a text for people to standard output, as `layout` has room for it.
+/// Prints a text for people to standard output, broken to fit the layout.
 pub(crate) fn print_fitted(text: impl Into<Printout>, layout: Layout) -> io::Result<()> {
     print(render_printout(&text.into(), layout, &io::stdout()).as_bytes())
 }
 
-/// Prints a text for people to standard error. Nobody there to read it is no reason to fail.
+/// Prints a text for people to standard error. That nobody can read it is no reason to fail.
 pub(crate) fn say_text(text: impl Into<Printout>) {
     say_fitted(text, Layout::terminal());
 }
 
-/// Prints a text for people to standard error, as `layout` has room for it.
+/// Prints a text for people to standard error, broken to fit the layout.
 pub(crate) fn say_fitted(text: impl Into<Printout>, layout: Layout) {
-    let _ = io::stderr().write_all(render_printout(&text.into(), layout, &io::stderr()).as_bytes());
+    let text = render_printout(&text.into(), layout, &io::stderr());
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
-/// Whether a stream has colours: by --color, NO_COLOR, CLICOLOR_FORCE, TERM=dumb and what is no
-/// terminal, as every program of clap's has it.
-fn has_colour(stream: &impl RawStream) -> bool {
-    AutoStream::choice(stream) != ColorChoice::Never
-}
-
-/// A reader that has had enough (`| head`) is no failure.
+/// Makes success of a broken pipe: a reader that has had enough (`| head`) is no failure.
 pub(crate) fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -353,40 +381,127 @@ pub(crate) fn ignore_broken_pipe(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// No plot is wider, however wide the terminal is.
-const WIDEST: usize = 80;
-
-/// How a plot may look on a stream.
-pub(crate) fn plot_style(stream: &(impl RawStream + AsFd)) -> PlotStyle {
-    let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
-    let colour = has_colour(stream);
-    let variable = |name: &str| env::var_os(name).and_then(|value| value.into_string().ok());
-    PlotStyle { columns: lines::columns(size).min(WIDEST), colour, unicode: is_utf8(variable) }
+/// Sets colour for the whole program as `--color` says: `auto` is for terminals, and reads NO_COLOR
+/// and CLICOLOR_FORCE.
+pub(crate) fn set_colour(choice: clap::ColorChoice) {
+    let choice = match choice {
+        clap::ColorChoice::Auto => ColorChoice::Auto,
+        clap::ColorChoice::Always => ColorChoice::Always,
+        clap::ColorChoice::Never => ColorChoice::Never,
+    };
+    choice.write_global();
 }
 
-/// The first of these that is set and not empty counts (locale(7)).
+/// Returns whether a stream has colours, by --color, NO_COLOR, CLICOLOR_FORCE, TERM=dumb and whether
+/// it is a terminal: clap's own rule.
+fn has_colour(stream: &impl RawStream) -> bool {
+    AutoStream::choice(stream) != ColorChoice::Never
+}
+
+/// SGR sequences (ECMA-48, 8.3.117): bold cyan, green, red, yellow; the end of each.
+const ANSWER_COLOUR: &str = "\x1b[1;36m";
+const BETTER_COLOUR: &str = "\x1b[32m";
+const WORSE_COLOUR: &str = "\x1b[31m";
+const DOUBTFUL_COLOUR: &str = "\x1b[33m";
+const END_COLOUR: &str = "\x1b[0m";
+
+/// Colours the first figure of a text, which is the answer, and all verdicts.
+fn coloured(text: &MarkedText) -> String {
+    let (mut coloured, mut done) = (String::new(), 0);
+    let mut has_answer = false;
+    for span in text.spans() {
+        let colour = match span.role {
+            SpanRole::Figure if !has_answer => ANSWER_COLOUR,
+            SpanRole::Better => BETTER_COLOUR,
+            SpanRole::Worse => WORSE_COLOUR,
+            SpanRole::Doubtful => DOUBTFUL_COLOUR,
+            _ => continue,
+        };
+        has_answer |= span.role == SpanRole::Figure;
+        coloured += &text[done..span.range.start];
+        coloured += &format!("{colour}{}{END_COLOUR}", &text[span.range.clone()]);
+        done = span.range.end;
+    }
+    coloured + &text[done..]
+}
+
+/// Widest plot, in columns, on however wide a terminal.
+const MAX_PLOT_COLUMNS: usize = 80;
+
+/// Returns how a plot is drawn on a stream: in its columns, with colour and Unicode if it has them.
+pub(crate) fn plot_style(stream: &(impl RawStream + AsFd)) -> PlotStyle {
+    let size = terminal_size::terminal_size_of(stream).map(|(columns, _)| columns.0.into());
+    PlotStyle {
+        columns: lines::columns(size).min(MAX_PLOT_COLUMNS),
+        colour: has_colour(stream),
+        unicode: is_utf8(|name| env::var_os(name).and_then(|value| value.into_string().ok())),
+    }
+}
+
+/// Returns whether the locale has UTF-8: the first variable that is set and not empty counts
+/// (locale(7)).
 fn is_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
-    let locale = set.into_iter().find(|value| !value.is_empty()).unwrap_or_default();
-    let locale = locale.to_ascii_lowercase();
-    locale.contains("utf-8") || locale.contains("utf8")
+    for name in ["LC_ALL", "LC_CTYPE", "LANG"] {
+        let locale = variable(name).unwrap_or_default().to_ascii_lowercase();
+        if !locale.is_empty() {
+            return locale.contains("utf-8") || locale.contains("utf8");
+        }
+    }
+    false
 }
 
 #[cfg(test)]
 mod tests {
+    use analysis::marked;
+
     use super::*;
+
+    /// Returns whether a locale of these variables has UTF-8.
+    fn has_utf8(set: &[(&str, &str)]) -> bool {
+        is_utf8(|name| {
+            set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
+        })
+    }
 
     #[test]
     fn the_locale_says_whether_there_is_more_than_ascii() {
-        let of = |set: &[(&str, &str)]| {
-            is_utf8(|name| {
-                set.iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_string())
-            })
-        };
-        assert!(of(&[("LANG", "en_US.UTF-8")]));
-        assert!(of(&[("LC_CTYPE", "C.utf8"), ("LANG", "C")]));
-        assert!(!of(&[("LC_ALL", "POSIX"), ("LANG", "en_US.UTF-8")]));
-        assert!(of(&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")]));
-        assert!(!of(&[]));
+        assert!(has_utf8(&[("LANG", "en_US.UTF-8")]));
+        assert!(has_utf8(&[("LC_CTYPE", "C.utf8"), ("LANG", "C")]));
+        assert!(!has_utf8(&[("LC_ALL", "POSIX"), ("LANG", "en_US.UTF-8")]));
+        assert!(has_utf8(&[("LC_ALL", ""), ("LANG", "en_US.UTF-8")]));
+        assert!(!has_utf8(&[]));
+    }
+
+    /// Returns the text with colours as letters in brackets.
+    fn with_letters(text: impl Into<MarkedText>) -> String {
+        let mut shown = coloured(&text.into());
+        let letters = [
+            (ANSWER_COLOUR, "[A:"),
+            (BETTER_COLOUR, "[G:"),
+            (WORSE_COLOUR, "[B:"),
+            (DOUBTFUL_COLOUR, "[D:"),
+            (END_COLOUR, "]"),
+        ];
+        for (code, letter) in letters {
+            shown = shown.replace(code, letter);
+        }
+        shown
+    }
+
+    #[test]
+    fn the_first_marked_figure_and_all_verdicts_are_coloured() {
+        let cost = || marked![MarkedText::figure("1.54 us"), " (1.52 to 1.57)"];
+        let text = marked!["A switch of 2 us costs ", cost(), " with 2, ", cost(), ".\n"];
+        let expected = "A switch of 2 us costs [A:1.54 us] (1.52 to 1.57) with 2, 1.54 us (1.52 to \
+             1.57).\n";
+        assert_eq!(with_letters(text), expected);
+        let faster = MarkedText::new(SpanRole::Better, "faster");
+        let text = marked!["x is ", MarkedText::figure("1.94x"), " ", faster, " than the slower y"];
+        assert_eq!(with_letters(text), "x is [A:1.94x] [G:faster] than the slower y");
+        let gate = marked![MarkedText::new(SpanRole::Doubtful, "UNDECIDED"), ": PASS or FAIL"];
+        assert_eq!(with_letters(gate), "[D:UNDECIDED]: PASS or FAIL");
+        for plain in ["nothing was measured\n\n3 ms, slower\n", ""] {
+            assert_eq!(with_letters(plain), plain);
+        }
     }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use rundata::run::{Header, Run, RunEnd};
 use serde::Serialize;
 
-use super::{csv, escaped, summary};
+use super::{csv, escape_controls, summary};
 
 /// The facts lie where the record has them.
 #[derive(Serialize)]
@@ -58,5 +58,5 @@ fn rows(run: &Run) -> Result<Vec<u8>> {
 
 fn told(value: &impl Serialize) -> Result<Vec<u8>> {
     let plain = serde_json::to_string(value).context("cannot write JSON")?;
-    Ok((escaped(&plain) + "\n").into_bytes())
+    Ok((escape_controls(&plain) + "\n").into_bytes())
 }

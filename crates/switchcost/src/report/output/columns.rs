@@ -1,4 +1,5 @@
-//! Tables of declared columns: each is what stands above it, and how a row fills its cell.
+//! Tables whose columns are declared once: each with its head and the function that makes its cell.
+//! The same declaration gives a table on the terminal, a table in Markdown and CSV.
 
 use analysis::marked::MarkedText;
 use anyhow::Result;
@@ -6,14 +7,14 @@ use anyhow::Result;
 use super::csv;
 use crate::report::table::Table;
 
-/// The columns of a table whose rows are of `R`, in their order.
-pub(crate) struct Columns<'a, R>(Vec<Column<'a, R>>);
+/// The columns of a table whose rows are made from values of type `R`, in their order.
+pub(crate) struct Columns<'a, R>(Vec<DeclaredColumn<'a, R>>);
 
-struct Column<'a, R> {
-    /// With the unit of what is below it.
+struct DeclaredColumn<'a, R> {
+    /// Stands above the cells, with their unit.
     head: String,
     cell: Box<dyn Fn(&R) -> MarkedText + 'a>,
-    /// Words stand to the left.
+    /// Words are aligned to the left, figures to the right.
     is_text: bool,
 }
 
@@ -22,69 +23,71 @@ impl<'a, R> Columns<'a, R> {
         Self(Vec::new())
     }
 
-    /// Adds a column of words, to the left.
-    pub(crate) fn left<C: ToString>(mut self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
-        let cell = Box::new(move |row: &R| of(row).to_string().into());
-        self.0.push(Column { head: head.to_string(), cell, is_text: true });
-        self
+    /// Adds a column of words, aligned to the left.
+    pub(crate) fn left<C: ToString>(self, head: &str, cell: impl Fn(&R) -> C + 'a) -> Self {
+        self.marked(head, move |row| cell(row).to_string().into())
     }
 
-    /// Adds a column of words that may be marked, to the left.
+    /// Adds a column of words that may be marked, aligned to the left.
     pub(crate) fn marked(mut self, head: &str, cell: impl Fn(&R) -> MarkedText + 'a) -> Self {
-        self.0.push(Column { head: head.to_string(), cell: Box::new(cell), is_text: true });
+        let head = head.to_string();
+        self.0.push(DeclaredColumn { head, cell: Box::new(cell), is_text: true });
         self
     }
 
-    /// Adds a column of figures, to the right.
-    pub(crate) fn right<C: ToString>(self, head: &str, of: impl Fn(&R) -> C + 'a) -> Self {
-        let mut columns = self.left(head, of);
-        columns.0.last_mut().into_iter().for_each(|last| last.is_text = false);
-        columns
+    /// Adds a column of figures, aligned to the right.
+    pub(crate) fn right<C: ToString>(mut self, head: &str, cell: impl Fn(&R) -> C + 'a) -> Self {
+        let head = head.to_string();
+        let cell = Box::new(move |row: &R| cell(row).to_string().into());
+        self.0.push(DeclaredColumn { head, cell, is_text: false });
+        self
     }
 
-    /// Adds a column of figures; one that is not known is a dash.
+    /// Adds a column of figures; an unknown one is a dash.
     pub(crate) fn or_dash<C: ToString>(
         self,
         head: &str,
-        of: impl Fn(&R) -> Option<C> + 'a,
+        cell: impl Fn(&R) -> Option<C> + 'a,
     ) -> Self {
-        self.right(head, move |row| of(row).map_or("-".to_string(), |of| of.to_string()))
+        self.right(head, move |row| match cell(row) {
+            Some(figure) => figure.to_string(),
+            None => "-".to_string(),
+        })
     }
 
-    /// Adds a column of figures for CSV; one that is not known is empty.
+    /// Adds a column of figures for CSV; an unknown one is empty.
     pub(crate) fn or_empty<C: ToString>(
         self,
         head: &str,
-        of: impl Fn(&R) -> Option<C> + 'a,
+        cell: impl Fn(&R) -> Option<C> + 'a,
     ) -> Self {
-        self.right(head, move |row| csv::known(of(row)))
+        self.right(head, move |row| csv::known(cell(row)))
     }
 
-    /// The rows on the terminal.
+    /// Returns the rows as a table for the terminal.
     pub(crate) fn table(&self, rows: impl IntoIterator<Item = R>) -> Table {
         let cells = rows.into_iter().map(|row| self.cells(&row));
-        Table::new(self.heads(), cells).texts(|at| self.0[at].is_text)
+        Table::new(self.heads(), cells).texts(|number| self.0[number].is_text)
     }
 
-    /// The rows as a table in Markdown, ending with a newline.
+    /// Returns the rows as a table in Markdown, ending with a newline.
     pub(crate) fn markdown(&self, rows: impl IntoIterator<Item = R>) -> String {
-        let line = |cells: Vec<MarkedText>| {
-            let cells = cells.iter().map(|cell| cell.trim().replace('|', "\\|"));
-            format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
-        };
-        let rule = self.0.iter().map(|column| if column.is_text { "|:--" } else { "|--:" });
-        let rows = rows.into_iter().map(|row| line(self.cells(&row)));
-        line(self.heads().into_iter().map(MarkedText::from).collect())
-            + &rule.collect::<String>()
-            + "|\n"
-            + &rows.collect::<String>()
+        let mut text = markdown_line(&self.heads());
+        for column in &self.0 {
+            text += if column.is_text { "|:--" } else { "|--:" };
+        }
+        text += "|\n";
+        for row in rows {
+            text += &markdown_line(&self.plain_cells(&row));
+        }
+        text
     }
 
-    /// The rows as CSV.
+    /// Returns the rows as CSV, below a line with the heads.
     pub(crate) fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>> {
         let heads: Vec<&str> = self.0.iter().map(|column| &*column.head).collect();
-        let text = |row| self.cells(&row).into_iter().map(String::from).collect();
-        csv::write(&heads, rows.into_iter().map(text))
+        let rows = rows.into_iter().map(|row| self.plain_cells(&row));
+        csv::write(&heads, rows)
     }
 
     fn heads(&self) -> Vec<String> {
@@ -94,4 +97,17 @@ impl<'a, R> Columns<'a, R> {
     fn cells(&self, row: &R) -> Vec<MarkedText> {
         self.0.iter().map(|column| (column.cell)(row)).collect()
     }
+
+    fn plain_cells(&self, row: &R) -> Vec<String> {
+        self.cells(row).into_iter().map(String::from).collect()
+    }
+}
+
+/// Writes a line of a table in Markdown. A bar within a cell would end it, and is escaped.
+fn markdown_line(cells: &[String]) -> String {
+    let mut line = String::new();
+    for cell in cells {
+        line += &format!("| {} ", cell.trim().replace('|', "\\|"));
+    }
+    line + "|\n"
 }

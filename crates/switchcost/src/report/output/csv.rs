@@ -1,5 +1,14 @@
-//! SampleRows as CSV, and the samples of a run as rows. What was not read or does not apply is empty,
+//! Rows as CSV, and the samples of a run as rows. A cell that was not read or does not apply is empty,
 //! never zero.
+//!
+//! One table has the samples of rings and of trials. Its columns are those of [`RING_COLUMNS`], then
+//! those of [`TRIAL_COLUMNS`] that rings do not have; a cell of the other kind is empty:
+//!
+//! ```text
+//! experiment,case,round,...,members,...,call,...
+//! response,0,0,...,2,...,,...                       a sample of a ring
+//! response,3,0,...,,...,getpid,...                  a quantity of a sample of a trial
+//! ```
 
 use std::fmt::{Display, Write as _};
 use std::io::Write;
@@ -17,57 +26,67 @@ use rundata::trial::{self, TallySummary, Trial};
 
 use crate::base::values::each_once;
 
-/// Empty where it is not known.
+/// Returns the cell of a value that may be unknown; empty then.
 pub(crate) fn known(value: Option<impl ToString>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }
 
-/// Several figures in one column.
-fn several<T: Display>(all: &[T]) -> String {
+/// Joins several figures for one cell.
+fn several<T: Display>(figures: &[T]) -> String {
     let mut text = String::new();
-    for one in all {
+    for figure in figures {
         if !text.is_empty() {
             text.push(' ');
         }
-        let _ = write!(text, "{one}");
+        let _ = write!(text, "{figure}");
     }
     text
 }
 
-/// SampleRows below a line of the columns' names, which is there without rows too.
+/// Writes rows below a line of the columns' names, which is there without rows too.
 pub(crate) fn write(
     names: &[&str],
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> Result<Vec<u8>> {
-    let mut all = Vec::new();
-    let mut table = Table::new(names, &mut all)?;
-    rows.into_iter().try_for_each(|row| table.row(row))?;
-    table.finish()?;
-    Ok(all)
+    let mut bytes = Vec::new();
+    let mut writer = RowWriter::new(names, &mut bytes)?;
+    for row in rows {
+        writer.write_row(row)?;
+    }
+    writer.finish()?;
+    Ok(bytes)
 }
 
-/// Whether a spreadsheet would calculate it: what begins so and is no number. Names come from whoever
-/// gave them.
+/// Returns whether a spreadsheet would take the cell for a formula, and calculate it: it begins like
+/// one and is no number. Names in cells come from whoever gave them.
 fn is_formula(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@']) && cell.len() > 1 && cell.parse::<f64>().is_err()
 }
 
-/// A table that is being written.
-struct Table<W: Write>(Writer<W>);
+/// Bytes of CSV that are written at once.
+const BUFFER_BYTES: usize = 1 << 16;
 
-impl<W: Write> Table<W> {
+/// Writes rows whose cells can neither act on a terminal nor be calculated by a spreadsheet.
+struct RowWriter<W: Write>(Writer<W>);
+
+impl<W: Write> RowWriter<W> {
+    /// Writes the line of names.
     fn new(names: &[&str], to: W) -> Result<Self> {
-        let mut writer = WriterBuilder::new().buffer_capacity(WRITTEN_BYTES).from_writer(to);
+        let mut writer = WriterBuilder::new().buffer_capacity(BUFFER_BYTES).from_writer(to);
         writer.write_record(names).context("cannot write CSV")?;
         Ok(Self(writer))
     }
 
-    fn row(&mut self, mut row: Vec<String>) -> Result<()> {
-        // CSV has no way to escape these (RFC 4180, section 2).
-        row.iter_mut().filter(|cell| cell.contains(is_obeyed)).for_each(|cell| *cell = clean(cell));
-        // A spreadsheet takes these for formulas.
-        let formulas = row.iter_mut().filter(|cell| is_formula(cell));
-        formulas.for_each(|cell| cell.insert(0, '\''));
+    fn write_row(&mut self, mut row: Vec<String>) -> Result<()> {
+        for cell in &mut row {
+            // CSV has no way to escape these (RFC 4180, section 2).
+            if cell.contains(is_obeyed) {
+                *cell = clean(cell);
+            }
+            if is_formula(cell) {
+                cell.insert(0, '\'');
+            }
+        }
         self.0.write_record(row).context("cannot write CSV")
     }
 
@@ -76,214 +95,259 @@ impl<W: Write> Table<W> {
     }
 }
 
-/// Bytes of CSV that are written at once.
-const WRITTEN_BYTES: usize = 1 << 16;
-
-/// Writes all samples of a run. Of one that has rings and trials both, by round and case.
+/// Writes all samples of a run; by round and case if it has rings and trials both.
 pub(crate) fn samples(run: &Run, to: impl Write) -> Result<()> {
-    rows_of(run, SampleRows::new(&run.header.plan, to)?)
+    write_samples(run, SampleRows::new(&run.header.plan, to)?)
 }
 
-/// The same without what is written slice by slice, which is most of it.
+/// Writes all samples without the columns of slices, which are most of the bytes.
 pub(crate) fn samples_without_slices(run: &Run, to: impl Write) -> Result<()> {
-    rows_of(run, SampleRows::with(&run.header.plan, |name| !OF_SLICES.contains(&name), to)?)
+    let is_wanted = |name: &str| !SLICE_COLUMNS.contains(&name);
+    write_samples(run, SampleRows::with_columns(&run.header.plan, is_wanted, to)?)
 }
 
-fn rows_of(run: &Run, mut rows: SampleRows<impl Write>) -> Result<()> {
-    let plan = &run.header.plan;
+fn write_samples(run: &Run, mut rows: SampleRows<impl Write>) -> Result<()> {
     let mut samples: Vec<&Sample> = run.samples.iter().collect();
-    if !keeps_order(plan) {
+    if !keeps_order(&run.header.plan) {
         samples.sort_by_key(|sample| (sample.round(), sample.case()));
     }
-    samples.into_iter().try_for_each(|sample| rows.write_sample(sample))?;
+    for sample in samples {
+        rows.write_sample(sample)?;
+    }
     rows.finish()
 }
 
-/// Whether the rows of a plan's samples are in the order of the samples.
+/// Returns whether the rows of a plan's samples are in the order of the samples.
 pub(crate) fn keeps_order(plan: &Plan) -> bool {
-    plan.rings().next().is_none() || plan.trials().next().is_none()
+    !has_rings(plan) || !has_trials(plan)
 }
 
-/// The rows of samples: one of a ring, one for each quantity of a trial.
+fn has_rings(plan: &Plan) -> bool {
+    plan.rings().next().is_some()
+}
+
+fn has_trials(plan: &Plan) -> bool {
+    plan.trials().next().is_some()
+}
+
+/// Writes samples as rows: one for a sample of a ring, one for each quantity of a sample of a trial.
 pub(crate) struct SampleRows<'a, W: Write> {
     plan: &'a Plan,
-    table: Table<W>,
-    /// What fills each column of a ring's row; a column of trials alone is empty.
-    of_ring: Vec<Option<OfRing>>,
-    /// The same of a trial's row.
-    of_trial: Vec<Option<OfTrial>>,
+    writer: RowWriter<W>,
+    /// Fills each column in the row of a ring; absent where rings do not have the column.
+    ring_cells: Vec<Option<RingCell>>,
+    /// Fills each column in the row of a trial; absent where trials do not have the column.
+    trial_cells: Vec<Option<TrialCell>>,
 }
 
 impl<'a, W: Write> SampleRows<'a, W> {
     pub(crate) fn new(plan: &'a Plan, to: W) -> Result<Self> {
-        Self::with(plan, |_| true, to)
+        Self::with_columns(plan, |_| true, to)
     }
 
-    /// Of these columns alone.
-    fn with(plan: &'a Plan, is_wanted: impl Fn(&str) -> bool, to: W) -> Result<Self> {
-        let (of_rings, of_trials) = (RING.map(|(name, _)| name), TRIAL.map(|(name, _)| name));
-        let is_shown = |name: &&&str| match name.parse::<CountedEvent>() {
-            Ok(event) => is_counted(plan, event),
-            Err(_) => **name != BURDEN || plan.rings().any(|(_, of)| of.burden.is_some()),
-        };
-        let rings = of_rings.iter().filter(|_| plan.rings().next().is_some()).filter(is_shown);
-        let trials = of_trials.iter().filter(|_| plan.trials().next().is_some());
-        let wanted = rings.chain(trials).copied().filter(|name| is_wanted(name));
-        let names = each_once(wanted);
-        let of_ring = names.iter().map(|name| filler(&RING, name)).collect();
-        let of_trial = names.iter().map(|name| filler(&TRIAL, name)).collect();
-        Ok(Self { plan, table: Table::new(&names, to)?, of_ring, of_trial })
-    }
-
-    /// Writes those of a sample.
-    pub(crate) fn write_sample(&mut self, sample: &Sample) -> Result<()> {
-        let plan = self.plan;
-        match sample {
-            Sample::Ring(sample) => {
-                let Some(case) = plan.ring(sample.case) else { return Ok(()) };
-                let row = Ring { plan, case, sample };
-                self.table.row(self.of_ring.iter().map(|of| known(of.map(|of| of(&row)))).collect())
+    /// Begins a table of the wanted columns only.
+    fn with_columns(plan: &'a Plan, is_wanted: impl Fn(&str) -> bool, to: W) -> Result<Self> {
+        let mut names = Vec::new();
+        if has_rings(plan) {
+            for (name, _) in RING_COLUMNS {
+                if has_ring_column(plan, name) && is_wanted(name) {
+                    names.push(name);
+                }
             }
-            Sample::Trial(sample) => quantities(plan, sample).iter().try_for_each(|row| {
-                let cells = self.of_trial.iter().map(|of| known(of.map(|of| of(row))));
-                self.table.row(cells.collect())
-            }),
+        }
+        if has_trials(plan) {
+            for (name, _) in TRIAL_COLUMNS {
+                if is_wanted(name) {
+                    names.push(name);
+                }
+            }
+        }
+        let names = each_once(names);
+        Ok(Self {
+            plan,
+            writer: RowWriter::new(&names, to)?,
+            ring_cells: names.iter().map(|name| find_cell(&RING_COLUMNS, name)).collect(),
+            trial_cells: names.iter().map(|name| find_cell(&TRIAL_COLUMNS, name)).collect(),
+        })
+    }
+
+    /// Writes the rows of a sample.
+    pub(crate) fn write_sample(&mut self, sample: &Sample) -> Result<()> {
+        match sample {
+            Sample::Ring(sample) => self.write_ring(sample),
+            Sample::Trial(sample) => self.write_trial(sample),
         }
     }
 
-    /// Writes what is left.
+    fn write_ring(&mut self, sample: &ring::RingSample) -> Result<()> {
+        let Some(case) = self.plan.ring(sample.case) else { return Ok(()) };
+        let row = RingRow { plan: self.plan, case, sample };
+        let cells = self.ring_cells.iter().map(|cell| known(cell.map(|cell| cell(&row))));
+        self.writer.write_row(cells.collect())
+    }
+
+    fn write_trial(&mut self, sample: &trial::TrialSample) -> Result<()> {
+        for row in trial_rows(self.plan, sample) {
+            let cells = self.trial_cells.iter().map(|cell| known(cell.map(|cell| cell(&row))));
+            self.writer.write_row(cells.collect())?;
+        }
+        Ok(())
+    }
+
+    /// Writes what is still in the buffer.
     pub(crate) fn finish(self) -> Result<()> {
-        self.table.finish()
+        self.writer.finish()
     }
 }
 
-/// What fills a column of such a row, if it has one of this name.
-fn filler<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
-    columns.iter().find(|(known, _)| *known == name).map(|(_, of)| *of)
+/// Finds the function that fills the column of this name.
+fn find_cell<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
+    columns.iter().find(|(known, _)| *known == name).map(|(_, cell)| *cell)
 }
 
-/// Whether some case of a plan counts such events.
+/// Returns whether rows of a plan's rings have a column: one of an event only if it is counted, that
+/// of burdens only if a case has one. So the rows of plans without them stay as they were before
+/// these columns existed, byte by byte.
+fn has_ring_column(plan: &Plan, name: &str) -> bool {
+    match name.parse::<CountedEvent>() {
+        Ok(event) => is_counted(plan, event),
+        Err(_) if name == BURDEN => plan.rings().any(|(_, case)| case.burden.is_some()),
+        Err(_) => true,
+    }
+}
+
+/// Returns whether some case of a plan counts such events.
 fn is_counted(plan: &Plan, event: CountedEvent) -> bool {
-    let of_parts = plan.parts.iter().map(|part| &part.batching);
-    of_parts.chain([&plan.batching]).any(|batching| batching.ring.events.contains(&event))
+    plan.batching.ring.events.contains(&event)
+        || plan.parts.iter().any(|part| part.batching.ring.events.contains(&event))
 }
 
-/// The experiment that a case is of.
+/// Returns the experiment that a case belongs to.
 fn experiment_of(plan: &Plan, case: usize) -> Experiment {
     let part = plan.place_of(case).and_then(|(part, _)| plan.parts.get(part));
     part.map_or(plan.experiment, |part| part.experiment)
 }
 
-/// A sample of a ring.
-struct Ring<'a> {
+/// The row of a sample of a ring.
+struct RingRow<'a> {
     plan: &'a Plan,
     case: &'a ring::RingCase,
     sample: &'a ring::RingSample,
 }
 
-impl Ring<'_> {
-    /// What was counted of an event, of all slices together.
+impl RingRow<'_> {
+    fn slices(&self) -> Option<&Slices> {
+        self.sample.slices.as_ref()
+    }
+
+    /// Returns the count of an event over all slices; empty if it was not counted.
     fn counted(&self, event: CountedEvent) -> String {
-        let place =
-            self.plan.batching_of(self.sample.case).ring.events.iter().position(|of| *of == event);
-        let counts = || self.sample.slices.as_ref()?.counts_of(place?);
-        known(counts().map(|all| all.iter().fold(0, |sum: u64, one| sum.saturating_add(*one))))
+        let events = &self.plan.batching_of(self.sample.case).ring.events;
+        let Some(place) = events.iter().position(|counted| *counted == event) else {
+            return String::new();
+        };
+        let counts = self.slices().and_then(|slices| slices.counts_of(place));
+        known(counts.map(|counts| counts.iter().copied().fold(0, u64::saturating_add)))
     }
 }
 
-type OfRing = fn(&Ring) -> String;
+/// Fills a cell in the row of a ring.
+type RingCell = fn(&RingRow) -> String;
 
-/// A column of plans that have a burden only, as those of events are: rows of others are to the byte
-/// what they were.
+/// Name of the column that only plans with a burden have.
 const BURDEN: &str = "burden";
 
-/// Columns with a figure for each slice of a sample.
-const OF_SLICES: [&str; 3] = ["slices_ns", "latency_quanta_ns", "throughput_quanta_ns"];
+/// Names of the columns with a figure for each slice of a sample.
+const SLICE_COLUMNS: [&str; 3] = ["slices_ns", "latency_quanta_ns", "throughput_quanta_ns"];
 
-/// Columns by name.
-const RING: [(&str, OfRing); 47] = [
-    ("experiment", |of| experiment_of(of.plan, of.sample.case).to_string()),
-    ("case", |of| of.sample.case.to_string()),
-    ("round", |of| of.sample.round.to_string()),
-    ("sample", |of| of.sample.sample.to_string()),
-    ("members", |of| of.case.members.to_string()),
-    ("kind", |of| of.case.kind.name().to_string()),
-    ("link", |of| of.case.link.clone()),
-    ("work_bytes", |of| of.case.work.map_or(0, |work| work.bytes).to_string()),
-    ("stride_bytes", |of| known(of.case.work.map(|work| work.stride_bytes))),
-    ("op", |of| known(of.case.work.map(|work| work.op.name()))),
-    ("placement", |of| of.case.placement.to_string()),
-    ("policy", |of| of.case.policy.name().to_string()),
-    ("hops", |of| of.sample.hops.to_string()),
-    ("elapsed_ns", |of| of.sample.elapsed_ns.to_string()),
-    ("user_ns", |of| known(of.sample.user_system_ns().map(|(user, _)| user))),
-    ("system_ns", |of| known(of.sample.user_system_ns().map(|(_, system)| system))),
-    ("voluntary", |of| of.sample.counters.voluntary.to_string()),
-    ("involuntary", |of| of.sample.counters.involuntary.to_string()),
-    ("migrations", |of| known(of.sample.counters.migrations)),
-    ("minor_faults", |of| of.sample.counters.minor_faults.to_string()),
-    ("major_faults", |of| of.sample.counters.major_faults.to_string()),
-    ("steal_ns", |of| known(of.sample.steal_ns)),
-    ("laps", |of| of.sample.laps.to_string()),
-    ("cpu_ns", |of| of.sample.cpu_ns().to_string()),
-    ("setup_ns", |of| of.sample.setup_ns.to_string()),
-    ("cpus", |of| several(&of.case.placement.cpus())),
-    ("disturbed", |of| several::<Disturbance>(&of.sample.disturbances(of.case))),
-    ("walk", |of| known(of.case.work.map(|work| work.walk.name()))),
-    ("huge_pages", |of| known(of.case.work.map(|work| work.huge_pages))),
-    ("priority", |of| known(of.case.priority)),
-    ("state", |of| known(of.case.state.map(RegisterState::name))),
-    ("slice_laps", |of| known(of.sample.slices.as_ref().map(|of| of.laps))),
-    ("slices_ns", |of| known(of.sample.slices.as_ref().map(|of| several(&of.elapsed_ns)))),
-    ("latency_quanta_ns", |of| known(of.sample.slices.as_ref().map(|of| several(&of.latency_ns)))),
-    ("throughput_quanta_ns", |of| {
-        known(of.sample.slices.as_ref().map(|of| several(&of.throughput_ns)))
+/// Columns of rings, in their order.
+const RING_COLUMNS: [(&str, RingCell); 47] = [
+    ("experiment", |row| experiment_of(row.plan, row.sample.case).to_string()),
+    ("case", |row| row.sample.case.to_string()),
+    ("round", |row| row.sample.round.to_string()),
+    ("sample", |row| row.sample.sample.to_string()),
+    ("members", |row| row.case.members.to_string()),
+    ("kind", |row| row.case.kind.name().to_string()),
+    ("link", |row| row.case.link.clone()),
+    ("work_bytes", |row| row.case.work.map_or(0, |work| work.bytes).to_string()),
+    ("stride_bytes", |row| known(row.case.work.map(|work| work.stride_bytes))),
+    ("op", |row| known(row.case.work.map(|work| work.op.name()))),
+    ("placement", |row| row.case.placement.to_string()),
+    ("policy", |row| row.case.policy.name().to_string()),
+    ("hops", |row| row.sample.hops.to_string()),
+    ("elapsed_ns", |row| row.sample.elapsed_ns.to_string()),
+    ("user_ns", |row| known(row.sample.user_system_ns().map(|(user, _)| user))),
+    ("system_ns", |row| known(row.sample.user_system_ns().map(|(_, system)| system))),
+    ("voluntary", |row| row.sample.counters.voluntary.to_string()),
+    ("involuntary", |row| row.sample.counters.involuntary.to_string()),
+    ("migrations", |row| known(row.sample.counters.migrations)),
+    ("minor_faults", |row| row.sample.counters.minor_faults.to_string()),
+    ("major_faults", |row| row.sample.counters.major_faults.to_string()),
+    ("steal_ns", |row| known(row.sample.steal_ns)),
+    ("laps", |row| row.sample.laps.to_string()),
+    ("cpu_ns", |row| row.sample.cpu_ns().to_string()),
+    ("setup_ns", |row| row.sample.setup_ns.to_string()),
+    ("cpus", |row| several(&row.case.placement.cpus())),
+    ("disturbed", |row| several::<Disturbance>(&row.sample.disturbances(row.case))),
+    ("walk", |row| known(row.case.work.map(|work| work.walk.name()))),
+    ("huge_pages", |row| known(row.case.work.map(|work| work.huge_pages))),
+    ("priority", |row| known(row.case.priority)),
+    ("state", |row| known(row.case.state.map(RegisterState::name))),
+    ("slice_laps", |row| known(row.slices().map(|slices| slices.laps))),
+    ("slices_ns", |row| known(row.slices().map(|slices| several(&slices.elapsed_ns)))),
+    ("latency_quanta_ns", |row| known(row.slices().map(|slices| several(&slices.latency_ns)))),
+    ("throughput_quanta_ns", |row| {
+        known(row.slices().map(|slices| several(&slices.throughput_ns)))
     }),
-    ("waited_ns", |of| known(of.sample.slices.as_ref().and_then(Slices::waited_ns))),
-    ("huge_page_bytes", |of| known(of.sample.huge_page_bytes)),
-    (BURDEN, |of| known(of.case.burden.map(Burden::name))),
-    ("cycles", |of| of.counted(CountedEvent::Cycles)),
-    ("instructions", |of| of.counted(CountedEvent::Instructions)),
-    ("L1-dcache-load-misses", |of| of.counted(CountedEvent::L1Misses)),
-    ("LLC-load-misses", |of| of.counted(CountedEvent::LastLevelMisses)),
-    ("dTLB-load-misses", |of| of.counted(CountedEvent::DataTlbMisses)),
-    ("iTLB-load-misses", |of| of.counted(CountedEvent::InstructionTlbMisses)),
-    ("context-switches", |of| of.counted(CountedEvent::ContextSwitches)),
-    ("page-faults", |of| of.counted(CountedEvent::PageFaults)),
-    ("cpu-migrations", |of| of.counted(CountedEvent::Migrations)),
+    ("waited_ns", |row| known(row.slices().and_then(Slices::waited_ns))),
+    ("huge_page_bytes", |row| known(row.sample.huge_page_bytes)),
+    (BURDEN, |row| known(row.case.burden.map(Burden::name))),
+    ("cycles", |row| row.counted(CountedEvent::Cycles)),
+    ("instructions", |row| row.counted(CountedEvent::Instructions)),
+    ("L1-dcache-load-misses", |row| row.counted(CountedEvent::L1Misses)),
+    ("LLC-load-misses", |row| row.counted(CountedEvent::LastLevelMisses)),
+    ("dTLB-load-misses", |row| row.counted(CountedEvent::DataTlbMisses)),
+    ("iTLB-load-misses", |row| row.counted(CountedEvent::InstructionTlbMisses)),
+    ("context-switches", |row| row.counted(CountedEvent::ContextSwitches)),
+    ("page-faults", |row| row.counted(CountedEvent::PageFaults)),
+    ("cpu-migrations", |row| row.counted(CountedEvent::Migrations)),
 ];
 
-/// A quantity of a sample of a trial; its unit is the end of its name.
-struct Measured<'a> {
+/// The row of one quantity of a sample of a trial. The unit of the quantity ends its name.
+struct TrialRow<'a> {
     plan: &'a Plan,
     case: &'a trial::TrialCase,
     sample: &'a trial::TrialSample,
     name: String,
-    /// The sum of a tally's values; a count itself.
+    /// The sum of a tally's values, or the count itself.
     total: f64,
+    /// Absent of a count.
     tally: Option<TallySummary>,
 }
 
-/// All tallies with values, then all counts.
-fn quantities<'a>(plan: &'a Plan, sample: &'a trial::TrialSample) -> Vec<Measured<'a>> {
+/// Returns the rows of a sample: all tallies with values, then all counts.
+fn trial_rows<'a>(plan: &'a Plan, sample: &'a trial::TrialSample) -> Vec<TrialRow<'a>> {
     let Some(case) = plan.trial(sample.case) else { return Vec::new() };
-    let measured =
-        |name: &str, total, tally| Measured { plan, case, sample, name: name.into(), total, tally };
-    let tallies = sample.all_tallies();
-    let of_tallies = tallies.iter().filter_map(|(name, of)| {
-        Some(measured(name, of.total(), Some(TallySummary::from_tally(of)?)))
-    });
-    let of_counts = sample.counts.iter().map(|(name, count)| measured(name, *count as f64, None));
-    of_tallies.chain(of_counts).collect()
+    let mut rows = Vec::new();
+    for (name, tally) in &sample.all_tallies() {
+        let Some(summary) = TallySummary::from_tally(tally) else { continue };
+        let (name, total) = (name.to_string(), tally.total());
+        rows.push(TrialRow { plan, case, sample, name, total, tally: Some(summary) });
+    }
+    for (name, count) in &sample.counts {
+        let (name, total) = (name.to_string(), *count as f64);
+        rows.push(TrialRow { plan, case, sample, name, total, tally: None });
+    }
+    rows
 }
 
-impl Measured<'_> {
-    /// What tells its trial from others of the experiment.
+impl TrialRow<'_> {
+    /// Returns a setting of the trial; empty if it has none of this name.
     fn label(&self, name: &str) -> String {
         match (&self.case.trial, name) {
             (Trial::Call { call } | Trial::Loop { call }, "call") => call.clone(),
-            (Trial::Command(of), "call") => of.to_string(),
-            (Trial::Command(of), "bytes") => of.bytes.to_string(),
+            (Trial::Command(command), "call") => command.to_string(),
+            (Trial::Command(command), "bytes") => command.bytes.to_string(),
             (Trial::TwoProcesses, "call") => "two-processes".to_string(),
             (Trial::Gaps { .. }, "call") => "gaps".to_string(),
             (Trial::Wakeup(_), "call") => "wakeup".to_string(),
@@ -294,56 +358,57 @@ impl Measured<'_> {
             (Trial::Malloc { bytes, .. }, "bytes") => bytes.to_string(),
             (Trial::Malloc { preload, .. }, "preload") => known(preload.as_ref()),
             (Trial::Sampling { phase, .. }, "phase") => phase.to_string(),
-            (Trial::Execution(of), "bytes") => of.work.bytes.to_string(),
-            (Trial::Execution(of), "setting") => of.setting.to_string(),
-            (Trial::Execution(of), "environment") => of.environment.to_string(),
-            (Trial::Execution(of), "noise") => {
-                let is_disturbed = of.environment == Environment::Disturbed;
-                known(is_disturbed.then(|| of.noise.name()))
+            (Trial::Execution(execution), "bytes") => execution.work.bytes.to_string(),
+            (Trial::Execution(execution), "setting") => execution.setting.to_string(),
+            (Trial::Execution(execution), "environment") => execution.environment.to_string(),
+            (Trial::Execution(execution), "noise") => {
+                let is_disturbed = execution.environment == Environment::Disturbed;
+                known(is_disturbed.then(|| execution.noise.name()))
             }
-            (Trial::Execution(of), "laps") => of.laps.to_string(),
+            (Trial::Execution(execution), "laps") => execution.laps.to_string(),
             _ => String::new(),
         }
     }
 
-    /// A figure of a tally; of a count only the total is known.
-    fn tally<T: ToString>(&self, of: fn(&TallySummary) -> T) -> String {
-        known(self.tally.as_ref().map(of))
+    /// Returns a figure of the tally; empty of a count.
+    fn tally<T: ToString>(&self, figure: fn(&TallySummary) -> T) -> String {
+        known(self.tally.as_ref().map(figure))
     }
 }
 
-type OfTrial = fn(&Measured) -> String;
+/// Fills a cell in the row of a trial.
+type TrialCell = fn(&TrialRow) -> String;
 
-/// Columns by name.
-const TRIAL: [(&str, OfTrial); 28] = [
-    ("experiment", |of| experiment_of(of.plan, of.sample.case).to_string()),
-    ("case", |of| of.sample.case.to_string()),
-    ("round", |of| of.sample.round.to_string()),
-    ("cpu", |of| of.case.cpu.to_string()),
-    ("policy", |of| of.case.policy.name().to_string()),
-    ("call", |of| of.label("call")),
-    ("primes", |of| of.label("primes")),
-    ("bytes", |of| of.label("bytes")),
-    ("preload", |of| of.label("preload")),
-    ("phase", |of| of.label("phase")),
-    ("elapsed_ns", |of| of.sample.elapsed_ns.to_string()),
-    ("steal_ns", |of| known(of.sample.steal_ns)),
-    ("quantity", |of| of.name.clone()),
-    ("values", |of| of.tally(|tally| tally.count)),
-    ("total", |of| format!("{:?}", of.total)),
-    ("mean", |of| of.tally(|tally| format!("{:?}", tally.mean))),
-    ("sd", |of| of.tally(|tally| known(tally.sd.map(|sd| format!("{sd:?}"))))),
-    ("min", |of| of.tally(|tally| tally.min)),
-    ("p50", |of| of.tally(|tally| tally.p50)),
-    ("p99", |of| of.tally(|tally| tally.p99)),
-    ("max", |of| of.tally(|tally| tally.max)),
-    ("setting", |of| of.label("setting")),
-    ("environment", |of| of.label("environment")),
-    ("noise", |of| of.label("noise")),
-    ("laps", |of| of.label("laps")),
-    ("load", |of| of.label("load")),
-    ("timer_slack_ns", |of| of.label("timer_slack_ns")),
-    ("cpu_latency_us", |of| of.label("cpu_latency_us")),
+/// Columns of trials, in their order.
+const TRIAL_COLUMNS: [(&str, TrialCell); 28] = [
+    ("experiment", |row| experiment_of(row.plan, row.sample.case).to_string()),
+    ("case", |row| row.sample.case.to_string()),
+    ("round", |row| row.sample.round.to_string()),
+    ("cpu", |row| row.case.cpu.to_string()),
+    ("policy", |row| row.case.policy.name().to_string()),
+    ("call", |row| row.label("call")),
+    ("primes", |row| row.label("primes")),
+    ("bytes", |row| row.label("bytes")),
+    ("preload", |row| row.label("preload")),
+    ("phase", |row| row.label("phase")),
+    ("elapsed_ns", |row| row.sample.elapsed_ns.to_string()),
+    ("steal_ns", |row| known(row.sample.steal_ns)),
+    ("quantity", |row| row.name.clone()),
+    ("values", |row| row.tally(|tally| tally.count)),
+    ("total", |row| format!("{:?}", row.total)),
+    ("mean", |row| row.tally(|tally| format!("{:?}", tally.mean))),
+    ("sd", |row| row.tally(|tally| known(tally.sd.map(|sd| format!("{sd:?}"))))),
+    ("min", |row| row.tally(|tally| tally.min)),
+    ("p50", |row| row.tally(|tally| tally.p50)),
+    ("p99", |row| row.tally(|tally| tally.p99)),
+    ("max", |row| row.tally(|tally| tally.max)),
+    ("setting", |row| row.label("setting")),
+    ("environment", |row| row.label("environment")),
+    ("noise", |row| row.label("noise")),
+    ("laps", |row| row.label("laps")),
+    ("load", |row| row.label("load")),
+    ("timer_slack_ns", |row| row.label("timer_slack_ns")),
+    ("cpu_latency_us", |row| row.label("cpu_latency_us")),
 ];
 
 #[cfg(test)]
@@ -361,8 +426,9 @@ mod tests {
 
     #[test]
     fn the_columns_of_samples_are_those_declared() {
-        let of_rings = RING.iter().map(|(name, _)| *name);
-        let mut names = each_once(of_rings.chain(TRIAL.iter().map(|(name, _)| *name)));
+        let ring_names = RING_COLUMNS.map(|(name, _)| name);
+        let trial_names = TRIAL_COLUMNS.map(|(name, _)| name);
+        let mut names = each_once(ring_names.into_iter().chain(trial_names));
         names.sort_unstable();
         assert_eq!(names, declarations::names(declarations::ExportedTable::Samples));
     }
@@ -376,7 +442,7 @@ mod tests {
         assert_eq!(line, "'=1+1,'+a,'-b c,'@x,-1.5,+2,-1e-9,-,a=b,'=1");
     }
 
-    /// Of a sample in which no two fields are alike.
+    /// No two fields of the sample are alike.
     #[test]
     fn every_column_of_a_ring_has_the_field_of_its_name() {
         let work = Work {
@@ -434,7 +500,7 @@ mod tests {
         };
         let mut plan = Plan::from_cases(Experiment::Ring, [case.clone()]);
         plan.batching.ring.events = CountedEvent::ALL.iter().rev().copied().collect();
-        let row = Ring { plan: &plan, case: &case, sample: &sample };
+        let row = RingRow { plan: &plan, case: &case, sample: &sample };
         // Of CPU time the quanta are left out: 41 + 42 + 51 + 52.
         let expected = "experiment=ring, case=4, round=6, sample=8, members=3, kind=thread, \
                         link=futex, work_bytes=4096, stride_bytes=64, op=write, placement=1,0, \
@@ -448,10 +514,13 @@ mod tests {
                         L1-dcache-load-misses=106, LLC-load-misses=105, dTLB-load-misses=104, \
                         iTLB-load-misses=103, context-switches=102, page-faults=101, \
                         cpu-migrations=100";
-        assert_eq!(RING.map(|(name, of)| format!("{name}={}", of(&row))).join(", "), expected);
+        assert_eq!(
+            RING_COLUMNS.map(|(name, cell)| format!("{name}={}", cell(&row))).join(", "),
+            expected
+        );
     }
 
-    /// The same; what a trial does not have is empty.
+    /// No two fields of the sample are alike; what a trial does not have is empty.
     #[test]
     fn every_column_of_a_trial_has_the_field_of_its_name() {
         let filled = |trial: Trial| {
@@ -468,8 +537,8 @@ mod tests {
                 counts: BTreeMap::new(),
                 steal_ns: Some(14),
             };
-            let row = &quantities(&plan, &sample)[0];
-            let cells = TRIAL.map(|(name, of)| (name, of(row))).into_iter();
+            let row = &trial_rows(&plan, &sample)[0];
+            let cells = TRIAL_COLUMNS.map(|(name, cell)| (name, cell(row))).into_iter();
             let filled = cells.filter(|(_, cell)| !cell.is_empty());
             filled.map(|(name, cell)| format!("{name}={cell}")).collect::<Vec<_>>().join(" ")
         };
@@ -516,7 +585,7 @@ mod tests {
     fn the_docs_have_the_first_columns_of_a_ring_in_their_order() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/record-format.md");
         let docs = std::fs::read_to_string(path).expect("docs/record-format.md");
-        let names = RING.map(|(name, _)| name);
+        let names = RING_COLUMNS.map(|(name, _)| name);
         let promised = names.iter().position(|name| *name == "steal_ns").expect("it is a column");
         let promised = names[..=promised].join(",");
         assert!(docs.contains(&format!("`{promised}`")), "{promised}");

@@ -1,9 +1,15 @@
-//! The columns of the tables that runs are exported as, each declared here and nowhere else: what it
-//! is called, what its values are, and what they mean. `switchcost help schema columns` prints them,
-//! for docs/columns.md and the Python package. A column of cases says here what fills it; exported
-//! measures (`analysis::measures`) follow them. What fills the others is beside the rows: in `csv`
-//! for samples, and `programs::run` for commands. Facts of the machine, which Python has as columns,
-//! are declared in `analysis::facts`.
+//! The columns of the tables that runs are exported as. Each is declared here and nowhere else: its
+//! name, the kind and unit of its values, and its meaning. `switchcost help schema columns` prints
+//! the declarations, for docs/columns.md and the Python package.
+//!
+//! | Column of | declared in | filled by |
+//! |---|---|---|
+//! | cases | [`COLUMNS`] | the function beside the declaration |
+//! | cases: exported measures | `analysis::measures` | the measure's own function |
+//! | samples | [`COLUMNS`] | `csv` |
+//! | commands | [`COLUMNS`] | `programs::run` |
+//!
+//! Facts of the machine, which Python has as columns too, are declared in `analysis::facts`.
 
 use analysis::measures::{self, ValueKind};
 use serde::Serialize;
@@ -28,23 +34,24 @@ pub(crate) enum ExportedTable {
 /// Reads the cell of a case; absent where it is not known or does not apply.
 pub(crate) type CaseCell = fn(&CaseRow) -> Option<String>;
 
-/// A column.
+/// Declaration of a column, which several tables may have.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct ColumnDeclaration {
     pub(crate) name: &'static str,
     pub(crate) kind: ValueKind,
     /// Empty for counts, shares of one and words.
     pub(crate) unit: &'static str,
-    /// The tables that have it.
+    /// Tables that have the column.
     pub(crate) tables: &'static [ExportedTable],
-    /// What it is; `ring:` and `trial:` where only those have it.
+    /// Says what a value is; begins with `ring:` or `trial:` where only these have the column.
     pub(crate) meaning: &'static str,
-    /// What fills it in the table of cases, if that has it.
+    /// Fills the column in the table of cases, if that has it.
     #[serde(skip)]
     pub(crate) cell: Option<CaseCell>,
 }
 
 impl ColumnDeclaration {
+    /// Adds the function that fills the column in the table of cases.
     const fn filled(self, cell: CaseCell) -> Self {
         Self { cell: Some(cell), ..self }
     }
@@ -60,12 +67,12 @@ const fn column(
     ColumnDeclaration { name, kind, unit, tables, meaning, cell: None }
 }
 
-/// Returns a value as its cell has it.
+/// Returns the text of a cell; absent where the value is not known.
 fn text(value: Option<impl ToString>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
-/// Returns all columns: those below, and a column for each exported measure.
+/// Returns all columns: those of [`COLUMNS`], and one for each exported measure.
 pub(crate) fn all() -> Vec<ColumnDeclaration> {
     let mut columns = COLUMNS.to_vec();
     for measure in measures::exported_measures() {
@@ -75,7 +82,7 @@ pub(crate) fn all() -> Vec<ColumnDeclaration> {
     columns
 }
 
-/// All columns but those of exported measures.
+/// Columns in the order of the tables; exported measures follow them.
 pub(super) const COLUMNS: &[ColumnDeclaration] = &[
     column("run", Text, "", &[Cases], "id of the run, unique on a host").filled(|row| Some(row.header.run.clone())),
     column("name", Text, "", &[Cases], "the run's name, if one was given").filled(|row| row.header.name.clone()),
@@ -382,7 +389,7 @@ pub(crate) fn unit_of(name: &str) -> &'static str {
     COLUMNS.iter().find(|column| column.name == name).map_or("", |column| column.unit)
 }
 
-/// The columns of a table.
+/// Returns the names of a table's columns, sorted.
 #[cfg(test)]
 pub(crate) fn names(table: ExportedTable) -> Vec<&'static str> {
     let mut names = Vec::new();
@@ -412,7 +419,7 @@ mod tests {
         }
     }
 
-    /// Python's kinds and units are by name.
+    /// Python looks kinds and units up by the name alone.
     #[test]
     fn a_fact_that_is_called_like_a_column_has_its_kind_and_unit() {
         let columns = all();

@@ -1,16 +1,43 @@
-//! Formats of other programs: Go's benchmark format, and OpenMetrics.
+//! A run in the formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use analysis::measures::{self, RingMeasure};
 use analysis::results::{CaseFigure, CaseResults, LaunchFigure, Origin, Quantity, Results};
 use charts::{clean, is_obeyed, printable};
 use rundata::experiment::Experiment;
 
-/// Go's benchmark format (golang.org/design/14313-benchmark-format): configuration lines, then a
-/// line for each case and round. Samples of one round share a worker and are no repetitions of each
-/// other, so that a line is a round: its median, over all its hops.
+/// Go's unit of the time that a benchmark takes.
+const NS_PER_OPERATION: &str = "ns/op";
+
+/// Returns a run in Go's benchmark format (golang.org/design/14313-benchmark-format): configuration
+/// lines, then a line for each case and round.
+///
+/// The samples of a round share a worker, so they are no repetitions of each other for benchstat: a
+/// line has the median of a round, over all its hops.
 pub(crate) fn go_bench(results: &Results) -> Vec<u8> {
-    // benchstat compares only what has the same configuration: what may differ between two runs
-    // that are compared stands in a remark, which it passes over.
+    let mut text = go_configuration(results);
+    let target = target(results);
+    let cpus = results.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
+    for case in &results.cases {
+        let name = go_name(case);
+        for (round, iterations) in &case.iterations {
+            let figures = go_figures(case, *round, target);
+            // benchstat knows no line without a figure.
+            if figures.is_empty() {
+                continue;
+            }
+            text += &format!("{name}-{cpus}\t{iterations}");
+            for figure in figures {
+                text += &format!("\t{} {}", decimal(figure.value), figure.unit);
+            }
+            text.push('\n');
+        }
+    }
+    text.into_bytes()
+}
+
+/// Returns the configuration lines. benchstat compares only benchmarks of equal configuration: what
+/// may differ between two runs that are compared is a remark, which it passes over.
+fn go_configuration(results: &Results) -> String {
     let mut text = format!("# run: {}\n", clean(&results.side.name));
     if let Some(release) = results.machine.kernel.release.known() {
         text += &format!("# kernel: {}\n", clean(release));
@@ -18,10 +45,9 @@ pub(crate) fn go_bench(results: &Results) -> Vec<u8> {
     if let Some(ghz) = results.clock_ghz {
         text += &format!("# clock: {ghz:.2} GHz\n");
     }
-    // What `go test` prints too.
+    // These four are lines of `go test`.
     text += "goos: linux\n";
-    let target = target(results);
-    if let Some(target) = target {
+    if let Some(target) = target(results) {
         text += &format!("goarch: {}\n", go_architecture(target));
     }
     text += "pkg: switchcost\n";
@@ -29,48 +55,33 @@ pub(crate) fn go_bench(results: &Results) -> Vec<u8> {
         text += &format!("cpu: {}\n", clean(cpu));
     }
     text += "Unit ns/switch better=lower\nUnit cpu-ns/op better=lower\n";
-    text += "Unit cycles/switch better=lower\nUnit cycles/op better=lower\n\n";
-    let cpus = results.machine.cpu.online.known().map_or(1, |list| list.as_slice().len()).max(1);
-    for case in &results.cases {
-        let name = benchmark(case);
-        for (round, iterations) in &case.iterations {
-            let figures = case.figures.iter();
-            let figures = figures.filter_map(|(of, values)| in_round(*of, values, *round, target));
-            let mut figures: Vec<(f64, &str)> = figures.flatten().collect();
-            // benchstat takes the first for the figure of the line, as in what `go test` prints;
-            // without any there is none.
-            figures.sort_by_key(|(_, unit)| *unit != NS_PER_OPERATION);
-            if !figures.is_empty() {
-                text += &format!("{name}-{cpus}\t{iterations}");
-                for (value, unit) in figures {
-                    text += &format!("\t{} {unit}", decimal(value));
-                }
-                text.push('\n');
-            }
+    text + "Unit cycles/switch better=lower\nUnit cycles/op better=lower\n\n"
+}
+
+/// A figure of a line with its unit.
+struct GoFigure {
+    value: f64,
+    unit: &'static str,
+}
+
+/// Returns the figures of a case in a round, in nanoseconds and in cycles, first that in `ns/op`:
+/// benchstat takes the first figure for that of the line, as `go test` prints it.
+fn go_figures(case: &CaseResults, round: u32, target: Option<&str>) -> Vec<GoFigure> {
+    let mut figures = Vec::new();
+    for (quantity, values) in &case.figures {
+        let ns = values.by_round().and_then(|rounds| rounds.get(&round).copied());
+        let (Some(ns), Some(units)) = (ns, quantity.go_units()) else { continue };
+        figures.push(GoFigure { value: ns, unit: units.ns });
+        let clock_ghz = target.and_then(|target| clock_ghz(values, target));
+        if let (Some(ghz), Some(unit)) = (clock_ghz, units.cycles) {
+            figures.push(GoFigure { value: ns * ghz, unit });
         }
     }
-    text.into_bytes()
+    figures.sort_by_key(|figure| figure.unit != NS_PER_OPERATION);
+    figures
 }
 
-/// Go's unit of what a benchmark takes.
-const NS_PER_OPERATION: &str = "ns/op";
-
-/// A round's figure with its unit, in nanoseconds and, as far as it may be quoted in them, in
-/// cycles.
-fn in_round(
-    of: Quantity,
-    values: &CaseFigure,
-    round: u32,
-    target: Option<&str>,
-) -> Option<impl Iterator<Item = (f64, &'static str)>> {
-    let ns = *values.by_round()?.get(&round)?;
-    let units = of.go_units()?;
-    let clock_ghz = target.and_then(|target| clock_ghz(values, target));
-    let cycles = clock_ghz.zip(units.cycles).map(|(ghz, unit)| (ns * ghz, unit));
-    Some([Some((ns, units.ns)), cycles].into_iter().flatten())
-}
-
-/// What a run's program was built for.
+/// Returns the target triple that the run's program was built for.
 fn target(results: &Results) -> Option<&str> {
     match &results.side.origin {
         Origin::Run { build, .. } => Some(&build.target),
@@ -78,14 +89,14 @@ fn target(results: &Results) -> Option<&str> {
     }
 }
 
-/// The clock that a figure is at, if it may be quoted in cycles of it.
+/// Returns the core's clock of a figure if the figure may be quoted in its cycles.
 fn clock_ghz(values: &CaseFigure, target: &str) -> Option<f64> {
     let launch = values.launches().first()?;
     launch.cycles(target)?.quote_cost().ok()?;
     launch.clock_ghz(target)
 }
 
-/// Go's name of the architecture of a target triple; its own where Go has none.
+/// Returns Go's name of the architecture of a target triple, or the triple's own where Go has none.
 fn go_architecture(target: &str) -> &str {
     match target.split('-').next().unwrap_or(target) {
         "x86_64" => "amd64",
@@ -95,154 +106,233 @@ fn go_architecture(target: &str) -> &str {
     }
 }
 
-/// `BenchmarkRing/members=2/kind=process/...`. A name is one word; `/` parts its labels.
-fn benchmark(case: &CaseResults) -> String {
-    let experiment = match case.label("members").is_some() {
-        true if case.experiment == Experiment::Response.name() => "ring",
-        _ => case.experiment,
-    };
+/// Returns the name of a benchmark, a word whose labels are set apart by `/`:
+/// `BenchmarkRing/members=2/kind=process/...`.
+fn go_name(case: &CaseResults) -> String {
+    let is_ring_of_response =
+        case.label("members").is_some() && case.experiment == Experiment::Response.name();
+    let experiment = if is_ring_of_response { "ring" } else { case.experiment };
     let mut name = "Benchmark".to_string();
     for word in experiment.split('-') {
         name += &capitalized(word);
     }
-    let plain = |c: char| if c.is_whitespace() || c == '/' || is_obeyed(c) { '_' } else { c };
     for (label, value) in &case.labels {
-        name.push('/');
-        name.extend(label.chars().map(plain).chain(['=']).chain(value.chars().map(plain)));
+        name += &format!("/{}={}", go_word(label), go_word(value));
     }
     name
 }
 
-/// Returns the text with a capital at its start.
-fn capitalized(text: &str) -> String {
-    let (first, others) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
-    first.to_uppercase() + others
+/// Replaces what would end a label of a benchmark's name.
+fn go_word(text: &str) -> String {
+    text.replace(|c: char| c.is_whitespace() || c == '/' || is_obeyed(c), "_")
 }
 
-/// A number without an exponent and without a tail of noughts.
+/// Returns the text with a capital at its start.
+fn capitalized(text: &str) -> String {
+    let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
+    first.to_uppercase() + rest
+}
+
+/// Returns a number with at most three decimals, without an exponent and without zeros at its end.
 fn decimal(value: f64) -> String {
     format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_string()
 }
 
+/// Labels of a line, by name and value.
 type Labels = Vec<(String, String)>;
 
-/// OpenMetrics text (github.com/prometheus/OpenMetrics, version 1.0), of gauges only: what the
-/// textfile collector of node_exporter reads, which parses Prometheus' older format, is then the
-/// same text; it takes `# UNIT` and `# EOF` for comments. No time stamps, which it refuses.
+/// Returns a run as OpenMetrics text (github.com/prometheus/OpenMetrics, version 1.0).
+///
+/// The text has gauges only and no time stamps, so that the textfile collector of node_exporter reads
+/// it too: that parses Prometheus' older format, takes `# UNIT` and `# EOF` for comments, and refuses
+/// time stamps.
 pub(crate) fn openmetrics(results: &Results) -> Vec<u8> {
     openmetrics_with(results, measures::exported_measures())
 }
 
-/// Returns the text with gauges of these measures.
+/// Returns the text with gauges of the exported measures.
 fn openmetrics_with(
     results: &Results,
     exported: impl Iterator<Item = &'static RingMeasure>,
 ) -> Vec<u8> {
     let mut text = String::new();
-    let mut family = |name: &str, unit: &str, help: &str, values: Vec<(Labels, f64)>| {
-        if values.is_empty() {
-            return;
-        }
-        text += &format!("# TYPE {name} gauge\n");
-        if !unit.is_empty() {
-            text += &format!("# UNIT {name} {unit}\n");
-        }
-        text += &format!("# HELP {name} {help}\n");
-        for (own, value) in values {
-            text += &format!("{name}{} {value}\n", labels(&own));
-        }
-    };
-    for of in Quantity::ALL {
-        let (name, help) = (of.metric(), of.meaning());
-        let seconds = told(results, |case| {
-            Some(launch(case, of)?.estimate?.quote_cost().ok()?.value() / 1e9)
-        });
-        family(&format!("{name}_seconds"), "seconds", &format!("{help}."), seconds);
-        let cycles = told(results, |case| {
-            Some(launch(case, of)?.cycles(target(results)?)?.quote_cost().ok()?.value())
-        });
-        let help = format!("{help}, in cycles of the core's clock.");
-        family(&format!("{name}_cycles"), "cycles", &help, cycles);
+    for quantity in Quantity::ALL {
+        text += &quantity_gauges(results, quantity);
     }
     for measure in exported {
-        let name = format!("switchcost_{}", measure.id);
-        let values = told(results, |case| (measure.read)(case.summary.as_deref()?).number());
-        family(&name, "", &format!("{}.", capitalized(measure.meaning)), values);
+        let gauge = Gauge {
+            name: &format!("switchcost_{}", measure.id),
+            unit: "",
+            help: &format!("{}.", capitalized(measure.meaning)),
+        };
+        let values = case_values(results, |case| (measure.read)(case.summary.as_deref()?).number());
+        text += &gauge.text(&values);
     }
-    let clock = told(results, |case| {
-        let target = target(results)?;
-        Some(case.figures.values().find_map(|values| clock_ghz(values, target))? * 1e9)
-    });
-    let help = "The core's clock that the figures of a case are at.";
-    family("switchcost_clock_hertz", "hertz", help, clock);
-    let why = |case: &CaseResults| {
-        let (of, _) = case.figures.first_key_value()?;
-        let why = launch(case, *of)?.estimate?.quote_cost().err()?.reason();
-        Some(([&about_case(case)[..], &[("why".to_string(), why)]].concat(), 1.0))
+    text += &clock_gauge(results);
+    text += &not_quotable_gauge(results);
+    let gauge = Gauge { name: "switchcost_rounds", unit: "", help: "Rounds behind a case." };
+    text += &gauge.text(&case_values(results, |case| {
+        let rounds = case.figures.values().next()?.by_round()?;
+        Some(rounds.len() as f64)
+    }));
+    text += &spread_gauge(results);
+    let gauge = Gauge {
+        name: "switchcost_run_info",
+        unit: "",
+        help: "The run that these figures are from.",
     };
-    let not_quotable = results.cases.iter().filter_map(why).collect();
-    let help = "Cases that were measured and have no figure, and why.";
-    family("switchcost_not_quotable", "", help, not_quotable);
-    let rounds = told(results, |case| Some(case.figures.values().next()?.by_round()?.len() as f64));
-    family("switchcost_rounds", "", "Rounds behind a case.", rounds);
-    let spread = results.noise.as_ref().and_then(|noise| noise.round_spread);
-    let help = "Scatter of the figures from round to round.";
-    let about = || about(&results.side.experiment);
-    let spread = spread.map(|spread| (about(), spread)).into_iter().collect();
-    family("switchcost_round_spread_ratio", "ratio", help, spread);
-    let help = "The run that these figures are from.";
-    let described = [about(), described(results)].concat();
-    family("switchcost_run_info", "", help, vec![(described, 1.0)]);
+    let labels = [experiment_label(&results.side.experiment), run_labels(results)].concat();
+    text += &gauge.text(&[GaugeValue { labels, value: 1.0 }]);
     text.push_str("# EOF\n");
     text.into_bytes()
 }
 
-/// What every line has: the experiment. Not the run's name: each run would be a series of its own
-/// for ever.
-fn about(experiment: &str) -> Labels {
+/// A gauge: a family of lines that have a value each.
+struct Gauge<'a> {
+    name: &'a str,
+    /// Ends the name; empty for counts.
+    unit: &'a str,
+    help: &'a str,
+}
+
+/// A line of a gauge.
+struct GaugeValue {
+    labels: Labels,
+    value: f64,
+}
+
+impl Gauge<'_> {
+    /// Returns the gauge with its lines; empty without values.
+    fn text(&self, values: &[GaugeValue]) -> String {
+        if values.is_empty() {
+            return String::new();
+        }
+        let Self { name, unit, help } = self;
+        let mut text = format!("# TYPE {name} gauge\n");
+        if !unit.is_empty() {
+            text += &format!("# UNIT {name} {unit}\n");
+        }
+        text += &format!("# HELP {name} {help}\n");
+        for GaugeValue { labels, value } in values {
+            text += &format!("{name}{} {value}\n", labels_text(labels));
+        }
+        text
+    }
+}
+
+/// Returns the gauges of a quantity: in seconds, and in cycles where that may be quoted.
+fn quantity_gauges(results: &Results, quantity: Quantity) -> String {
+    let (name, help) = (quantity.metric(), quantity.meaning());
+    let seconds =
+        Gauge { name: &format!("{name}_seconds"), unit: "seconds", help: &format!("{help}.") };
+    let seconds = seconds.text(&case_values(results, |case| {
+        let estimate = launch(case, quantity)?.estimate?;
+        Some(estimate.quote_cost().ok()?.value() / 1e9)
+    }));
+    let cycles = Gauge {
+        name: &format!("{name}_cycles"),
+        unit: "cycles",
+        help: &format!("{help}, in cycles of the core's clock."),
+    };
+    let cycles = cycles.text(&case_values(results, |case| {
+        let cycles = launch(case, quantity)?.cycles(target(results)?)?;
+        Some(cycles.quote_cost().ok()?.value())
+    }));
+    seconds + &cycles
+}
+
+fn clock_gauge(results: &Results) -> String {
+    let gauge = Gauge {
+        name: "switchcost_clock_hertz",
+        unit: "hertz",
+        help: "The core's clock that the figures of a case are at.",
+    };
+    gauge.text(&case_values(results, |case| {
+        let target = target(results)?;
+        Some(case.figures.values().find_map(|values| clock_ghz(values, target))? * 1e9)
+    }))
+}
+
+/// Returns the gauge of the cases whose figure may not be quoted, with the reason as a label.
+fn not_quotable_gauge(results: &Results) -> String {
+    let mut values = Vec::new();
+    for case in &results.cases {
+        let Some((quantity, _)) = case.figures.first_key_value() else { continue };
+        let estimate = launch(case, *quantity).and_then(|launch| launch.estimate);
+        let Some(Err(why)) = estimate.map(|estimate| estimate.quote_cost()) else { continue };
+        let mut labels = case_labels(case);
+        labels.push(("why".to_string(), why.reason()));
+        values.push(GaugeValue { labels, value: 1.0 });
+    }
+    let gauge = Gauge {
+        name: "switchcost_not_quotable",
+        unit: "",
+        help: "Cases that were measured and have no figure, and why.",
+    };
+    gauge.text(&values)
+}
+
+fn spread_gauge(results: &Results) -> String {
+    let Some(value) = results.noise.as_ref().and_then(|noise| noise.round_spread) else {
+        return String::new();
+    };
+    let gauge = Gauge {
+        name: "switchcost_round_spread_ratio",
+        unit: "ratio",
+        help: "Scatter of the figures from round to round.",
+    };
+    gauge.text(&[GaugeValue { labels: experiment_label(&results.side.experiment), value }])
+}
+
+/// Returns the label that every line has. Not the run's name: each run would be a time series of its
+/// own for ever.
+fn experiment_label(experiment: &str) -> Labels {
     vec![("experiment".to_string(), experiment.to_string())]
 }
 
-fn about_case(case: &CaseResults) -> Labels {
-    [about(case.experiment), case.labels.clone()].concat()
+fn case_labels(case: &CaseResults) -> Labels {
+    [experiment_label(case.experiment), case.labels.clone()].concat()
 }
 
-/// What a run says of a figure of a case.
-fn launch(case: &CaseResults, of: Quantity) -> Option<&LaunchFigure> {
-    case.figures.get(&of)?.launches().first()
+/// Returns a case's figure of the run's only launch.
+fn launch(case: &CaseResults, quantity: Quantity) -> Option<&LaunchFigure> {
+    case.figures.get(&quantity)?.launches().first()
 }
 
-/// The cases that have a figure, with it.
-fn told(results: &Results, of: impl Fn(&CaseResults) -> Option<f64>) -> Vec<(Labels, f64)> {
-    let told = |case: &CaseResults| {
-        let value = of(case).filter(|value| value.is_finite())?;
-        Some((about_case(case), value))
-    };
-    results.cases.iter().filter_map(told).collect()
-}
-
-/// By the names that these facts have in tables of Python and datasets.
-fn described(results: &Results) -> Labels {
-    let mut all = vec![("run", &results.side.name)];
-    if let Origin::Run { started, build, .. } = &results.side.origin {
-        all.extend([("started", started), ("build_version", &build.version)]);
+/// Returns the lines of the cases that have a finite value.
+fn case_values(results: &Results, value: impl Fn(&CaseResults) -> Option<f64>) -> Vec<GaugeValue> {
+    let mut values = Vec::new();
+    for case in &results.cases {
+        if let Some(value) = value(case).filter(|value| value.is_finite()) {
+            values.push(GaugeValue { labels: case_labels(case), value });
+        }
     }
-    all.extend(results.machine.cpu_name().map(|name| ("cpu_model", name)));
-    all.extend(results.machine.kernel.release.known().map(|release| ("kernel_release", release)));
-    all.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+    values
 }
 
-/// `{a="b",c="d"}`. Names have letters, digits and `_` only; in values `\`, `"` and the end of line
-/// are escaped.
-fn labels(all: &[(String, String)]) -> String {
-    let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let one = |(name, value): &(String, String)| {
+/// Returns the facts of a run by the names that they have in tables of Python and in datasets.
+fn run_labels(results: &Results) -> Labels {
+    let mut facts = vec![("run", &results.side.name)];
+    if let Origin::Run { started, build, .. } = &results.side.origin {
+        facts.extend([("started", started), ("build_version", &build.version)]);
+    }
+    facts.extend(results.machine.cpu_name().map(|name| ("cpu_model", name)));
+    facts.extend(results.machine.kernel.release.known().map(|release| ("kernel_release", release)));
+    facts.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
+}
+
+/// Writes `{a="b",c="d"}`. Names have letters, digits and `_` only; in values `\`, `"` and the end
+/// of line are escaped.
+fn labels_text(labels: &[(String, String)]) -> String {
+    let mut parts = Vec::new();
+    for (name, value) in labels {
+        let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         // The format takes control characters as they are; a terminal would obey them.
         let value =
             printable(value).replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-        format!("{}=\"{value}\"", name.chars().map(letter).collect::<String>())
-    };
-    format!("{{{}}}", all.iter().map(one).collect::<Vec<_>>().join(","))
+        parts.push(format!("{name}=\"{value}\""));
+    }
+    format!("{{{}}}", parts.join(","))
 }
 
 #[cfg(test)]
@@ -253,20 +343,20 @@ mod tests {
     use super::*;
     use crate::report::figures::tests::fixture;
 
-    /// The stored run of rings as if it had been at full speed and 2 GHz, a quantum of 21,600
-    /// cycles; the hop of the ring of four may not be quoted.
+    /// Returns the results of the stored run of rings as if it had been at full speed and 2 GHz, a
+    /// quantum of 21,600 cycles; the hop of the ring of four may not be quoted.
     fn at_two_ghz() -> Results {
         let mut results = Results::from_run(&fixture());
         let clock = Some(AtClock { quantum_ns: 10_800.0, elasticity: None, known: None });
         for case in &mut results.cases {
-            let is_open = case.label("members") == Some("4");
-            for of in [Quantity::NsPerSwitchAboveSolo, Quantity::NsPerHop] {
-                let Some(CaseFigure::Measured(launches)) = case.figures.get_mut(&of) else {
+            let is_ring_of_four = case.label("members") == Some("4");
+            for quantity in [Quantity::NsPerSwitchAboveSolo, Quantity::NsPerHop] {
+                let Some(CaseFigure::Measured(launches)) = case.figures.get_mut(&quantity) else {
                     continue;
                 };
                 let estimate = launches[0].estimate.as_mut().unwrap();
                 estimate.speed = Speed::Full;
-                if is_open && of == Quantity::NsPerHop {
+                if is_ring_of_four && quantity == Quantity::NsPerHop {
                     (estimate.low, estimate.high) =
                         (Some(-estimate.value), Some(3.0 * estimate.value));
                     estimate.resolved = false;
@@ -277,7 +367,7 @@ mod tests {
         results
     }
 
-    /// The words behind a line's name and iterations, of the lines that have such a label.
+    /// Returns the words of each line that has a label, behind its name and iterations.
     fn lines<'a>(text: &'a str, label: &str) -> Vec<Vec<&'a str>> {
         let lines = text.lines().filter(|line| line.contains(label));
         lines.map(|line| line.split_whitespace().skip(2).collect()).collect()
@@ -337,7 +427,7 @@ mod tests {
 
     #[test]
     fn labels_are_escaped() {
-        let label = |value: &str| labels(&[("huge-pages".to_string(), value.to_string())]);
+        let label = |value: &str| labels_text(&[("huge-pages".to_string(), value.to_string())]);
         assert_eq!(label("a\"b\\c\nd"), r#"{huge_pages="a\"b\\c\nd"}"#);
     }
 

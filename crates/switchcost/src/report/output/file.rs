@@ -1,4 +1,16 @@
-//! Files that are there whole or not at all: an old one stays until the new one is on the disk.
+//! Files that are there whole or not at all, and folders that nobody else can write to.
+//!
+//! A file is written under no name, or under a temporary one, and gets its name when it is complete.
+//! An old file of that name stays until the new one is on the disk:
+//!
+//! ```text
+//! UnfinishedFile::create   open(2) with O_TMPFILE: no name; else .switchcost-<random>
+//!        | write
+//!        | fsync
+//! put                      rename(2) over the old file, in one step
+//! ```
+//!
+//! A program that is killed in between leaves the old file, and nothing else where O_TMPFILE exists.
 
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -13,16 +25,16 @@ use rustix::process::{Resource, geteuid, getrlimit};
 
 use crate::base::failure::usage;
 
-/// Mode of what is stored: it has command lines.
+/// Mode of stored runs: only their owner may read them, as they contain command lines.
 pub(crate) const OWNERS_ONLY: u32 = 0o600;
 
-/// Makes a folder of our own, and those above it that are missing, whatever the umask is.
+/// Makes a folder that only its owner may enter, and the missing folders above it.
 pub(crate) fn make_private(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// Refuses a folder or file of our own that others may write to, as ssh(1) does: they could have put
-/// there what is read as ours. What is not there is no matter.
+/// Refuses a folder or file that others may write to, or that is somebody else's, as ssh(1) does:
+/// its content could be theirs. Accepts a path that is not there.
 pub(crate) fn refuse_others_writing(path: &Path) -> Result<()> {
     let Ok(found) = fs::metadata(path) else { return Ok(()) };
     let shown = path.display();
@@ -35,34 +47,43 @@ pub(crate) fn refuse_others_writing(path: &Path) -> Result<()> {
     refuse_owner(path, &found)
 }
 
-/// Refuses a store in which, or in place of which, others may put something: the folder itself, the
-/// one that it is in, and those above both their paths and what links in these lead to. Above it
-/// members of a group may write.
+/// Refuses the folder of a store if others could put files into it, or another folder in its place.
+///
+/// Nobody else may write to the folder and to its parent. Every folder above, by its path and with
+/// links resolved, may be writable for a group, but not for everybody unless it is sticky.
 pub(crate) fn refuse_unsafe_store(folder: &Path) -> Result<()> {
-    let parent = folder.parent();
-    for path in [parent, Some(folder)].into_iter().flatten() {
-        refuse_others_writing(path)?;
+    if let Some(parent) = folder.parent() {
+        refuse_others_writing(parent)?;
     }
+    refuse_others_writing(folder)?;
     let existing = folder.ancestors().find_map(|path| path.canonicalize().ok());
-    let real = existing.iter().flat_map(|path| path.ancestors());
-    for path in folder.ancestors().skip(2).chain(real) {
-        let Ok(found) = fs::metadata(path) else { continue };
-        let is_sticky = found.mode() & 0o1000 != 0;
-        if found.mode() & 0o002 != 0 && !is_sticky {
-            let (shown, mode) = (path.display(), found.mode() & 0o7777);
-            bail!("everybody may write to {shown} (mode {mode:04o}): `chmod o-w {shown}`");
-        }
+    for path in folder.ancestors().skip(2) {
+        refuse_everybody_writing(path)?;
+    }
+    for path in existing.iter().flat_map(|path| path.ancestors()) {
+        refuse_everybody_writing(path)?;
     }
     Ok(())
 }
 
-/// Refuses what belongs to somebody who is neither this user nor root. Root may keep runs in the
-/// home of the user whom it acts for (sudo(8)), and in no other's.
+/// Refuses a folder that everybody may write to, unless only owners may rename in it (sticky).
+fn refuse_everybody_writing(path: &Path) -> Result<()> {
+    let Ok(found) = fs::metadata(path) else { return Ok(()) };
+    let is_sticky = found.mode() & 0o1000 != 0;
+    if found.mode() & 0o002 != 0 && !is_sticky {
+        let (shown, mode) = (path.display(), found.mode() & 0o7777);
+        bail!("everybody may write to {shown} (mode {mode:04o}): `chmod o-w {shown}`");
+    }
+    Ok(())
+}
+
+/// Refuses a file of somebody who is neither this user nor root. Root may keep runs in the home of
+/// the user who called sudo(8), and in nobody else's.
 fn refuse_owner(path: &Path, found: &Metadata) -> Result<()> {
-    let own = geteuid().as_raw();
-    let asked_by = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse::<u32>().ok());
-    let is_asked_for = own == 0 && asked_by == Some(found.uid());
-    if found.uid() != own && found.uid() != 0 && !is_asked_for {
+    let user = geteuid().as_raw();
+    let sudo_user = std::env::var("SUDO_UID").ok().and_then(|uid| uid.parse::<u32>().ok());
+    let is_of_sudo_user = user == 0 && sudo_user == Some(found.uid());
+    if found.uid() != user && found.uid() != 0 && !is_of_sudo_user {
         bail!(
             "{} belongs to another user (id {}): set XDG_DATA_HOME and XDG_STATE_HOME to folders \
              of your own",
@@ -73,15 +94,15 @@ fn refuse_owner(path: &Path, found: &Metadata) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a folder that is not this user's own, or that somebody else could put another in place
-/// of: one above it belongs to another user, or others may write to it. A folder like /tmp, in which
-/// only owners may rename (mode 1777), is accepted.
+/// Refuses a folder that is not this user's own, or that somebody else could replace by another: a
+/// folder above it belongs to another user, or others may write to one. Above it a folder like /tmp,
+/// in which only owners may rename (mode 1777), is accepted.
 pub(crate) fn refuse_replaceable(folder: &Path) -> Result<()> {
-    let own = geteuid().as_raw();
+    let user = geteuid().as_raw();
     let real = folder.canonicalize().map_err(|error| anyhow!("{}: {error}", folder.display()))?;
     for (above, path) in real.ancestors().enumerate() {
         let found = fs::metadata(path).map_err(|error| anyhow!("{}: {error}", path.display()))?;
-        let is_owned = found.uid() == own || (above > 0 && found.uid() == 0);
+        let is_owned = found.uid() == user || (above > 0 && found.uid() == 0);
         if !is_owned {
             bail!("{} belongs to another user (id {})", path.display(), found.uid());
         }
@@ -94,33 +115,33 @@ pub(crate) fn refuse_replaceable(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The folder that a file is to lie in.
+/// Returns the folder of a file; `.` for a bare name.
 pub(crate) fn folder_of(file: &Path) -> &Path {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     folder.unwrap_or(Path::new("."))
 }
 
-/// A name beside `path` that nobody can have foreseen.
+/// Returns a path in the same folder, with a random name that nobody can have prepared.
 pub(crate) fn temporary_path(path: &Path) -> io::Result<PathBuf> {
     Ok(folder_of(path).join(format!(".switchcost-{:016x}", probe::random_number()?)))
 }
 
-/// A file that is not complete. It has no name where the file system has such files (open(2),
-/// O_TMPFILE), so that a program killed meanwhile leaves nothing; else a name of [`temporary_path`], which
-/// goes with this value.
+/// A file that is not complete. It has no name where the file system supports that (open(2),
+/// O_TMPFILE), so that a killed program leaves nothing; else a temporary name, which is removed when
+/// this value is dropped.
 pub(crate) struct UnfinishedFile {
     file: File,
-    named: Option<PathBuf>,
+    temporary: Option<PathBuf>,
 }
 
 impl UnfinishedFile {
-    /// An empty file, to be read and appended to, that will be called `path`.
+    /// Creates an empty file for reading and appending, in the folder of `path`.
     pub(crate) fn create(path: &Path, mode: u32) -> io::Result<Self> {
-        let how = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
-        match open(folder_of(path), how, Mode::from_raw_mode(mode)) {
-            // Only by /proc can it be given a name.
+        let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::APPEND | OFlags::CLOEXEC;
+        match open(folder_of(path), flags, Mode::from_raw_mode(mode)) {
+            // The file gets its name by way of /proc.
             Ok(file) if Path::new("/proc/self/fd").exists() => {
-                Ok(Self { file: file.into(), named: None })
+                Ok(Self { file: file.into(), temporary: None })
             }
             Ok(_) | Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
                 Self::create_named(temporary_path(path)?, mode)
@@ -130,75 +151,77 @@ impl UnfinishedFile {
     }
 
     fn create_named(name: PathBuf, mode: u32) -> io::Result<Self> {
-        let mut how = OpenOptions::new();
-        let file = how.read(true).append(true).create_new(true).mode(mode).open(&name)?;
-        Ok(Self { file, named: Some(name) })
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create_new(true).mode(mode).open(&name)?;
+        Ok(Self { file, temporary: Some(name) })
     }
 
-    /// To be written.
     pub(crate) fn file(&mut self) -> &mut File {
         &mut self.file
     }
 
-    /// Gives it its name, which nothing may have.
+    /// Gives the file its name; an error (`AlreadyExists`) if there is a file of that name.
     pub(crate) fn finish(self, path: &Path) -> io::Result<File> {
         self.link(path)?;
         self.file.try_clone()
     }
 
+    /// Gives the file a further name, which nothing may have.
     fn link(&self, path: &Path) -> io::Result<()> {
-        match &self.named {
+        match &self.temporary {
             // Not every file system has links.
             Some(name) => fs::hard_link(name, path).or_else(|error| match error.kind() {
                 ErrorKind::AlreadyExists => Err(error),
                 _ => fs::rename(name, path),
             }),
             None => {
-                let own = format!("/proc/self/fd/{}", self.file.as_raw_fd());
-                Ok(linkat(CWD, own, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+                let descriptor = format!("/proc/self/fd/{}", self.file.as_raw_fd());
+                Ok(linkat(CWD, descriptor, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
             }
         }
     }
 
-    /// Puts it on the disk and in place of what has that name. Only between two system calls of
-    /// these is it there by another.
+    /// Puts the file on the disk and in place of the old file of that name. Replacing an old file
+    /// takes two system calls, between which the new one has a temporary name.
     pub(crate) fn put(mut self, path: &Path) -> io::Result<()> {
         self.file.sync_all()?;
-        if self.named.is_none() {
+        if self.temporary.is_none() {
             match self.link(path) {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     let name = temporary_path(path)?;
                     self.link(&name)?;
-                    self.named = Some(name);
+                    self.temporary = Some(name);
                 }
                 linked => return linked,
             }
         }
-        self.named.as_ref().map_or(Ok(()), |name| fs::rename(name, path))?;
-        self.named = None;
+        if let Some(name) = &self.temporary {
+            fs::rename(name, path)?;
+        }
+        self.temporary = None;
         Ok(())
     }
 }
 
 impl Drop for UnfinishedFile {
     fn drop(&mut self) {
-        if let Some(name) = &self.named {
+        if let Some(name) = &self.temporary {
             let _ = fs::remove_file(name);
         }
     }
 }
 
-/// What a path that is to be written names.
+/// What an output is written to.
 pub(crate) enum WriteTarget {
-    /// A file, of which this is known if it is there.
+    /// A file, which is replaced; with the metadata of the old one, if there is one.
     File(Option<Metadata>),
-    /// A device, a FIFO, or a descriptor of this process: it is written to as it is.
+    /// A device, a FIFO, or a descriptor of this process, which is written to as it is.
     Stream,
 }
 
 impl WriteTarget {
-    /// Or why it is not written to. A link to a file is not: who may make links in a folder must
-    /// not choose which file of somebody else is replaced.
+    /// Returns what a path names, or why it is not written to. Links to files are not followed:
+    /// whoever may make a link in a folder must not choose the file that is replaced.
     pub(crate) fn from_path(path: &Path) -> Result<Self, String> {
         let found = match path.metadata() {
             Ok(found) if found.is_dir() => return Err("it is a directory".to_string()),
@@ -219,62 +242,72 @@ impl WriteTarget {
     }
 }
 
-/// Whether it is `/dev/stdout`, `/dev/fd/3` or the like, whatever is open there.
+/// Returns whether a path is `/dev/stdout`, `/dev/fd/3` or the like, whatever is open there.
 fn is_descriptor(path: &Path) -> bool {
     let target = path.read_link().unwrap_or_default();
-    let lies_there = |path: &Path| {
-        let folder = folder_of(path).canonicalize().unwrap_or_default();
-        folder.starts_with("/proc") && folder.ends_with("fd")
-    };
-    lies_there(path) || lies_there(&folder_of(path).join(target))
+    is_in_fd_folder(path) || is_in_fd_folder(&folder_of(path).join(target))
 }
 
-/// Writes a file that a user has named, as `fill` writes it.
+/// Returns whether a path is in the folder of a process's descriptors, `/proc/PID/fd`.
+fn is_in_fd_folder(path: &Path) -> bool {
+    let folder = folder_of(path).canonicalize().unwrap_or_default();
+    folder.starts_with("/proc") && folder.ends_with("fd")
+}
+
+/// Writes to a path that the user has named what `fill` makes.
 pub(crate) fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
-    let place =
+    let target =
         WriteTarget::from_path(path).map_err(|why| usage(format!("{}: {why}", path.display())))?;
-    let cannot = |error| cannot_write(path, error);
-    match place {
+    match target {
         WriteTarget::Stream => {
-            let to = OpenOptions::new().append(true).open(path).map_err(cannot)?;
-            fill_writer(to, fill)?.map_err(cannot)
+            let stream = OpenOptions::new().append(true).open(path);
+            let stream = stream.map_err(|error| cannot_write(path, error))?;
+            fill_writer(stream, fill)?.map_err(|error| cannot_write(path, error))
         }
         WriteTarget::File(old) => {
-            let mut new = begin_file(path, old).map_err(cannot)?;
-            fill_writer(new.file(), fill)?.map_err(cannot)?;
-            new.put(path).map_err(cannot)
+            let mut new = begin_file(path, old).map_err(|error| cannot_write(path, error))?;
+            let written = fill_writer(new.file(), fill)?;
+            written.and_then(|()| new.put(path)).map_err(|error| cannot_write(path, error))
         }
     }
 }
 
-/// Lets `fill` write; what goes wrong with the writing is apart from what goes wrong with what is
-/// to be written.
+/// Lets `fill` write. The outer error says why `fill` could not make its content, the inner one why
+/// that could not be written.
 pub(crate) fn fill_writer(
     to: impl Write,
     fill: impl FnOnce(&mut dyn Write) -> Result<()>,
 ) -> Result<io::Result<()>> {
-    struct Noted<W>(W, Option<io::Error>);
-    impl<W: Write> Write for Noted<W> {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.write(bytes).map_err(|error| {
-                let kind = error.kind();
-                self.1 = Some(error);
-                kind.into()
-            })
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            self.0.flush()
-        }
-    }
-    let mut to = Noted(to, None);
-    match (fill(&mut to), to.1) {
-        (Err(_), Some(error)) => Ok(Err(error)),
-        (filled, _) => filled.map(Ok),
+    let mut to = ErrorKeeper { writer: to, error: None };
+    let filled = fill(&mut to);
+    match to.error {
+        Some(error) if filled.is_err() => Ok(Err(error)),
+        _ => filled.map(Ok),
     }
 }
 
-/// An empty file for the place of the one that is there, whose owner and mode it gets as far as
-/// that is permitted.
+/// A writer that keeps its last error; whoever writes gets one of the same kind.
+struct ErrorKeeper<W> {
+    writer: W,
+    error: Option<io::Error>,
+}
+
+impl<W: Write> Write for ErrorKeeper<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes).map_err(|error| {
+            let kind = error.kind();
+            self.error = Some(error);
+            kind.into()
+        })
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Begins a file that will replace the old one, whose owner and mode it gets as far as that is
+/// permitted.
 pub(crate) fn begin_file(path: &Path, old: Option<Metadata>) -> io::Result<UnfinishedFile> {
     let mut new = UnfinishedFile::create(path, 0o666)?;
     if let Some(old) = old {
@@ -285,20 +318,22 @@ pub(crate) fn begin_file(path: &Path, old: Option<Metadata>) -> io::Result<Unfin
     Ok(new)
 }
 
-/// Puts a file of our own, which others have no business with, in place of the one that is there.
+/// Writes a file that only its owner may read, in place of the old one.
 pub(crate) fn replace_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = UnfinishedFile::create(path, OWNERS_ONLY)?;
     new.file().write_all(bytes)?;
     new.put(path)
 }
 
-/// An error with the path, and with the limit where that is the reason.
+/// Adds to an error the path, and the limit of a file's size if that is the reason.
 pub(crate) fn cannot_write(path: &Path, error: io::Error) -> Error {
-    let limit = getrlimit(Resource::Fsize).current;
-    let limit = limit.filter(|_| error.kind() == ErrorKind::FileTooLarge).map(|bytes| {
-        format!("; the limit of a file's size is {bytes} bytes (`ulimit -f unlimited` raises it)")
-    });
-    anyhow!("cannot write {}: {error}{}", path.display(), limit.unwrap_or_default())
+    let hint = match getrlimit(Resource::Fsize).current {
+        Some(bytes) if error.kind() == ErrorKind::FileTooLarge => format!(
+            "; the limit of a file's size is {bytes} bytes (`ulimit -f unlimited` raises it)"
+        ),
+        _ => String::new(),
+    };
+    anyhow!("cannot write {}: {error}{hint}", path.display())
 }
 
 #[cfg(test)]
@@ -310,7 +345,7 @@ mod tests {
         entries.map(|entry| entry.file_name().into_string().unwrap()).collect()
     }
 
-    /// As on a file system without files that have no name.
+    /// Covers file systems without O_TMPFILE.
     #[test]
     fn a_file_with_a_name_of_its_own_leaves_none_behind() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A run as rows of data/modern.csv: `history` reads them as a machine of today.
+//! A run as rows of data/modern.csv, which `history` reads as a machine of today.
 
 use std::num::NonZeroU32;
 
@@ -15,26 +15,29 @@ use rundata::trial::Trial;
 
 use super::columns::Columns;
 
-/// Rings of processes on one CPU, and calls, with each figure that may be quoted.
+/// Returns rows, as CSV, of the rings of processes on one CPU and of the calls: one for each quotable
+/// figure. An error where the run lacks a fact of the machine that every row has.
 pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
-    let (results, blank) = (Results::from_run(run), blank(run)?);
+    let results = Results::from_run(run);
+    let machine_row = machine_row(run)?;
     let mut rows = Vec::new();
     for case_results in &results.cases {
-        let Some(row) = of_case(run, case_results.number, &blank) else { continue };
-        for (what, figure) in figures(case_results, row.what) {
-            // Of a working set the switch alone: its hop is mostly the walk.
-            if what == ModernFigure::Hop && row.array_bytes.is_some() {
+        let Some(row) = case_row(run, case_results.number, &machine_row) else { continue };
+        for quoted in quoted_figures(case_results, row.what) {
+            // A hop with a working set is mostly its walk: only the switch says something.
+            if quoted.what == ModernFigure::Hop && row.array_bytes.is_some() {
                 continue;
             }
+            let figure = quoted.figure;
             let [us, low_us, high_us] =
                 [figure.value(), figure.low(), figure.high()].map(|ns| four_digits(ns / 1e3));
-            rows.push(ModernRow { what, us, low_us, high_us, ..row.clone() });
+            rows.push(ModernRow { what: quoted.what, us, low_us, high_us, ..row.clone() });
         }
     }
     columns().csv(rows)
 }
 
-/// The fields of a row, in the file's order.
+/// Declares the columns of data/modern.csv, in their order.
 fn columns() -> Columns<'static, ModernRow> {
     Columns::new()
         .right("machine", |row: &ModernRow| row.machine.clone())
@@ -56,18 +59,16 @@ fn columns() -> Columns<'static, ModernRow> {
         .right("high_us", |row| row.high_us)
 }
 
-/// What all rows of a run have in common.
-fn blank(run: &Run) -> Result<ModernRow> {
+/// Returns a row with what all rows of a run have in common: the machine, and the year.
+fn machine_row(run: &Run) -> Result<ModernRow> {
     let machine = &run.header.machine;
-    let (name, cpu) = names(machine).context("the run does not tell its CPU")?;
-    let cpus = machine.cpu.online.known().map(|list| list.as_slice().len());
-    let cpus = cpus.and_then(|count| NonZeroU32::new(u32::try_from(count).ok()?));
+    let names = MachineNames::from_machine(machine).context("the run does not tell its CPU")?;
     let year = run.header.started.split('-').next().and_then(|year| year.parse().ok());
     Ok(ModernRow {
-        machine: name,
-        cpu,
+        machine: names.short,
+        cpu: names.long,
         kernel: machine.kernel.release.known().cloned().unwrap_or_default(),
-        cpus: cpus.context("the run does not tell its CPUs")?,
+        cpus: cpu_count(machine).context("the run does not tell its CPUs")?,
         year: year.context("the run does not tell when it was")?,
         what: ModernFigure::Hop,
         name: String::new(),
@@ -84,38 +85,42 @@ fn blank(run: &Run) -> Result<ModernRow> {
     })
 }
 
-/// `amd-epyc-25/17`, and `AMD EPYC family 25 model 17 guest`.
-fn names(machine: &Machine) -> Option<(String, String)> {
-    let CpuModel { name, family, model, .. } = machine.cpu.models.known()?.first()?;
-    let name = name.known()?.replace(',', " ");
-    let words: Vec<&str> = name.split_whitespace().collect();
-    let (mut short, mut long) = (words.join("-").to_lowercase(), words.join(" "));
-    if let (Reading::Known(family), Reading::Known(model)) = (family, model) {
-        short += &format!("-{family}/{model}");
-        long += &format!(" family {family} model {model}");
-    }
-    let is_guest = machine.virtualization.cpu_flag.known() == Some(&true);
-    Some((short, long + if is_guest { " guest" } else { "" }))
+fn cpu_count(machine: &Machine) -> Option<NonZeroU32> {
+    let online = machine.cpu.online.known()?;
+    NonZeroU32::new(u32::try_from(online.as_slice().len()).ok()?)
 }
 
-/// The case of a row; none of what the file has no columns for.
-fn of_case(run: &Run, number: usize, blank: &ModernRow) -> Option<ModernRow> {
+/// Names of a machine in the file.
+struct MachineNames {
+    /// `amd-epyc-25/17`: `history` finds the machine by it.
+    short: String,
+    /// `AMD EPYC family 25 model 17 guest`.
+    long: String,
+}
+
+impl MachineNames {
+    /// Builds the names from the CPU's model; absent if the machine does not tell it.
+    fn from_machine(machine: &Machine) -> Option<Self> {
+        let CpuModel { name, family, model, .. } = machine.cpu.models.known()?.first()?;
+        let name = name.known()?.replace(',', " ");
+        let words: Vec<&str> = name.split_whitespace().collect();
+        let (mut short, mut long) = (words.join("-").to_lowercase(), words.join(" "));
+        if let (Reading::Known(family), Reading::Known(model)) = (family, model) {
+            short += &format!("-{family}/{model}");
+            long += &format!(" family {family} model {model}");
+        }
+        if machine.virtualization.cpu_flag.known() == Some(&true) {
+            long += " guest";
+        }
+        Some(Self { short, long })
+    }
+}
+
+/// Fills the row of a case; absent if it has a setting for which the file has no column.
+fn case_row(run: &Run, number: usize, machine_row: &ModernRow) -> Option<ModernRow> {
     let plan = &run.header.plan;
     if let Some(ring) = plan.ring(number) {
-        let RingCase { members, link, work, policy, .. } = ring.clone();
-        let is_same = matches!(ring.placement, Placement::Same { .. });
-        let is_plain = ring.state.is_none() && ring.burden.is_none();
-        return (is_same && is_plain && ring.kind == MemberKind::Process).then(|| ModernRow {
-            name: link,
-            processes: NonZeroU32::new(members),
-            array_bytes: work.map(|work| work.bytes),
-            stride_bytes: work.map(|work| work.stride_bytes),
-            op: work.map(|work| work.op),
-            walk: work.map(|work| work.walk),
-            huge_pages: work.map(|work| work.huge_pages),
-            policy,
-            ..blank.clone()
-        });
+        return ring_row(ring, machine_row);
     }
     let case = plan.trial(number)?;
     let (what, name) = match &case.trial {
@@ -123,23 +128,55 @@ fn of_case(run: &Run, number: usize, blank: &ModernRow) -> Option<ModernRow> {
         Trial::Loop { call } => (ModernFigure::Loop, call.clone()),
         _ => return None,
     };
-    Some(ModernRow { what, name, policy: case.policy, ..blank.clone() })
+    Some(ModernRow { what, name, policy: case.policy, ..machine_row.clone() })
 }
 
-/// What may be quoted of a case; `trial` is what it is if it is no ring.
-fn figures(case_results: &CaseResults, trial: ModernFigure) -> Vec<(ModernFigure, QuotedFigure)> {
-    let told = |(of, what): (Quantity, ModernFigure)| {
-        let estimate = case_results.figures.get(&of)?.launches().first()?.estimate?;
-        Some((what, estimate.quote_cost().ok()?))
-    };
-    let all = [
+fn ring_row(ring: &RingCase, machine_row: &ModernRow) -> Option<ModernRow> {
+    let is_on_one_cpu = matches!(ring.placement, Placement::Same { .. });
+    let is_plain = ring.state.is_none() && ring.burden.is_none();
+    if !is_on_one_cpu || !is_plain || ring.kind != MemberKind::Process {
+        return None;
+    }
+    let work = ring.work;
+    Some(ModernRow {
+        name: ring.link.clone(),
+        processes: NonZeroU32::new(ring.members),
+        array_bytes: work.map(|work| work.bytes),
+        stride_bytes: work.map(|work| work.stride_bytes),
+        op: work.map(|work| work.op),
+        walk: work.map(|work| work.walk),
+        huge_pages: work.map(|work| work.huge_pages),
+        policy: ring.policy,
+        ..machine_row.clone()
+    })
+}
+
+struct NamedFigure {
+    what: ModernFigure,
+    figure: QuotedFigure,
+}
+
+/// Returns the quotable figures of a case; the figure of a trial is called `trial`.
+fn quoted_figures(case_results: &CaseResults, trial: ModernFigure) -> Vec<NamedFigure> {
+    let mut quoted = Vec::new();
+    for (quantity, what) in [
         (Quantity::NsPerSwitchAboveSolo, ModernFigure::Switch),
         (Quantity::NsPerHop, ModernFigure::Hop),
         (Quantity::TrialNs, trial),
-    ];
-    all.into_iter().filter_map(told).collect()
+    ] {
+        if let Some(figure) = quoted_figure(case_results, quantity) {
+            quoted.push(NamedFigure { what, figure });
+        }
+    }
+    quoted
 }
 
+fn quoted_figure(case_results: &CaseResults, quantity: Quantity) -> Option<QuotedFigure> {
+    let estimate = case_results.figures.get(&quantity)?.launches().first()?.estimate?;
+    estimate.quote_cost().ok()
+}
+
+/// Rounds a figure to four significant digits.
 fn four_digits(us: f64) -> f64 {
     format!("{us:.3e}").parse().unwrap_or(us)
 }

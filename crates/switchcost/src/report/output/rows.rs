@@ -1,4 +1,5 @@
-//! All that a dataset of many runs takes of one, in a line of JSON: each estimate is computed once.
+//! A run as a line of JSON for a dataset of many runs (docs/fleet.md): the facts of its header, its
+//! cases and its samples. All of it comes from one computation of the results.
 
 use analysis::noise::NoiseVerdict;
 use analysis::results::Results;
@@ -8,55 +9,55 @@ use serde::Serialize;
 
 use super::{csv, escape_controls, summary};
 
-/// The facts lie where the record has them.
+/// The line of a run. Its facts have the keys that they have in the record of a run.
 #[derive(Serialize)]
 struct DatasetRow<'a> {
     header: &'a Header,
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<&'a RunEnd>,
     noise: Option<NoiseVerdict>,
-    speed: Vec<Clock>,
-    /// As `summary-csv` has them.
+    speed: Vec<CoreClock>,
+    /// CSV of the cases, in the format `summary-csv`.
     summary: String,
-    /// As `csv` has them, without what is written slice by slice.
+    /// CSV of the samples, in the format `csv` without the columns of slices.
     samples: String,
 }
 
 #[derive(Serialize)]
-struct Clock {
+struct CoreClock {
     clock_ghz: f64,
 }
 
-/// Why there is none of a file.
+/// The line of a file that holds no readable run.
 #[derive(Serialize)]
-struct Lacks {
+struct UnreadableRun {
     error: String,
 }
 
+/// Returns the line of a run, or the line that says why it could not be read.
 pub(crate) fn dataset_line(run: Result<Run>) -> Result<Vec<u8>> {
-    match run.and_then(|run| rows(&run)) {
+    match run.and_then(|run| run_line(&run)) {
         Ok(line) => Ok(line),
-        Err(why) => told(&Lacks { error: format!("{why:#}") }),
+        Err(error) => json_line(&UnreadableRun { error: format!("{error:#}") }),
     }
 }
 
-fn rows(run: &Run) -> Result<Vec<u8>> {
+fn run_line(run: &Run) -> Result<Vec<u8>> {
     let results = Results::from_run(run);
     let summary = summary::summary_of(run, &results)?;
     let mut samples = Vec::new();
     csv::samples_without_slices(run, &mut samples)?;
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).context("not UTF-8");
-    told(&DatasetRow {
+    json_line(&DatasetRow {
         header: &run.header,
         end: run.end.as_ref(),
-        speed: results.clock_ghz.map(|clock_ghz| Clock { clock_ghz }).into_iter().collect(),
+        speed: results.clock_ghz.map(|clock_ghz| CoreClock { clock_ghz }).into_iter().collect(),
         noise: results.noise,
-        summary: text(summary)?,
-        samples: text(samples)?,
+        summary: String::from_utf8(summary).context("not UTF-8")?,
+        samples: String::from_utf8(samples).context("not UTF-8")?,
     })
 }
 
-fn told(value: &impl Serialize) -> Result<Vec<u8>> {
-    let plain = serde_json::to_string(value).context("cannot write JSON")?;
-    Ok((escape_controls(&plain) + "\n").into_bytes())
+fn json_line(value: &impl Serialize) -> Result<Vec<u8>> {
+    let json = serde_json::to_string(value).context("cannot write JSON")?;
+    Ok((escape_controls(&json) + "\n").into_bytes())
 }

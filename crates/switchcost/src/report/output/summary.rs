@@ -1,9 +1,10 @@
-//! A run in one row a case: as CSV, and as a table in Markdown.
+//! A run as a table with a row for each case: as CSV for programs, in Markdown for people.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use analysis::estimate::Estimate;
 use analysis::measures::{self, MeasureValue, RingMeasure};
+use analysis::quote::BestEstimate;
 use analysis::results::{CaseResults, LaunchFigure, Quantity, Results};
 use anyhow::Result;
 use charts::clean;
@@ -14,16 +15,27 @@ use stats::Elasticity;
 use super::columns::Columns;
 use super::declarations::COLUMNS;
 
-/// The figure that stands for a case, of which a run has one estimate.
-fn figure(case: &CaseResults) -> Option<(Quantity, Estimate)> {
-    Some((*case.figures.first_key_value()?.0, launch(case)?.estimate?))
+/// The figure that stands for a case: the first of its quantities.
+struct CaseEstimate {
+    quantity: Quantity,
+    estimate: Estimate,
 }
 
+impl CaseEstimate {
+    /// Returns the figure of a case of one run; absent where there is no estimate.
+    fn from_case(case: &CaseResults) -> Option<Self> {
+        let (quantity, _) = case.figures.first_key_value()?;
+        Some(Self { quantity: *quantity, estimate: launch(case)?.estimate? })
+    }
+}
+
+/// Returns the figure of the run's only launch, with its clock.
 fn launch(case: &CaseResults) -> Option<&LaunchFigure> {
-    case.figures.first_key_value()?.1.launches().first()
+    let (_, figure) = case.figures.first_key_value()?;
+    figure.launches().first()
 }
 
-/// The priority under real-time policies if none is asked for.
+/// Priority under real-time policies if none is asked for.
 const LOWEST_PRIORITY: &str = "1";
 
 /// Returns a key for each case: unique within the run, and the same on every host, as titles are not.
@@ -32,22 +44,23 @@ fn keys(cases: &[CaseResults]) -> Vec<String> {
     for case in cases {
         *counts.entry(key(case)).or_insert(0) += 1;
     }
-    let mut keys = BTreeSet::new();
-    let mut unique = |case: &CaseResults| {
+    let (mut keys, mut used) = (Vec::new(), BTreeSet::new());
+    for case in cases {
         let mut key = key(case);
         if counts[&key] > 1 {
             for (name, value) in &case.details {
                 key += &format!(" {name}={value}");
             }
         }
-        if !keys.insert(key.clone()) {
+        if !used.insert(key.clone()) {
             key += &format!(" case={}", case.number);
         }
-        key
-    };
-    cases.iter().map(&mut unique).collect()
+        keys.push(key);
+    }
+    keys
 }
 
+/// Returns the experiment and the settings of a case: `ring members=2 kind=process link=pipe`.
 fn key(case: &CaseResults) -> String {
     let mut key = case.experiment.to_string();
     for (name, value) in &case.labels {
@@ -65,12 +78,12 @@ fn priority(case: &CaseResults) -> Option<&str> {
     Some(value.as_str()).filter(|value| *value != "0")
 }
 
-/// One row a case; the guide lists the columns with their units.
+/// Returns one row for each case; docs/columns.md lists the columns with their units.
 pub(crate) fn summary_csv(run: &Run) -> Result<Vec<u8>> {
     summary_of(run, &Results::from_run(run))
 }
 
-/// A row of the table of cases.
+/// A row of the table of cases; a column reads its cell from it.
 pub(crate) struct CaseRow<'a> {
     pub(super) header: &'a Header,
     pub(super) case: &'a CaseResults,
@@ -83,14 +96,14 @@ impl CaseRow<'_> {
     }
 
     pub(super) fn quantity(&self) -> Option<Quantity> {
-        figure(self.case).map(|(quantity, _)| quantity)
+        CaseEstimate::from_case(self.case).map(|figure| figure.quantity)
     }
 
     pub(super) fn estimate(&self) -> Option<Estimate> {
-        figure(self.case).map(|(_, estimate)| estimate)
+        CaseEstimate::from_case(self.case).map(|figure| figure.estimate)
     }
 
-    /// Returns the figure if it may be quoted.
+    /// Returns the figure in nanoseconds if it may be quoted.
     pub(super) fn quoted(&self) -> Option<f64> {
         Some(self.estimate()?.quote_cost().ok()?.value())
     }
@@ -115,11 +128,12 @@ impl CaseRow<'_> {
     }
 }
 
+/// Like [`summary_csv`], for a run whose results are computed already.
 pub(super) fn summary_of(run: &Run, results: &Results) -> Result<Vec<u8>> {
     cases_csv(run, results, measures::exported_measures())
 }
 
-/// Returns the declared columns of cases, and those of these measures behind them.
+/// Returns the declared columns of cases, and behind them the columns of the exported measures.
 fn cases_csv(
     run: &Run,
     results: &Results,
@@ -139,7 +153,7 @@ fn cases_csv(
     columns.csv(rows.map(|(case, key)| CaseRow { header: &run.header, case, key }))
 }
 
-/// Returns what a case has of an exported measure; absent where that is not known.
+/// Returns the cell of an exported measure; absent where the measure is not known.
 fn exported_value(measure: &RingMeasure, case: &CaseResults) -> Option<String> {
     match (measure.read)(case.summary.as_deref()?) {
         MeasureValue::Flag(is_set) => Some(is_set.to_string()),
@@ -147,34 +161,19 @@ fn exported_value(measure: &RingMeasure, case: &CaseResults) -> Option<String> {
     }
 }
 
-/// A table for a page or a comment.
+/// Returns a table in Markdown for a page or a comment, below the names of the run and the machine.
 pub(crate) fn markdown(run: &Run) -> Vec<u8> {
     markdown_with(run, measures::exported_measures())
 }
 
-/// Returns the table with these measures behind its other columns.
+/// Returns the table with the columns of the exported measures behind its others.
 fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>) -> Vec<u8> {
     let results = Results::from_run(run);
-    let answer = |case: &&CaseResults| figure(case)?.1.answer_cost().ok();
-    let note = |case: &&CaseResults| match (figure(case), &case.failure) {
-        (None, Some(failure)) => format!("not measured: {failure}"),
-        (None, None) => "not measured".to_string(),
-        (Some((_, of)), _) => match of.answer_cost() {
-            Ok(answer) => match answer.few_rounds() {
-                Some(rounds) => rounds,
-                None => answer.kind().to_string(),
-            },
-            Err(why) => why.with_time_unit(),
-        },
-    };
     let mut columns = Columns::<&CaseResults>::new()
         .left("case", |case| clean(&case.title))
-        .left("cost of", |case| figure(case).map_or("-", |(of, _)| of.in_words()))
+        .left("cost of", |case| quantity_words(case))
         .or_dash("estimate", |case| Some(answer(case)?.brief_time()))
-        .or_dash("interval", |case| {
-            let (low, high) = answer(case)?.ends()?;
-            Some(format!("{} to {}", words::time(low), words::time(high)))
-        })
+        .or_dash("interval", |case| interval_words(case))
         .left("note", |case| clean(&note(case)));
     for measure in exported {
         columns = columns.or_dash(measure.title, |case| {
@@ -182,15 +181,50 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>
             Some(words::three_digits(number))
         });
     }
-    let escaped = |text: &str| clean(text).replace('|', "\\|");
+    let unfinished = match run.unfinished() {
+        Some(how) => format!(" ({})", how.to_lowercase()),
+        None => String::new(),
+    };
     let text = format!(
-        "**{}** on {}{}\n\n{}",
-        escaped(run.header.called()),
-        escaped(&results.side.machine),
-        run.unfinished().map_or(String::new(), |how| format!(" ({})", how.to_lowercase())),
+        "**{}** on {}{unfinished}\n\n{}",
+        escape_bars(run.header.called()),
+        escape_bars(&results.side.machine),
         columns.markdown(&results.cases)
     );
     text.into_bytes()
+}
+
+/// Escapes bars, which would end a cell of a table.
+fn escape_bars(text: &str) -> String {
+    clean(text).replace('|', "\\|")
+}
+
+/// Returns the best figure of a case, at full speed or not.
+fn answer(case: &CaseResults) -> Option<BestEstimate> {
+    CaseEstimate::from_case(case)?.estimate.answer_cost().ok()
+}
+
+fn quantity_words(case: &CaseResults) -> &'static str {
+    CaseEstimate::from_case(case).map_or("-", |figure| figure.quantity.in_words())
+}
+
+fn interval_words(case: &CaseResults) -> Option<String> {
+    let (low, high) = answer(case)?.ends()?;
+    Some(format!("{} to {}", words::time(low), words::time(high)))
+}
+
+/// Says what a figure is if it is not at full speed in many rounds, or why there is none.
+fn note(case: &CaseResults) -> String {
+    let Some(figure) = CaseEstimate::from_case(case) else {
+        return match &case.failure {
+            Some(failure) => format!("not measured: {failure}"),
+            None => "not measured".to_string(),
+        };
+    };
+    match figure.estimate.answer_cost() {
+        Ok(answer) => answer.few_rounds().unwrap_or_else(|| answer.kind().to_string()),
+        Err(why) => why.with_time_unit(),
+    }
 }
 
 #[cfg(test)]

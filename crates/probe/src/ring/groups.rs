@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, WaitOptions, test_kill_process, waitpid};
 
@@ -120,7 +121,7 @@ pub fn sweep() {
     let Ok(CpuGroup { parent, .. }) = cpu_group(Path::new("/")) else { return };
     for name in remaining() {
         let creator = name.strip_prefix(PREFIX).and_then(|pid| Pid::from_raw(pid.parse().ok()?));
-        if creator.is_none_or(|pid| test_kill_process(pid).is_ok()) {
+        if creator.is_none_or(is_alive) {
             continue;
         }
         let mut folders = vec![parent.join(&name)];
@@ -132,6 +133,17 @@ pub fn sweep() {
             let _ = fs::remove_dir(folder);
         }
     }
+}
+
+/// Returns whether a process exists, whoever owns it.
+fn is_alive(pid: Pid) -> bool {
+    !has_ended(test_kill_process(pid))
+}
+
+/// Reads the result of kill(2) with signal 0. EPERM means that the process lives and belongs to
+/// another user: only ESRCH says that there is none.
+fn has_ended(test: Result<(), Errno>) -> bool {
+    test == Err(Errno::SRCH)
 }
 
 /// Returns the nested group within a group.
@@ -164,6 +176,14 @@ mod tests {
         assert!(remaining().contains(&name));
         drop(child);
         testing::wait_for("removal", || (!remaining().contains(&name)).then_some(()));
+    }
+
+    #[test]
+    fn a_process_of_another_user_lives() {
+        assert!(!has_ended(Err(Errno::PERM)) && !has_ended(Ok(())));
+        assert!(has_ended(Err(Errno::SRCH)));
+        // Without privileges a signal to the first process is refused.
+        assert!(is_alive(Pid::INIT));
     }
 
     #[test]

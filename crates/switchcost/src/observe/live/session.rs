@@ -34,8 +34,9 @@ pub(crate) struct TracerSession {
     by: Option<GroupBy>,
     /// Threads that the tracer's table has room for.
     max_threads: usize,
-    /// The kernel's measurement of the tracer's programs, which goes on until the first look.
-    measurement: Result<TracerCost, Error>,
+    /// The kernel's measurement of the tracer's programs, which goes on until it is dropped by the
+    /// first look.
+    measurement: Option<Result<TracerCost, Error>>,
     /// Nanoseconds that a switch takes in the tracer's programs; absent before the first look.
     ns_per_switch: Option<Reading<f64>>,
     begun: ClockMoment,
@@ -134,7 +135,7 @@ impl TracerSession {
             labels: ProcessLabels::new(Path::new("/")),
             by,
             max_threads: options.threads as usize,
-            measurement,
+            measurement: Some(measurement),
             ns_per_switch: None,
             begun: ClockMoment::now(),
             looked: ClockMoment::now(),
@@ -177,13 +178,12 @@ impl TracerSession {
     /// Looks again.
     pub(crate) fn look(&mut self) {
         self.read_maps();
-        if self.ns_per_switch.is_none() {
-            self.ns_per_switch = Some(match &self.measurement {
+        // The kernel stops measuring where this is dropped.
+        if let Some(measurement) = self.measurement.take() {
+            self.ns_per_switch = Some(match &measurement {
                 Ok(cost) => cost.ns_per_switch().ok_or("no switch was measured").into(),
                 Err(error) => Reading::unknown(error.to_string()),
             });
-            // The kernel stops measuring where this is dropped.
-            self.measurement = Err(Error::Options("measured"));
         }
     }
 

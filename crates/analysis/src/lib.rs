@@ -29,6 +29,7 @@ pub mod regions;
 pub mod response;
 pub mod results;
 pub mod scaling;
+pub mod setting_changes;
 pub mod speed;
 pub mod summary;
 pub mod summary_line;

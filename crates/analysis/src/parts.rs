@@ -20,6 +20,7 @@ pub fn part_runs(run: &Run) -> Vec<Run> {
         let mut part = Run { samples, ..Run::new(header) };
         part.end.clone_from(&run.end);
         part.resumed.clone_from(&run.resumed);
+        part.setting_changes.clone_from(&run.setting_changes);
         part.company.clone_from(&run.company);
         part.warnings.clone_from(&run.warnings);
         parts.push(part);

@@ -4,7 +4,7 @@ use rundata::case::Case;
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
 use rundata::ring::RingCase;
-use rundata::run::{Header, Run, RunEnd};
+use rundata::run::{Header, Run, RunEnd, SettingChange};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use crate::findings::{self, ExperimentFindings};
 use crate::noise::{self, NoiseVerdict};
 use crate::response::{self, ResponseSummary};
 use crate::scaling;
+use crate::setting_changes::run_warnings;
 use crate::speed::SpeedLevel;
 use crate::summary::{CaseSummary, summaries_at_clocks, widths, worst_precision};
 use crate::table::Table;
@@ -86,6 +87,10 @@ pub struct Record<Case, Found> {
     /// Competing tasks on the measured CPUs; absent where it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub company: Option<CompetingTasks>,
+    /// Changes of the machine's settings while the run went on: rounds under other settings than
+    /// those of the header are in no figure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub setting_changes: Vec<SettingChange>,
     /// Facts that could not be measured or read.
     pub warnings: Vec<String>,
 }
@@ -115,7 +120,8 @@ impl<Case, Found> Record<Case, Found> {
             worst_precision,
             noise: noise::judge(table),
             company: run.company.clone(),
-            warnings: run.warnings.clone(),
+            setting_changes: run.setting_changes.clone(),
+            warnings: run_warnings(run),
         }
     }
 }

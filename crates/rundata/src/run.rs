@@ -3,6 +3,8 @@
 //! Reading is forgiving where nothing is lost by it: a file without its end line is a run that was
 //! killed; a last line that was cut off is skipped with a warning.
 
+use std::mem;
+
 use schemars::JsonSchema;
 use serde::de::Error;
 use serde::{Deserialize, Serialize};
@@ -11,7 +13,7 @@ use serde_json::Value;
 use crate::case::Sample;
 use crate::competing::CompetingTasks;
 use crate::experiment::{CaseKinds, Experiment, named};
-use crate::machine::Machine;
+use crate::machine::{FieldDifference, Machine};
 use crate::notice::Notice;
 use crate::plan::{Plan, Reference, Stopping};
 use crate::stored::{self, StoredSample};
@@ -196,6 +198,26 @@ pub struct ResumedSession {
     pub reference: Option<Reference>,
 }
 
+/// A change of the machine's settings while a run went on ([`Machine::changed_settings`]). They are
+/// read before each round and after the last: the round in which a setting changed is under the
+/// new ones.
+///
+/// ```text
+/// round     0    1    2    3    4        lines of the file
+/// settings  A    A   A,B   B    A        {"round": 2, "differences": [A -> B]}, {"round": 4}
+/// holds    yes  yes   no   no  yes
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SettingChange {
+    /// First round under the new settings, if only at its end.
+    pub round: u32,
+    /// When the change was seen, RFC 3339, UTC.
+    pub at: String,
+    /// Differences of the new settings to those of the header; empty where they are the same again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub differences: Vec<FieldDifference>,
+}
+
 /// A line of a run file; [`RunFileLine::to_text`] writes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -208,6 +230,8 @@ pub enum RunFileLine {
     Failure(Failure),
     /// The run went on after an earlier end.
     Resumed(ResumedSession),
+    /// Settings of the machine changed.
+    Setting(SettingChange),
     /// Tasks that competed for the measured CPUs in this session; before its end line.
     Company(Box<CompetingTasks>),
     /// The end of a run that was not killed; only its result may follow.
@@ -257,8 +281,12 @@ fn is_sample(text: &str) -> bool {
 pub struct Run {
     /// The first line.
     pub header: Header,
-    /// Samples in the order of arrival.
+    /// Samples in the order of arrival, of the rounds under the settings of the header.
     pub samples: Vec<Sample>,
+    /// Samples of rounds in which a setting of the machine was another one. No figure has them.
+    pub set_aside: Vec<Sample>,
+    /// Changes of the machine's settings, in the order in which they were seen.
+    pub setting_changes: Vec<SettingChange>,
     /// Cases that could not be measured.
     pub failures: Vec<Failure>,
     /// The end line; absent for a run that was killed or is still going on.
@@ -283,6 +311,8 @@ impl Run {
         Self {
             header,
             samples: Vec::new(),
+            set_aside: Vec::new(),
+            setting_changes: Vec::new(),
             failures: Vec::new(),
             end: None,
             resumed: Vec::new(),
@@ -297,7 +327,36 @@ impl Run {
         for line in text.lines() {
             samples.extend(reader.line(line)?);
         }
-        Ok(Self { samples, ..reader.finish()? })
+        Ok(reader.finish()?.with_samples(samples))
+    }
+
+    /// Adds all samples of the run. Those of rounds under other settings are set aside.
+    pub fn with_samples(mut self, samples: Vec<Sample>) -> Self {
+        self.samples.extend(samples);
+        self.set_other_settings_aside();
+        self
+    }
+
+    /// Sets the samples aside that were measured under other settings of the machine than those of
+    /// the header.
+    pub fn set_other_settings_aside(&mut self) {
+        if self.setting_changes.is_empty() {
+            return;
+        }
+        for sample in mem::take(&mut self.samples) {
+            if self.is_under_header_settings(sample.round()) {
+                self.samples.push(sample);
+            } else {
+                self.set_aside.push(sample);
+            }
+        }
+    }
+
+    /// Returns whether the machine had the settings of the header all through a round. The last line
+    /// on a round counts: a setting may change back and forth.
+    pub fn is_under_header_settings(&self, round: u32) -> bool {
+        let earlier = self.setting_changes.iter().rev().find(|change| change.round <= round);
+        earlier.is_none_or(|change| change.differences.is_empty())
     }
 
     /// Adds the next line of the file.
@@ -317,6 +376,7 @@ impl Run {
                 }
                 self.resumed.push(resumed);
             }
+            RunFileLine::Setting(change) => self.setting_changes.push(change),
             RunFileLine::Company(company) => {
                 self.company = Some(match self.company.take() {
                     Some(earlier) => earlier.plus(*company),
@@ -336,7 +396,8 @@ impl Run {
 
     /// Returns the number of rounds that were begun.
     pub fn rounds(&self) -> u32 {
-        self.samples.iter().map(|sample| sample.round().saturating_add(1)).max().unwrap_or(0)
+        let all = self.samples.iter().chain(&self.set_aside);
+        all.map(|sample| sample.round().saturating_add(1)).max().unwrap_or(0)
     }
 
     /// Returns the time spent measuring by all sessions, in nanoseconds, as far as the file tells.

@@ -35,6 +35,7 @@ pub use runs::plan_cases;
 pub use side::{ComparisonSide, Origin};
 
 use crate::noise::{self, NoiseVerdict};
+use crate::setting_changes::run_warnings;
 use crate::summary::CaseSummary;
 use crate::table::Table;
 use rundata::machine::Machine;
@@ -155,7 +156,7 @@ impl Results {
         for known in &reference.cases {
             case_scatters.push(known.launch_scatter);
         }
-        let mut warnings = run.warnings.clone();
+        let mut warnings = run_warnings(run);
         if run.end.is_none() {
             warnings.push("incomplete: it was killed or is still running".to_string());
         }

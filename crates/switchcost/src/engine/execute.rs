@@ -27,7 +27,7 @@ use rundata::plan::{Plan, Stopping};
 use rundata::reading::Reading;
 use rundata::run::{
     self, Failure, Header, ProgramBuild, RUN_SCHEMA, ResumedSession, Run, RunEnd, RunFileLine,
-    StopReason,
+    SettingChange, StopReason,
 };
 use rundata::trial::Trial;
 use rundata::trial::command::{CommandSubject, CommandTrial};
@@ -41,6 +41,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::{Progress, RowBuilder};
 use crate::engine::schedule::{self, EarlierSessions, RoundRules, RunEvent, ScheduleOutcome};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
+use crate::engine::setting_watcher::SettingWatcher;
 use crate::engine::store::{RunFile, RunStore, speed};
 use crate::engine::workers::{WorkerError, Workers};
 use crate::report::output::{FileOptions, OutputOptions};
@@ -464,11 +465,17 @@ pub(crate) fn measure_runs<const N: usize>(
     let tasks =
         CompetitionWatcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &host.machine);
     let tasks = tasks.leave_out(&plan.subject_pids());
-    let mut recorder = Recorder { runs, plan, progress, tasks };
+    let first = &runs[0].run;
+    let settings = SettingWatcher::new(
+        Path::new("/"),
+        first.header.machine.clone(),
+        first.setting_changes.last(),
+    );
+    let mut recorder = Recorder { runs, plan, progress, tasks, settings };
     // Only a run that is measured alone is resumed.
     let first = &mut recorder.runs[0].run;
     let earlier = EarlierSessions {
-        samples: mem::take(&mut first.samples),
+        samples: earlier_samples(first),
         spent: Duration::from_nanos(first.spent_ns()),
     };
     let mut measured = Vec::new();
@@ -487,6 +494,13 @@ pub(crate) fn measure_runs<const N: usize>(
         recorder.note(event);
     });
     recorder.end(outcome)
+}
+
+/// Takes all samples of a run, those under other settings too: rounds are numbered by them.
+fn earlier_samples(run: &mut Run) -> Vec<Sample> {
+    let mut samples = mem::take(&mut run.samples);
+    samples.append(&mut run.set_aside);
+    samples
 }
 
 /// Adds samples and failures to their runs, each numbered as in the plan of its run.
@@ -514,13 +528,19 @@ struct Recorder<'a, const N: usize> {
     progress: Progress,
     /// Watches competing tasks on the CPUs that are measured.
     tasks: CompetitionWatcher,
+    /// Watches the settings of the machine.
+    settings: SettingWatcher,
 }
 
 impl<const N: usize> Recorder<'_, N> {
     fn note(&mut self, event: RunEvent<'_>) {
         let cases_per_run = self.plan.cases.len() / N;
         match event {
-            RunEvent::Case(state) => self.progress.show(&state),
+            RunEvent::Case(state) => {
+                let change = self.settings.before_case(state.round);
+                self.keep_change(change);
+                self.progress.show(&state);
+            }
             RunEvent::Sample(sample) => {
                 let case = sample.case() % cases_per_run;
                 let line = RunFileLine::Sample(sample.clone().with_case(case));
@@ -547,6 +567,16 @@ impl<const N: usize> Recorder<'_, N> {
         }
     }
 
+    /// Keeps a change of the machine's settings in all runs: they share their rounds.
+    fn keep_change(&mut self, change: Option<SettingChange>) {
+        let Some(change) = change else { return };
+        for run in 0..N {
+            let line = RunFileLine::Setting(change.clone());
+            self.keep(run, &line);
+            self.runs[run].run.push(line);
+        }
+    }
+
     fn keep(&mut self, run: usize, line: &RunFileLine) {
         self.with_file(run, |file| file.write(line));
     }
@@ -565,6 +595,8 @@ impl<const N: usize> Recorder<'_, N> {
     fn end(mut self, outcome: ScheduleOutcome) -> [RecordedRun; N] {
         let ScheduleOutcome { samples, failures, reason, spent } = outcome;
         self.progress.end();
+        let change = self.settings.at_end();
+        self.keep_change(change);
         distribute(&mut self.runs.each_mut().map(|recorded| &mut recorded.run), samples, failures);
         let finished = seconds_in_words(SystemTime::now());
         let end = RunFileLine::End(RunEnd { reason, finished, spent_ns: nanoseconds(spent) });
@@ -576,6 +608,7 @@ impl<const N: usize> Recorder<'_, N> {
                 self.runs[run].run.push(line.clone());
             }
             self.with_file(run, RunFile::sync);
+            self.runs[run].run.set_other_settings_aside();
         }
         self.runs
     }

@@ -25,6 +25,7 @@ pub(crate) mod policies;
 pub(crate) mod progress;
 pub(crate) mod schedule;
 pub(crate) mod setting;
+pub(crate) mod setting_watcher;
 pub(crate) mod store;
 pub(crate) mod worker_output;
 pub(crate) mod workers;

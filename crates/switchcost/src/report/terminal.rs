@@ -9,6 +9,7 @@ use analysis::marked::{MarkedText, SpanRole};
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use analysis::quote::{BestEstimate, NotQuotable};
 use analysis::record::{CpuSpeed, Record};
+use analysis::setting_changes::{change_warning, run_warnings};
 use charts::{Figure, PlotStyle};
 use clap::Args;
 use rundata::competing::CompetingTasks;
@@ -274,6 +275,7 @@ pub(crate) fn report(
         lines.extend(machine_lines(run, common));
         lines.push(run_file_line(path).into());
     } else {
+        lines.extend(change_warning(run).map(|warning| format!("warning: {warning}").into()));
         lines.extend(stopped_line(run, common));
         let (header, company) = (&run.header, run.company.as_ref());
         lines.extend(machine_line(&header.plan, &header.machine, company, common.noise));
@@ -376,7 +378,7 @@ fn machine_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
     for notice in &run.header.notices {
         lines.push(format!("note: {notice}").into());
     }
-    for warning in &run.warnings {
+    for warning in run_warnings(run) {
         lines.push(format!("warning: {warning}").into());
     }
     lines

@@ -361,7 +361,7 @@ pub(crate) fn read(path: &Path) -> Result<Run> {
         Ok(())
     })?;
     check_is_built(path, &run.header)?;
-    Ok(Run { samples, ..run })
+    Ok(run.with_samples(samples))
 }
 
 /// Checks that this build can show a run.

@@ -6,9 +6,10 @@ pub(crate) mod table;
 
 use analysis::noise::NoiseVerdict;
 use analysis::record::CpuSpeed;
+use analysis::setting_changes::run_warnings;
 use rundata::competing::CompetingTasks;
 use rundata::experiment::Experiment;
-use rundata::run::{Header, Run, RunEnd};
+use rundata::run::{Header, Run, RunEnd, SettingChange};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,6 +34,9 @@ pub(crate) struct MeasureRecord {
     /// What else ran on the measured CPUs; absent where it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) company: Option<CompetingTasks>,
+    /// Changes of the machine's settings while the run went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) setting_changes: Vec<SettingChange>,
     /// What could not be measured or read.
     pub(crate) warnings: Vec<String>,
 }
@@ -51,7 +55,8 @@ impl MeasureRecord {
             noise,
             speed: parts.iter().find_map(|part| part.speed()).unwrap_or_default(),
             company: run.company.clone(),
-            warnings: run.warnings.clone(),
+            setting_changes: run.setting_changes.clone(),
+            warnings: run_warnings(run),
             parts,
         }
     }

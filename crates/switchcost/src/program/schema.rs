@@ -42,7 +42,7 @@ const ALL: &[Named] = &[
     #[cfg(feature = "switches")]
     ("trace", "trace --json", || schema_for!(trace::TraceReport)),
     #[cfg(feature = "programs")]
-    ("command-use", "run --json", || schema_for!(run::record::Record)),
+    ("command-use", "run --json", || schema_for!(run::record::CommandUseRecord)),
     ("figure", "what chart draws", || schema_for!(charts::Figure)),
 ];
 

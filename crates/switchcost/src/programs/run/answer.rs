@@ -1,4 +1,4 @@
-//! What runs of commands answer, in a sentence.
+//! The first line of the report of `switchcost run`: which command is faster, or what one used.
 
 use analysis::estimate::Estimate;
 use analysis::marked;
@@ -8,215 +8,260 @@ use analysis::quote::marked_cost;
 use launcher::Ending;
 use rundata::words::{times, two_digits, whole};
 
-use super::findings::Summary;
-use super::record::Record;
+use super::findings::{
+    CommandPair, CommandSummary, ComparedTime, complete_runs, estimate_ratio, sort_by_real_time,
+};
+use super::record::CommandUseRecord;
 use crate::report::terminal::{TimeUnit, counted, figure};
 
-/// The first line of the report.
-pub(super) fn headline(record: &Record) -> MarkedText {
+/// Returns the first line of the report.
+pub(super) fn headline(record: &CommandUseRecord) -> MarkedText {
     match &record.commands[..] {
         [] => "Nothing was measured.".into(),
-        [one] if one.runs == 1 => one_run(record, one),
-        [one] => runs(record, one),
-        all => comparison(record, all),
+        [summary] if summary.runs == 1 => describe_run(record, summary),
+        [summary] => describe_runs(record, summary),
+        [base, other] => compare_two(record, base, other),
+        summaries => compare_several(record, summaries),
     }
 }
 
-/// `make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took an estimated 1.2 to 2.1 % of
-/// the CPU time`
-fn one_run(record: &Record, summary: &Summary) -> MarkedText {
-    let median = |name: &str| summary.median(name);
-    let unit = TimeUnit::for_time(median("real_ns").unwrap_or_default());
-    let time = |name: &str, what: &str| {
-        Some(marked![MarkedText::figure(unit.words(median(name)?)), format!(" {what}")])
-    };
-    let switches = switches(summary).map(|count| counted_switches(count).into());
-    let parts = [time("real_ns", "real"), time("cpu_ns", "CPU"), switches];
-    let parts = MarkedText::join(parts.into_iter().flatten(), ", ");
-    let ending = match summary.endings[..] {
-        [(Ending::Exited { code: 0 }, _)] | [] => String::new(),
-        [(ending, _), ..] => format!(" ({ending})"),
-    };
-    let share = switching(summary).map_or(String::new(), |words| format!("; {words}"));
-    marked![format!("{}{ending}: ", record.plan.label(summary.number)), parts, share]
+/// Describes a single run: `make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took about
+/// 1.2 to 2.1 % of the CPU time`.
+fn describe_run(record: &CommandUseRecord, summary: &CommandSummary) -> MarkedText {
+    let unit = TimeUnit::for_time(summary.median("real_ns").unwrap_or_default());
+    let mut parts = Vec::new();
+    for (name, meaning) in [("real_ns", "real"), ("cpu_ns", "CPU")] {
+        if let Some(ns) = summary.median(name) {
+            parts.push(marked![MarkedText::figure(unit.words(ns)), format!(" {meaning}")]);
+        }
+    }
+    if let Some(count) = summary.switches() {
+        parts.push(count_words(count).into());
+    }
+    let mut label = record.plan.label(summary.number);
+    if let Some((ending, _)) = summary.endings.first() {
+        if summary.endings.len() > 1 || *ending != (Ending::Exited { code: 0 }) {
+            label += &format!(" ({ending})");
+        }
+    }
+    let mut line = marked![format!("{label}: "), MarkedText::join(parts, ", ")];
+    if let Some(share) = SwitchingShare::from_summary(summary) {
+        line.push(format!("; {}", share.in_sentence()));
+    }
+    line
 }
 
-/// `make: 12.3 s (12.1 to 12.6), 20 runs`
-fn runs(record: &Record, summary: &Summary) -> MarkedText {
+/// Describes several runs of one command: `make: 12.3 s (12.1 to 12.6), 20 runs`.
+fn describe_runs(record: &CommandUseRecord, summary: &CommandSummary) -> MarkedText {
     let label = record.plan.label(summary.number);
     let count = counted(summary.runs as usize, "run");
     let Some(real) = summary.figure("real_ns") else {
         return format!("{label}: {count}").into();
     };
-    match real.estimate.interval() {
-        Some(_) => {
-            marked![format!("{label}: "), marked_cost(&real.estimate), format!(", {count}")]
-        }
-        None => {
-            let time = TimeUnit::for_time(real.estimate.value).words(real.estimate.value);
-            let count = format!(", {count} (5 or more give an interval)");
-            marked![format!("{label}: about "), MarkedText::figure(time), count]
-        }
+    if real.estimate.interval().is_some() {
+        return marked![format!("{label}: "), marked_cost(&real.estimate), format!(", {count}")];
+    }
+    let time = TimeUnit::for_time(real.estimate.value).words(real.estimate.value);
+    let count = format!(", {count} (5 or more give an interval)");
+    marked![format!("{label}: about "), MarkedText::figure(time), count]
+}
+
+/// Compares two commands: `sleep 0.01 is 1.94x (1.86 to 2.13) faster than sleep 0.02`.
+///
+/// The ratio within rounds decides, not the medians of both. An unresolved ratio is that of the
+/// second to the first, as in the table.
+fn compare_two(
+    record: &CommandUseRecord,
+    base: &CommandSummary,
+    other: &CommandSummary,
+) -> MarkedText {
+    let labels = [base, other].map(|summary| record.plan.label(summary.number));
+    let [base_label, other_label] = &labels;
+    let Some(ratio) = real_time_ratio(record, base, other) else {
+        return format!("{base_label} and {other_label}: no round has both").into();
+    };
+    if ratio.interval().is_none() {
+        describe_without_interval(&labels, &ratio)
+    } else if !ratio.resolved {
+        let between = format!("between {base_label} and {other_label}: ");
+        marked![format!("No difference is resolved {between}"), factor(&ratio)]
+    } else if ratio.value >= 1.0 {
+        describe_faster(base_label, &ratio, other_label)
+    } else {
+        describe_faster(other_label, &invert(&ratio), base_label)
     }
 }
 
-/// `sleep 0.01 is 1.94x (1.86 to 2.13) faster than sleep 0.02`, and what else is told of more than
-/// two.
-fn comparison(record: &Record, all: &[Summary]) -> MarkedText {
-    let label = |summary: &Summary| record.plan.label(summary.number);
-    let over = |one: &Summary, other: &Summary| ratio(record, one.number, other.number);
-    if let [base, other] = all {
-        // The ratio within rounds decides, not the medians of both; what is not resolved is that of
-        // the table.
-        return match over(base, other) {
-            None => format!("{} and {}: no round has both", label(base), label(other)).into(),
-            Some(found) if found.interval().is_none() => seen(record, [base, other], &found),
-            Some(found) if !found.resolved => {
-                unresolved(&format!("between {} and {}", label(base), label(other)), &found)
+/// A command that takes longer than the fastest one, and how many times as long.
+struct SlowerCommand<'a> {
+    summary: &'a CommandSummary,
+    ratio: Estimate,
+}
+
+/// Compares three or more commands with the one that has the lowest median.
+fn compare_several(record: &CommandUseRecord, summaries: &[CommandSummary]) -> MarkedText {
+    let by_time = sort_by_real_time(summaries);
+    let [fastest, .., slowest] = by_time[..] else { return MarkedText::default() };
+    let label = |summary: &CommandSummary| record.plan.label(summary.number);
+    let (mut slower, mut unresolved) = (Vec::new(), Vec::new());
+    for summary in &by_time[1..] {
+        match real_time_ratio(record, fastest, summary).filter(is_slower) {
+            Some(ratio) => slower.push(SlowerCommand { summary, ratio }),
+            None => unresolved.push(label(summary)),
+        }
+    }
+    let Some((next, rest)) = slower.split_first() else {
+        let ratio = real_time_ratio(record, fastest, slowest);
+        return match ratio.filter(|ratio| ratio.interval().is_none()) {
+            Some(ratio) => describe_without_interval(&[label(fastest), label(slowest)], &ratio),
+            None => {
+                format!("No difference is resolved between the {} commands", by_time.len()).into()
             }
-            Some(found) if found.value >= 1.0 => faster(&label(base), &found, &label(other)),
-            Some(found) => faster(&label(other), &inverse(&found), &label(base)),
         };
+    };
+    if !unresolved.is_empty() {
+        let (fastest, unresolved) = (label(fastest), unresolved.join(", "));
+        let next_label = label(next.summary);
+        return marked![
+            format!(
+                "{fastest} is the fastest, not resolved from {unresolved}; {next_label} takes "
+            ),
+            factor(&next.ratio),
+            " as long"
+        ];
     }
-    let real = |summary: &Summary| summary.median("real_ns").unwrap_or(f64::INFINITY);
-    let mut sorted: Vec<&Summary> = all.iter().collect();
-    sorted.sort_by(|one, other| real(one).total_cmp(&real(other)));
-    let Some((first, others)) = sorted.split_first() else { return MarkedText::default() };
-    let is_slower = |of: &Estimate| of.resolved && of.value > 1.0;
-    let slower: Vec<(&Summary, Estimate)> = others
-        .iter()
-        .filter_map(|other| Some((*other, over(first, other).filter(is_slower)?)))
-        .collect();
-    let alike =
-        others.iter().filter(|other| !slower.iter().any(|(of, _)| of.number == other.number));
-    let alike: Vec<String> = alike.map(|other| label(other)).collect();
-    match (&slower[..], &alike[..]) {
-        ([], _) => {
-            let slowest = others.last().and_then(|last| Some((last, over(first, last)?)));
-            match slowest.filter(|(_, by)| by.interval().is_none()) {
-                Some((last, by)) => seen(record, [first, last], &by),
-                None => {
-                    format!("No difference is resolved between the {} commands", all.len()).into()
-                }
-            }
-        }
-        ([(next, by), rest @ ..], []) => {
-            let each_holds =
-                |pair: &[&Summary]| over(pair[0], pair[1]).is_some_and(|of| is_slower(&of));
-            let ranking = sorted.windows(2).all(each_holds);
-            let than =
-                |(of, by): &(&Summary, Estimate)| format!("{} than {}", times(by.value), label(of));
-            let rest: Vec<String> = rest.iter().map(than).collect();
-            let rest = match &rest[..] {
-                [] => String::new(),
-                [all @ .., last] => format!(
-                    "{} and {last}",
-                    all.iter().map(|of| format!(", {of}")).collect::<String>()
-                ),
-            };
-            let order = if ranking { ", in this order" } else { "" };
-            faster(&label(first), by, &label(next)) + &rest + order
-        }
-        ([(next, by), ..], alike) => {
-            let (first, alike) = (label(first), alike.join(", "));
-            let next = label(next);
-            marked![
-                format!("{first} is the fastest, not resolved from {alike}; {next} takes "),
-                factor(by),
-                " as long"
-            ]
-        }
+    let mut line = describe_faster(&label(fastest), &next.ratio, &label(next.summary));
+    for (number, command) in rest.iter().enumerate() {
+        line.push(if number + 1 == rest.len() { " and " } else { ", " });
+        line.push(format!("{} than {}", times(command.ratio.value), label(command.summary)));
     }
+    if has_resolved_order(record, &by_time) {
+        line.push(", in this order");
+    }
+    line
 }
 
-/// `A is 1.94x (1.86 to 2.13) faster than B`
-fn faster(one: &str, by: &Estimate, other: &str) -> MarkedText {
+fn is_slower(ratio: &Estimate) -> bool {
+    ratio.resolved && ratio.value > 1.0
+}
+
+/// Returns whether each command is resolved to be slower than the one before it.
+fn has_resolved_order(record: &CommandUseRecord, by_time: &[&CommandSummary]) -> bool {
+    for pair in by_time.windows(2) {
+        let ratio = real_time_ratio(record, pair[0], pair[1]);
+        if !ratio.is_some_and(|ratio| is_slower(&ratio)) {
+            return false;
+        }
+    }
+    true
+}
+
+/// Returns `A is 1.94x (1.86 to 2.13) faster than B`.
+fn describe_faster(fast: &str, ratio: &Estimate, slow: &str) -> MarkedText {
     let faster = MarkedText::direction(false);
-    marked![format!("{one} is "), factor(by), " ", faster, format!(" than {other}")]
+    marked![format!("{fast} is "), factor(ratio), " ", faster, format!(" than {slow}")]
 }
 
-fn unresolved(between: &str, by: &Estimate) -> MarkedText {
-    marked![format!("No difference is resolved {between}: "), factor(by)]
-}
-
-/// What was seen in too few runs for an interval; `by` is the time of the second over the first:
-/// `gzip -1 is ~3.9x faster than gzip -6 (2 runs each, no interval: at least 5 are needed)`
-fn seen(record: &Record, [one, other]: [&Summary; 2], by: &Estimate) -> MarkedText {
-    let [mut fast, mut slow] = [one, other].map(|summary| record.plan.label(summary.number));
-    let mut ratio = by.value;
-    if ratio < 1.0 {
+/// Describes the ratio of two commands, second over first, from too few runs for an interval: `gzip
+/// -1 is ~3.9x faster than gzip -6 (2 runs each, no interval: at least 5 are needed)`.
+fn describe_without_interval(labels: &[String; 2], ratio: &Estimate) -> MarkedText {
+    let [mut fast, mut slow] = labels.each_ref();
+    let mut value = ratio.value;
+    if value < 1.0 {
         std::mem::swap(&mut fast, &mut slow);
-        ratio = 1.0 / ratio;
+        value = 1.0 / value;
     }
-    let runs = counted(by.rounds as usize, "run");
+    let runs = counted(ratio.rounds as usize, "run");
     marked![
         format!("{fast} is "),
-        MarkedText::figure(format!("~{}x", two_digits(ratio))),
+        MarkedText::figure(format!("~{}x", two_digits(value))),
         " ",
         MarkedText::direction(false),
         format!(" than {slow} ({runs} each, no interval: at least 5 are needed)")
     ]
 }
 
-/// `1.94x (1.86 to 2.13)`
-pub(super) fn factor(by: &Estimate) -> MarkedText {
-    let range = by.interval().map(|i| format!(" ({} to {})", figure(i.low), figure(i.high)));
-    marked![MarkedText::figure(times(by.value)), range.unwrap_or_default()]
+/// Returns `1.94x (1.86 to 2.13)`.
+fn factor(ratio: &Estimate) -> MarkedText {
+    let mut factor = MarkedText::figure(times(ratio.value));
+    if let Some(interval) = ratio.interval() {
+        factor.push(format!(" ({} to {})", figure(interval.low), figure(interval.high)));
+    }
+    factor
 }
 
-/// First over second of what is second over first.
-fn inverse(of: &Estimate) -> Estimate {
-    let one_over = |value: f64| 1.0 / value;
+/// Returns first / second for second / first.
+fn invert(ratio: &Estimate) -> Estimate {
     Estimate {
-        value: one_over(of.value),
-        low: of.high.map(one_over),
-        high: of.low.map(one_over),
-        ..*of
+        value: 1.0 / ratio.value,
+        low: ratio.high.map(|high| 1.0 / high),
+        high: ratio.low.map(|low| 1.0 / low),
+        ..*ratio
     }
 }
 
-/// Real time of a command over that of another.
-fn ratio(record: &Record, base: usize, command: usize) -> Option<Estimate> {
-    let whole: Vec<_> = record.runs.iter().filter(|run| !run.interrupted).collect();
-    super::findings::ratio(&whole, [base, command], |run| run.used.real_ns, &record.plan)
+/// Estimates the ratio of the real time of `command` to that of `base`.
+fn real_time_ratio(
+    record: &CommandUseRecord,
+    base: &CommandSummary,
+    command: &CommandSummary,
+) -> Option<Estimate> {
+    let pair = CommandPair { base: base.number, command: command.number };
+    let runs = complete_runs(&record.runs);
+    estimate_ratio(&runs, pair, |run| ComparedTime::Real.read(&run.used), &record.plan)
 }
 
-/// Switches of both kinds in a run.
-pub(super) fn switches(summary: &Summary) -> Option<f64> {
-    Some(summary.median("voluntary")? + summary.median("involuntary")?)
+/// Returns `5,300 switches`.
+fn count_words(switches: f64) -> String {
+    let count = switches.round().max(0.0) as u64;
+    let noun = if count == 1 { "switch" } else { "switches" };
+    format!("{} {noun}", whole(count as f64))
 }
 
-/// `5,300 switches`
-fn counted_switches(count: f64) -> String {
-    let count = count.round().max(0.0) as u64;
-    let what = if count == 1 { "switch" } else { "switches" };
-    format!("{} {what}", whole(count as f64))
+/// Estimated share of a command's CPU time that switching takes.
+pub(super) struct SwitchingShare {
+    percents: String,
+    /// Whether the refill of caches is part of it; a range that would be too wide with it is that of
+    /// the direct cost alone.
+    with_refill: bool,
 }
 
-/// What share of the CPU time went to switches, where that is estimated. Where the whole is too wide
-/// a range, the share of the switches themselves.
-pub(super) fn switching(summary: &Summary) -> Option<String> {
-    let switching = summary.switching.as_ref()?;
-    let (share, direct) = (switching.cost.share(), switching.cost.direct_share());
-    switches(summary).filter(|count| *count > 0.0)?;
-    if let Some(whole) = share.filter(|share| !share.is_wide()) {
-        return Some(format!("switching took about {} of the CPU time", percents(whole)));
+impl SwitchingShare {
+    /// Returns the share, or that of the direct cost if the whole is too wide a range to be useful;
+    /// `None` without an estimate or without switches.
+    pub(super) fn from_summary(summary: &CommandSummary) -> Option<Self> {
+        let cost = &summary.switching.as_ref()?.cost;
+        if summary.switches()? <= 0.0 {
+            return None;
+        }
+        if let Some(share) = cost.share().filter(|share| !share.is_wide()) {
+            return Some(Self { percents: percents(share), with_refill: true });
+        }
+        let direct_share = cost.direct_share().filter(|share| !share.is_wide())?;
+        Some(Self { percents: percents(direct_share), with_refill: false })
     }
-    let direct = percents(direct.filter(|direct| !direct.is_wide())?);
-    Some(format!(
-        "switching itself took about {direct} of the CPU time, without the refill of caches"
-    ))
-}
 
-/// The share alone, for a list: `0.5 to 0.8 %`.
-pub(super) fn switching_share(summary: &Summary) -> Option<String> {
-    let cost = &summary.switching.as_ref()?.cost;
-    switches(summary).filter(|count| *count > 0.0)?;
-    if let Some(whole) = cost.share().filter(|share| !share.is_wide()) {
-        return Some(percents(whole));
+    /// Returns `switching took about 0.5 to 0.8 % of the CPU time`.
+    pub(super) fn in_sentence(&self) -> String {
+        let Self { percents, with_refill } = self;
+        if *with_refill {
+            format!("switching took about {percents} of the CPU time")
+        } else {
+            format!(
+                "switching itself took about {percents} of the CPU time, without the refill of \
+                 caches"
+            )
+        }
     }
-    let direct = percents(cost.direct_share().filter(|direct| !direct.is_wide())?);
-    Some(format!("{direct} without the refill of caches"))
+
+    /// Returns `0.5 to 0.8 %`, for a list.
+    pub(super) fn in_list(self) -> String {
+        if self.with_refill {
+            self.percents
+        } else {
+            format!("{} without the refill of caches", self.percents)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -224,9 +269,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_have_commas() {
+    fn counts_of_switches_have_commas() {
         assert_eq!(
-            [0.0, 1.0, 5300.0].map(counted_switches),
+            [0.0, 1.0, 5300.0].map(count_words),
             ["0 switches", "1 switch", "5,300 switches"]
         );
     }

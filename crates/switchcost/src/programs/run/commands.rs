@@ -1,113 +1,133 @@
-//! The commands of a series, from what was typed.
+//! The commands of a series, from the command lines and the parameters that were typed.
+//!
+//! A parameter multiplies the commands that have it: `make -j{n}` with `--parameter n 1,4` becomes
+//! `make -j1` and `make -j4`, which are labelled `n=1` and `n=4`.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::process::{Command as Process, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
 use crate::base::failure::usage;
 
-/// A command: its words, what it is called where that is not its words, and the values by which it
-/// differs from others that were typed as the same.
+/// A command of a series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct SeriesCommand {
     pub(super) words: Vec<OsString>,
-    /// Empty where it is its words.
+    /// Name in reports; empty for a command that is labelled by its words.
     pub(super) name: String,
-    /// The name is the line that was typed.
+    /// Whether the name is the line that was typed.
     pub(super) is_line: bool,
-    /// `NAME=VALUE` of each parameter that is in its words.
+    /// `NAME=VALUE` of each parameter that the words had.
     pub(super) values: Vec<String>,
 }
 
-/// What runs a command line.
+/// How command lines are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Shell {
-    /// Nothing: it is split into words.
-    None,
-    /// A shell with its own arguments.
-    Of(Vec<OsString>),
+pub(super) enum LineRunner {
+    /// Split into words, without a shell.
+    Split,
+    /// By a shell, with its own arguments.
+    Shell(Vec<OsString>),
 }
 
-/// In place of a shell.
+/// Value of --shell for no shell.
 const NO_SHELL: &str = "none";
 
-/// Shells that say by `command -v` whether they know a command (POSIX).
-const POSIX: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
+/// Shells that have `command -v`, which says whether a command exists (POSIX).
+const POSIX_SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 
-impl Shell {
-    /// By its name, with arguments; `none` for none.
-    pub(super) fn of(name: &str) -> Result<Self> {
-        match name.trim() {
-            NO_SHELL => Ok(Self::None),
-            name => Ok(Self::Of(split("--shell", name)?)),
+impl LineRunner {
+    /// Parses the value of --shell: a shell with its arguments, or `none`.
+    pub(super) fn from_flag(value: &str) -> Result<Self> {
+        match value.trim() {
+            NO_SHELL => Ok(Self::Split),
+            value => Ok(Self::Shell(split_words("--shell", value)?)),
         }
     }
 
-    /// What it is called; absent for none.
-    pub(super) fn name(&self) -> Option<String> {
+    /// Returns the name of the shell; `None` without one.
+    pub(super) fn shell_name(&self) -> Option<String> {
         match self {
-            Self::None => None,
-            Self::Of(words) => words.first().map(|name| name.to_string_lossy().into_owned()),
+            Self::Split => None,
+            Self::Shell(words) => words.first().map(|name| name.to_string_lossy().into_owned()),
         }
     }
 
-    /// The words by which a line is run, which `flag` has given.
+    /// Returns the words that run a line; an error names `flag`, which has given it.
     pub(super) fn words(&self, flag: &str, line: &str) -> Result<Vec<OsString>> {
         match self {
-            Self::None => split(flag, line),
-            Self::Of(_) if line.trim().is_empty() => Err(no_command(flag)),
-            Self::Of(shell) => Ok([&shell[..], &["-c".into(), line.into()]].concat()),
+            Self::Split => split_words(flag, line),
+            Self::Shell(_) if line.trim().is_empty() => Err(no_command(flag)),
+            Self::Shell(shell) => Ok([&shell[..], &["-c".into(), line.into()]].concat()),
         }
     }
 
-    /// The first of these lines whose command the shell does not know, without running any: that
-    /// command. Where the shell cannot be asked, or the line begins with anything but a plain word,
-    /// it is taken to know it.
-    pub(super) fn unknown(&self, lines: &[String]) -> Option<String> {
-        let Self::Of(shell) = self else { return None };
-        let (name, arguments) = shell.split_first()?;
-        let is_posix = Path::new(name).file_name().is_some_and(|of| POSIX.iter().any(|p| of == *p));
-        let is_plain = |word: &&str| {
-            let first = word.starts_with(|c: char| c.is_ascii_alphanumeric() || "./_".contains(c));
-            first && word.chars().all(|c| c.is_ascii_alphanumeric() || "./_+-".contains(c))
-        };
-        let firsts = lines.iter().filter_map(|line| line.split_whitespace().next());
-        let is_unknown = |word: &&str| {
-            let asked = Process::new(name)
-                .args(arguments)
-                .args(["-c", &format!("command -v {word}")])
-                .stdin(Stdio::null())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .status();
-            asked.is_ok_and(|status| status.code().is_some_and(|code| code != 0))
-        };
-        firsts.filter(is_plain).filter(|_| is_posix).find(is_unknown).map(str::to_string)
+    /// Returns the command of the first line whose command the shell cannot find, without running
+    /// any line.
+    ///
+    /// A command counts as found if the shell cannot be asked, or if its line does not begin with a
+    /// plain word.
+    pub(super) fn find_unknown_command(&self, lines: &[String]) -> Option<String> {
+        let Self::Shell(shell) = self else { return None };
+        let (program, arguments) = shell.split_first()?;
+        let shell_name = Path::new(program).file_name()?;
+        if !POSIX_SHELLS.iter().any(|posix| shell_name == *posix) {
+            return None;
+        }
+        for line in lines {
+            let Some(command) = line.split_whitespace().next() else { continue };
+            if is_plain_word(command) && lacks_command(program, arguments, command) {
+                return Some(command.to_string());
+            }
+        }
+        None
     }
+}
+
+/// Returns whether a word means nothing but itself to a shell.
+fn is_plain_word(word: &str) -> bool {
+    let is_start = |c: char| c.is_ascii_alphanumeric() || "./_".contains(c);
+    word.starts_with(is_start) && word.chars().all(|c| is_start(c) || "+-".contains(c))
+}
+
+/// Asks a shell whether it lacks a command.
+fn lacks_command(shell: &OsStr, arguments: &[OsString], command: &str) -> bool {
+    let status = Command::new(shell)
+        .args(arguments)
+        .args(["-c", &format!("command -v {command}")])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    // A shell that was ended by a signal has not answered.
+    status.is_ok_and(|status| status.code().is_some_and(|code| code != 0))
 }
 
 fn no_command(flag: &str) -> anyhow::Error {
     usage(format!("{flag}: no command (accepted: a command with its arguments, in one word)"))
 }
 
-/// A command typed in one word, by `flag`.
-pub(super) fn split(flag: &str, text: &str) -> Result<Vec<OsString>> {
+/// Splits a command that `flag` has given in one argument.
+pub(super) fn split_words(flag: &str, text: &str) -> Result<Vec<OsString>> {
     let words = shell_words::split(text).map_err(|error| {
         usage(format!("{flag} {text}: {error} (accepted: words as a shell splits them)"))
     })?;
-    match words.is_empty() {
-        true => Err(no_command(flag)),
-        false => Ok(words.into_iter().map(OsString::from).collect()),
+    if words.is_empty() {
+        return Err(no_command(flag));
     }
+    Ok(words.into_iter().map(OsString::from).collect())
 }
 
-/// Each command once for each value of each parameter that is in it, as `{NAME}`. `typed` are names
-/// and lists of values in turn.
-pub(super) fn expand(typed: Vec<Command>, parameters: &[String]) -> Result<Vec<Command>> {
-    let mut all = typed;
+/// Puts each value of each parameter into the commands that have it as `{NAME}`, in all
+/// combinations. `parameters` has names and lists of values in turn.
+pub(super) fn expand_parameters(
+    typed: Vec<SeriesCommand>,
+    parameters: &[String],
+) -> Result<Vec<SeriesCommand>> {
+    let mut commands = typed;
     for parameter in parameters.chunks(2) {
         let [name, list] = parameter else { continue };
         let values: Vec<&str> = list.split(',').collect();
@@ -116,125 +136,149 @@ pub(super) fn expand(typed: Vec<Command>, parameters: &[String]) -> Result<Vec<C
                 "--parameter {name} {list}: an empty name or value (accepted: NAME A,B,C)"
             )));
         }
-        let mark = format!("{{{name}}}");
-        if !all.iter().any(|command| command.has(&mark)) {
-            return Err(usage(format!("--parameter {name}: there is no {mark} in the command")));
+        let placeholder = placeholder(name);
+        if !commands.iter().any(|command| command.has(&placeholder)) {
+            return Err(usage(format!(
+                "--parameter {name}: there is no {placeholder} in the command"
+            )));
         }
-        let of_values = |command: Command| match command.has(&mark) {
-            true => values.iter().map(|value| command.with(&mark, name, value)).collect(),
-            false => vec![command],
-        };
-        all = all.into_iter().flat_map(of_values).collect();
+        let mut expanded = Vec::new();
+        for command in commands {
+            if command.has(&placeholder) {
+                expanded.extend(values.iter().map(|value| command.with_value(name, value)));
+            } else {
+                expanded.push(command);
+            }
+        }
+        commands = expanded;
     }
-    Ok(all)
+    Ok(commands)
 }
 
-impl Command {
-    fn has(&self, mark: &str) -> bool {
-        self.words.iter().any(|word| position(word.as_bytes(), mark.as_bytes()).is_some())
+fn placeholder(name: &str) -> String {
+    format!("{{{name}}}")
+}
+
+impl SeriesCommand {
+    fn has(&self, placeholder: &str) -> bool {
+        let placeholder = placeholder.as_bytes();
+        self.words.iter().any(|word| find_bytes(word.as_bytes(), placeholder).is_some())
     }
 
-    fn with(&self, mark: &str, name: &str, value: &str) -> Self {
-        let words = self.words.iter().map(|word| replaced(word, mark, value)).collect();
-        let values = self.values.iter().cloned().chain([format!("{name}={value}")]).collect();
-        Self { words, name: self.name.replace(mark, value), values, is_line: self.is_line }
+    /// Returns the command with a value in place of a parameter.
+    fn with_value(&self, name: &str, value: &str) -> Self {
+        let placeholder = placeholder(name);
+        let mut command = self.clone();
+        for word in &mut command.words {
+            *word = replace_in_word(word, &placeholder, value);
+        }
+        command.name = self.name.replace(&placeholder, value);
+        command.values.push(format!("{name}={value}"));
+        command
     }
 
-    /// A text with this command's values in place of their `{NAME}`.
-    pub(super) fn filled(&self, text: &str) -> String {
-        let pairs = self.values.iter().filter_map(|pair| pair.split_once('='));
-        pairs.fold(text.to_string(), |text, (name, value)| {
-            text.replace(&format!("{{{name}}}"), value)
-        })
+    /// Returns a text with the values of this command in place of the parameters.
+    pub(super) fn fill_values(&self, text: &str) -> String {
+        let mut filled = text.to_string();
+        for pair in &self.values {
+            if let Some((name, value)) = pair.split_once('=') {
+                filled = filled.replace(&placeholder(name), value);
+            }
+        }
+        filled
     }
 }
 
-fn position(bytes: &[u8], mark: &[u8]) -> Option<usize> {
-    bytes.windows(mark.len()).position(|window| window == mark)
+fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
-fn replaced(word: &OsStr, mark: &str, value: &str) -> OsString {
-    let (mut rest, mut all) = (word.as_bytes(), Vec::new());
-    while let Some(at) = position(rest, mark.as_bytes()) {
-        all.extend(&rest[..at]);
-        all.extend(value.as_bytes());
-        rest = &rest[at + mark.len()..];
+/// Replaces text in a word, which may be no UTF-8.
+fn replace_in_word(word: &OsStr, from: &str, to: &str) -> OsString {
+    let (mut rest, mut replaced) = (word.as_bytes(), Vec::new());
+    while let Some(start) = find_bytes(rest, from.as_bytes()) {
+        replaced.extend(&rest[..start]);
+        replaced.extend(to.as_bytes());
+        rest = &rest[start + from.len()..];
     }
-    all.extend(rest);
-    OsString::from_vec(all)
+    replaced.extend(rest);
+    OsString::from_vec(replaced)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Vec<OsString> {
-        split("--vs", text).unwrap()
-    }
-
-    fn of(commands: &[&str], parameters: &[&str]) -> Result<Vec<(String, String)>> {
+    /// Expands commands and returns each one's words and values.
+    fn expand(commands: &[&str], parameters: &[&str]) -> Result<Vec<(String, String)>> {
+        let mut typed = Vec::new();
+        for text in commands {
+            let words = split_words("--vs", text)?;
+            typed.push(SeriesCommand { words, ..SeriesCommand::default() });
+        }
         let parameters: Vec<String> = parameters.iter().map(|text| text.to_string()).collect();
-        let all = expand(
-            commands
-                .iter()
-                .map(|text| Command { words: words(text), ..Command::default() })
-                .collect(),
-            &parameters,
-        )?;
-        let line = |words: &[OsString]| {
-            words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
-        };
-        Ok(all.iter().map(|of| (line(&of.words), of.values.join(" "))).collect())
+        let mut expanded = Vec::new();
+        for command in expand_parameters(typed, &parameters)? {
+            let words = command.words.join(OsStr::new(" "));
+            expanded.push((words.into_string().unwrap(), command.values.join(" ")));
+        }
+        Ok(expanded)
     }
 
     #[test]
-    fn each_value_is_a_command_of_its_own() {
-        let found = of(&["make -j{n} x{n}{n}"], &["n", "1,4"]).unwrap();
-        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
-        assert_eq!(found, [pair("make -j1 x11", "n=1"), pair("make -j4 x44", "n=4")]);
-        let both = of(&["a {x} {y}", "b {y}", "c"], &["x", "1,2", "y", "3,4"]).unwrap();
+    fn each_value_of_a_parameter_gives_a_command() {
+        let one_parameter = expand(&["make -j{n} x{n}{n}"], &["n", "1,4"]).unwrap();
+        let pair = |line: &str, values: &str| (line.to_string(), values.to_string());
+        assert_eq!(one_parameter, [pair("make -j1 x11", "n=1"), pair("make -j4 x44", "n=4")]);
+        let both = expand(&["a {x} {y}", "b {y}", "c"], &["x", "1,2", "y", "3,4"]).unwrap();
         let lines: Vec<&str> = both.iter().map(|(line, _)| &**line).collect();
         assert_eq!(lines, ["a 1 3", "a 1 4", "a 2 3", "a 2 4", "b 3", "b 4", "c"]);
         assert_eq!((&*both[3].1, &*both[6].1), ("x=2 y=4", ""));
     }
 
     #[test]
-    fn what_would_vary_nothing_is_refused() {
-        for (parameters, told) in [
+    fn a_parameter_that_changes_no_command_is_refused() {
+        for (parameters, message) in [
             (["n", "1,2"], "there is no {n} in the command"),
             (["x", "1,,2"], "accepted: NAME A,B,C"),
             (["", "1"], "accepted: NAME A,B,C"),
         ] {
-            let error = of(&["a {x}"], &parameters).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
+            let error = expand(&["a {x}"], &parameters).unwrap_err().to_string();
+            assert!(error.contains(message), "{error}");
         }
+    }
+
+    #[test]
+    fn text_that_is_no_command_is_refused() {
         for bad in ["'", " "] {
-            assert!(split("--vs", bad).is_err(), "{bad}");
+            assert!(split_words("--vs", bad).is_err(), "{bad}");
         }
+    }
+
+    /// Returns the words by which `--shell SHELL` runs a line.
+    fn run_line(shell: &str, line: &str) -> Result<Vec<String>> {
+        let words = LineRunner::from_flag(shell)?.words("COMMAND", line)?;
+        Ok(words.into_iter().map(|word| word.into_string().unwrap()).collect())
     }
 
     #[test]
     fn a_line_is_run_by_the_shell_or_split() {
-        let text = |words: Vec<OsString>| -> Vec<String> {
-            words.into_iter().map(|word| word.into_string().unwrap()).collect()
-        };
-        let of = |shell: &str, line: &str| {
-            Shell::of(shell).and_then(|shell| shell.words("COMMAND", line)).map(text)
-        };
-        assert_eq!(of("sh", "a | b 'c'").unwrap(), ["sh", "-c", "a | b 'c'"]);
-        assert_eq!(of("bash --norc", "a").unwrap(), ["bash", "--norc", "-c", "a"]);
-        assert_eq!(of("none", "a -x 'b c'").unwrap(), ["a", "-x", "b c"]);
+        assert_eq!(run_line("sh", "a | b 'c'").unwrap(), ["sh", "-c", "a | b 'c'"]);
+        assert_eq!(run_line("bash --norc", "a").unwrap(), ["bash", "--norc", "-c", "a"]);
+        assert_eq!(run_line("none", "a -x 'b c'").unwrap(), ["a", "-x", "b c"]);
         for (shell, line) in [("sh", " "), ("none", ""), ("none", "'"), ("", "a")] {
-            assert!(of(shell, line).is_err(), "{shell}: {line}");
+            assert!(run_line(shell, line).is_err(), "{shell}: {line}");
         }
     }
 
     #[test]
-    fn values_go_into_names_and_into_what_runs_around() {
-        let typed =
-            Command { words: words("make -j{n}"), name: "jobs {n}".into(), ..Command::default() };
-        let all = expand(vec![typed], &["n".to_string(), "1,4".to_string()]).unwrap();
-        assert_eq!(all.iter().map(|of| &*of.name).collect::<Vec<_>>(), ["jobs 1", "jobs 4"]);
-        assert_eq!(all[1].filled("make clean{n} {m}"), "make clean4 {m}");
+    fn values_are_filled_into_names_and_hooks() {
+        let words = split_words("--vs", "make -j{n}").unwrap();
+        let typed = SeriesCommand { words, name: "jobs {n}".into(), ..SeriesCommand::default() };
+        let commands =
+            expand_parameters(vec![typed], &["n".to_string(), "1,4".to_string()]).unwrap();
+        let names: Vec<&str> = commands.iter().map(|command| &*command.name).collect();
+        assert_eq!(names, ["jobs 1", "jobs 4"]);
+        assert_eq!(commands[1].fill_values("make clean{n} {m}"), "make clean4 {m}");
     }
 }

@@ -1,7 +1,9 @@
-//! Whether a command takes more than the first: PASS, FAIL or UNDECIDED by the ratios within
+//! The gate of `--fail-above`: PASS, FAIL or UNDECIDED, by the ratios to the first command within
 //! rounds.
 //!
-//! Answers and limit are those of `compare` (docs/method.md).
+//! Answers, limit and exit codes are those of `compare` (docs/method.md). With a limit of 3 %, a
+//! ratio whose interval is 1.05 to 1.08 fails, one of 0.98 to 1.02 passes, and one of 1.01 to 1.06
+//! is undecided, as the command may take more than the limit allows, or less.
 
 use analysis::comparison::{ChangeAnswer, GateVerdict, MoreNeeded, UndecidedReason, percent};
 use analysis::estimate::Estimate;
@@ -15,22 +17,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::median;
 
-use super::findings::ratio;
-use super::plan::Plan;
+use super::findings::{CommandPair, complete_runs, estimate_ratio, runs_of_command};
+use super::plan::CommandPlan;
+use crate::base::failure::UNDECIDED;
 
-/// Exit code where commands cannot be compared, as `compare` has it.
+/// Exit code if commands cannot be compared.
 pub(super) const TROUBLE: u8 = 2;
 
-/// Exit code of a gate that could not decide.
-const UNDECIDED: u8 = 3;
+/// Switches that are added to both counts before they are divided. Without them, 2 switches would
+/// be twice as many as 1, and no number a multiple of 0.
+const ADDED_SWITCHES: u64 = 10;
 
-/// Added to both counts of switches: so few come by chance, and of none there is no multiple.
-const BY_CHANCE: u64 = 10;
-
-/// A figure that is compared.
+/// A figure that the gate compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[schemars(rename = "Gated")]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Gated {
+pub(crate) enum GatedFigure {
     /// Real time
     Real,
     /// CPU time, of all processes that were waited for
@@ -41,8 +43,8 @@ pub(crate) enum Gated {
     Voluntary,
 }
 
-impl Gated {
-    pub(super) fn name(self) -> &'static str {
+impl GatedFigure {
+    pub(super) fn title(self) -> &'static str {
         match self {
             Self::Real => "real time",
             Self::Cpu => "CPU time",
@@ -51,34 +53,36 @@ impl Gated {
         }
     }
 
-    fn of(self, run: &CommandRun) -> u64 {
-        let used = run.used.total();
+    /// Reads the figure of a run: nanoseconds or a count.
+    fn read(self, run: &CommandRun) -> u64 {
+        let total = run.used.total();
         match self {
             Self::Real => run.used.real_ns,
-            Self::Cpu => used.cpu_ns(),
-            Self::Switches => used.voluntary + used.involuntary,
-            Self::Voluntary => used.voluntary,
+            Self::Cpu => total.cpu_ns(),
+            Self::Switches => total.voluntary + total.involuntary,
+            Self::Voluntary => total.voluntary,
         }
     }
 
-    /// What is added before it is divided.
-    fn by_chance(self) -> u64 {
+    /// Returns the number that is added to both sides of a ratio.
+    fn added_count(self) -> u64 {
         match self {
             Self::Real | Self::Cpu => 0,
-            Self::Switches | Self::Voluntary => BY_CHANCE,
+            Self::Switches | Self::Voluntary => ADDED_SWITCHES,
         }
     }
 
-    pub(super) fn shown(self, value: f64) -> String {
+    /// Formats a value with its unit.
+    pub(super) fn format_value(self, value: f64) -> String {
         match self {
             Self::Real | Self::Cpu => time(value),
             Self::Switches | Self::Voluntary => whole(value),
         }
     }
 
-    /// What a ratio above 1 and one below it is.
-    pub(super) fn words(self, worse: bool) -> &'static str {
-        match (self, worse) {
+    /// Returns the word for a ratio above 1 (`is_worse`) or below it.
+    pub(super) fn direction(self, is_worse: bool) -> &'static str {
+        match (self, is_worse) {
             (Self::Real, true) => "slower",
             (Self::Real, false) => "faster",
             (_, true) => "more",
@@ -87,68 +91,69 @@ impl Gated {
     }
 }
 
-/// A figure of a command beside that of the first.
+/// A figure of a command, compared with that of the first.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Change {
-    /// Which command, from 1.
+#[schemars(rename = "Change")]
+pub(crate) struct GatedChange {
+    /// Number of the command, from 1.
     pub(crate) command: usize,
-    /// Which figure.
-    pub(crate) of: Gated,
+    /// Figure that is compared.
+    #[serde(rename = "of")]
+    pub(crate) figure: GatedFigure,
     /// Median of the first command: nanoseconds or a count.
     pub(crate) base: f64,
-    /// Median of this one.
+    /// Median of this command.
     pub(crate) new: f64,
     /// New / base within rounds, at the confidence at which all intervals hold together; absent
     /// without a round. Ten are added to each count of switches.
     pub(crate) ratio: Option<Estimate>,
-    /// What follows.
+    /// Answer by the interval of the ratio.
     #[serde(flatten)]
     pub(crate) answer: ChangeAnswer,
 }
 
-/// What the gate says.
+/// Verdict on all commands but the first, with the changes that it rests on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Gate {
+#[schemars(rename = "Gate")]
+pub(crate) struct CommandGate {
     /// A figure within this share of the first command's is not changed: 0.03 is 3 %.
     pub(crate) limit: f64,
-    /// Each figure of each command but the first.
-    pub(crate) changes: Vec<Change>,
+    /// Changes of each figure of each command but the first.
+    pub(crate) changes: Vec<GatedChange>,
     /// Commands that did not succeed in all runs: then nothing is compared.
     pub(crate) failed: Vec<String>,
-    /// The verdict.
+    /// Verdict.
     pub(crate) verdict: GateVerdict,
-    /// The verdict with its reason.
+    /// Verdict with its reason.
     pub(crate) in_words: MarkedText,
 }
 
-impl Gate {
-    pub(super) fn of(plan: &Plan, runs: &[CommandRun], figures: &[Gated], limit: f64) -> Self {
-        let whole: Vec<&CommandRun> = runs.iter().filter(|run| !run.interrupted).collect();
-        let others = 1..plan.commands.len();
-        let count = others.len() * figures.len();
+impl CommandGate {
+    /// Compares `figures` of all commands with those of the first, by their complete runs.
+    pub(super) fn judge(
+        plan: &CommandPlan,
+        runs: &[CommandRun],
+        figures: &[GatedFigure],
+        limit: f64,
+    ) -> Self {
+        let runs = complete_runs(runs);
+        let count = plan.commands.len().saturating_sub(1) * figures.len();
         // All intervals hold together (Dunn 1961).
-        let each = 1.0 - (1.0 - plan.confidence) / count.max(1) as f64;
-        let plan_of_each = Plan { confidence: each, ..plan.clone() };
-        let change = |command: usize, of: Gated| {
-            let middle = |number: usize| {
-                let own = whole.iter().filter(|run| run.command == number);
-                median(&own.map(|run| of.of(run) as f64).collect::<Vec<_>>()).unwrap_or_default()
-            };
-            let figure = |run: &CommandRun| of.of(run) + of.by_chance();
-            let ratio = ratio(&whole, [0, command], figure, &plan_of_each);
-            let answer = answer(ratio.as_ref(), limit);
-            Change { command, of, base: middle(0), new: middle(command), ratio, answer }
-        };
-        let changes: Vec<Change> = others
-            .flat_map(|command| figures.iter().map(move |of| (command, *of)))
-            .map(|(c, of)| change(c, of))
-            .collect();
-        let failed = if plan.ignore_failure { Vec::new() } else { failed(plan, &whole) };
-        let (verdict, in_words) = verdict(plan, &changes, &failed, limit);
+        let confidence = 1.0 - (1.0 - plan.confidence) / count.max(1) as f64;
+        let plan_of_each = CommandPlan { confidence, ..plan.clone() };
+        let mut changes = Vec::new();
+        for command in 1..plan.commands.len() {
+            for figure in figures {
+                changes.push(compare_to_first(&plan_of_each, &runs, command, *figure, limit));
+            }
+        }
+        let failed = if plan.ignore_failure { Vec::new() } else { find_failed(plan, &runs) };
+        let (verdict, reason) = decide(plan, &changes, &failed, limit);
+        let in_words = marked![verdict.marked(), format!(": {reason}")];
         Self { limit, changes, failed, verdict, in_words }
     }
 
-    /// The exit code of who asked for a gate.
+    /// Returns the exit code of `--fail-above`.
     pub(super) fn exit_code(&self, allow_undecided: bool) -> u8 {
         match self.verdict {
             _ if !self.failed.is_empty() => TROUBLE,
@@ -159,74 +164,123 @@ impl Gate {
     }
 }
 
-fn answer(ratio: Option<&Estimate>, limit: f64) -> ChangeAnswer {
-    let few = |rounds: u32| ChangeAnswer::CannotTell {
-        reason: UndecidedReason::FewRounds,
-        more: Some(MoreNeeded::Rounds(MIN_ROUNDS.saturating_sub(rounds).max(1))),
+fn compare_to_first(
+    plan: &CommandPlan,
+    runs: &[&CommandRun],
+    command: usize,
+    figure: GatedFigure,
+    limit: f64,
+) -> GatedChange {
+    let pair = CommandPair { base: 0, command };
+    let read = |run: &CommandRun| figure.read(run) + figure.added_count();
+    let ratio = estimate_ratio(runs, pair, read, plan);
+    GatedChange {
+        command,
+        figure,
+        base: median_of_command(runs, 0, figure),
+        new: median_of_command(runs, command, figure),
+        ratio,
+        answer: answer_by_interval(ratio.as_ref(), limit),
+    }
+}
+
+/// Returns the median of a figure over the runs of a command; 0 without any.
+fn median_of_command(runs: &[&CommandRun], number: usize, figure: GatedFigure) -> f64 {
+    let mut values = Vec::new();
+    for run in runs_of_command(runs, number) {
+        values.push(figure.read(run) as f64);
+    }
+    median(&values).unwrap_or_default()
+}
+
+fn answer_by_interval(ratio: Option<&Estimate>, limit: f64) -> ChangeAnswer {
+    let interval = ratio.and_then(Estimate::interval);
+    let Some(interval) = interval else {
+        let rounds = ratio.map_or(0, |ratio| ratio.rounds);
+        let more = MoreNeeded::Rounds(MIN_ROUNDS.saturating_sub(rounds).max(1));
+        return ChangeAnswer::CannotTell { reason: UndecidedReason::FewRounds, more: Some(more) };
     };
-    let Some(ratio) = ratio else { return few(0) };
-    let Some(ends) = ratio.interval() else { return few(ratio.rounds) };
-    ChangeAnswer::from_interval([ends.low, ends.high], limit)
+    ChangeAnswer::from_interval([interval.low, interval.high], limit)
         .unwrap_or(ChangeAnswer::CannotTell { reason: UndecidedReason::TooWide, more: None })
 }
 
-/// `sh test: 2 of 10 runs did not succeed (exit code 1)`
-fn failed(plan: &Plan, runs: &[&CommandRun]) -> Vec<String> {
-    let bad = |number: usize| {
-        let own = || runs.iter().filter(move |run| run.command == number);
-        let bad = || own().filter(|run| run.used.ending != Ending::Exited { code: 0 });
-        let ending = bad().next()?.used.ending;
-        let (some, all) = (bad().count(), own().count());
-        Some(format!("{}: {some} of {all} runs did not succeed ({ending})", plan.label(number)))
-    };
-    (0..plan.commands.len()).filter_map(bad).collect()
+/// Finds the commands that failed in some runs: `sh test: 2 of 10 runs did not succeed (exit code
+/// 1)`.
+fn find_failed(plan: &CommandPlan, runs: &[&CommandRun]) -> Vec<String> {
+    let mut failed = Vec::new();
+    for number in 0..plan.commands.len() {
+        let runs = runs_of_command(runs, number);
+        let (mut count, mut first_ending) = (0, None);
+        for run in &runs {
+            if run.used.ending != (Ending::Exited { code: 0 }) {
+                count += 1;
+                first_ending = first_ending.or(Some(run.used.ending));
+            }
+        }
+        if let Some(ending) = first_ending {
+            let label = plan.label(number);
+            let all = runs.len();
+            failed.push(format!("{label}: {count} of {all} runs did not succeed ({ending})"));
+        }
+    }
+    failed
 }
 
-fn verdict(
-    plan: &Plan,
-    changes: &[Change],
+/// Returns the verdict and its reason.
+fn decide(
+    plan: &CommandPlan,
+    changes: &[GatedChange],
     failed: &[String],
     limit: f64,
-) -> (GateVerdict, MarkedText) {
-    let beyond = percent(limit);
-    let told = |change: &&Change| {
-        let name = match plan.commands.len() {
-            2 => String::new(),
-            _ => format!("{}, ", plan.label(change.command)),
-        };
-        let more = |ratio: f64| format!("{:.1}", (ratio - 1.0) * 100.0);
-        let of = format!("{name}{}", change.of.name());
-        let ends = change.ratio.and_then(|ratio| Some((ratio.value, ratio.interval()?)));
-        match (ends, change.answer) {
-            (None, _) => format!("{of} has too few rounds for an interval (-n 5 or more)"),
-            (Some((value, ends)), ChangeAnswer::Changed { .. }) => {
-                let (low, high) = (more(ends.low), more(ends.high));
-                format!("{of} by {} % ({low} to {high} %)", more(value))
-            }
-            (Some((_, ends)), _) => format!("{of} by up to {} %", more(ends.high)),
+) -> (GateVerdict, String) {
+    let (mut above_limit, mut undecided) = (Vec::new(), Vec::new());
+    for change in changes {
+        if change.answer == (ChangeAnswer::Changed { worse: true, beyond_limit: true }) {
+            above_limit.push(change_words(plan, change));
+        } else if !is_within_limit(change, limit) {
+            undecided.push(change_words(plan, change));
         }
+    }
+    let limit = percent(limit);
+    if !failed.is_empty() {
+        let reason = format!("nothing was compared, as {}", failed.join("; "));
+        (GateVerdict::Undecided, reason)
+    } else if !above_limit.is_empty() {
+        let above_limit = above_limit.join("; ");
+        (GateVerdict::Fail, format!("more than {limit} above the base: {above_limit}"))
+    } else if !undecided.is_empty() {
+        let undecided = undecided.join("; ");
+        (GateVerdict::Undecided, format!("may be more than {limit} above the base: {undecided}"))
+    } else {
+        (GateVerdict::Pass, format!("not more than {limit} above the base"))
+    }
+}
+
+fn is_within_limit(change: &GatedChange, limit: f64) -> bool {
+    let interval = change.ratio.and_then(|ratio| ratio.interval());
+    interval.is_some_and(|interval| interval.high <= 1.0 + limit)
+}
+
+/// Returns a change in words, with the command's label if several are compared with the first:
+/// `real time by 12.3 % (10.1 to 14.9 %)`.
+fn change_words(plan: &CommandPlan, change: &GatedChange) -> String {
+    let mut name = change.figure.title().to_string();
+    if plan.commands.len() != 2 {
+        name = format!("{}, {name}", plan.label(change.command));
+    }
+    let ratio = change.ratio.and_then(|ratio| Some((ratio.value, ratio.interval()?)));
+    let Some((value, interval)) = ratio else {
+        return format!("{name} has too few rounds for an interval (-n 5 or more)");
     };
-    let list = |some: Vec<&Change>| some.iter().map(told).collect::<Vec<_>>().join("; ");
-    let (worse, rest): (Vec<&Change>, Vec<&Change>) = changes
-        .iter()
-        .partition(|of| of.answer == ChangeAnswer::Changed { worse: true, beyond_limit: true });
-    let is_within = |of: &&Change| {
-        let ends = of.ratio.and_then(|ratio| ratio.interval());
-        ends.is_some_and(|ends| ends.high <= 1.0 + limit)
-    };
-    let open: Vec<&Change> = rest.into_iter().filter(|of| !is_within(of)).collect();
-    let (verdict, why) = match (failed, &worse[..], &open[..]) {
-        ([_, ..], ..) => {
-            (GateVerdict::Undecided, format!("nothing was compared, as {}", failed.join("; ")))
-        }
-        (_, [_, ..], _) => {
-            (GateVerdict::Fail, format!("more than {beyond} above the base: {}", list(worse)))
-        }
-        (_, _, [_, ..]) => (
-            GateVerdict::Undecided,
-            format!("may be more than {beyond} above the base: {}", list(open)),
-        ),
-        _ => (GateVerdict::Pass, format!("not more than {beyond} above the base")),
-    };
-    (verdict, marked![verdict.marked(), format!(": {why}")])
+    let (low, high) = (percent_above(interval.low), percent_above(interval.high));
+    if let ChangeAnswer::Changed { .. } = change.answer {
+        format!("{name} by {} % ({low} to {high} %)", percent_above(value))
+    } else {
+        format!("{name} by up to {high} %")
+    }
+}
+
+/// Returns how much a ratio is above 1, in percent with one decimal.
+fn percent_above(ratio: f64) -> String {
+    format!("{:.1}", (ratio - 1.0) * 100.0)
 }

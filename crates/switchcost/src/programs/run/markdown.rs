@@ -1,55 +1,68 @@
-//! A comparison of commands for a comment on a pull request.
+//! The comparison of commands as Markdown, for a comment on a pull request.
 
 use analysis::comparison::ChangeAnswer;
 
 use super::answer::headline;
-use super::gate::{Change, Gate};
-use super::record::Record;
+use super::gate::{CommandGate, GatedChange};
+use super::record::CommandUseRecord;
 
-/// Notes below the table.
-const MOST_NOTES: usize = 3;
+/// Most notes below the table.
+const MAX_NOTES: usize = 3;
 
-/// The comparison as a table in Markdown, below its first line.
-pub(super) fn markdown(record: &Record, gate: &Gate) -> String {
-    let Record { plan, .. } = record;
-    let row = |cells: &[String]| {
-        let cells: Vec<String> =
-            cells.iter().map(|cell| cell.replace('|', "\\|").replace(['\n', '\r'], " ")).collect();
-        format!("| {} |\n", cells.join(" | "))
-    };
-    let title = |number| plan.label(number);
-    let new = if plan.commands.len() == 2 { title(1) } else { "other".to_string() };
+/// Returns the headline, a table of all changes, the first notes and the verdict.
+pub(super) fn markdown(record: &CommandUseRecord, gate: &CommandGate) -> String {
+    let plan = &record.plan;
+    let is_pair = plan.commands.len() == 2;
+    let new_title = if is_pair { plan.label(1) } else { "other".to_string() };
+    let heads = ["figure", &plan.label(0), &new_title, "ratio", "interval", "answer"];
     let mut text = format!("**{}**\n\n", headline(record).replace(['\n', '\r'], " "));
-    text += &row(&["figure", &title(0), &new, "ratio", "interval", "answer"].map(str::to_string));
+    text += &table_row(&heads.map(str::to_string));
     text += "|:--|--:|--:|--:|--:|:--|\n";
     for change in &gate.changes {
-        let of = match plan.commands.len() {
-            2 => change.of.name().to_string(),
-            _ => format!("{}: {}", title(change.command), change.of.name()),
-        };
-        let ends = change.ratio.and_then(|ratio| ratio.interval());
-        text += &row(&[
-            of,
-            change.of.shown(change.base),
-            change.of.shown(change.new),
-            change.ratio.map_or("-".to_string(), |ratio| format!("{:.3}", ratio.value)),
-            ends.map_or("none".to_string(), |ends| format!("{:.3} to {:.3}", ends.low, ends.high)),
-            answer_words(change),
-        ]);
+        let mut name = change.figure.title().to_string();
+        if !is_pair {
+            name = format!("{}: {name}", plan.label(change.command));
+        }
+        text += &table_row(&change_cells(name, change));
     }
     let events = record.events();
-    let notes: Vec<&String> = gate.failed.iter().chain(&events).take(MOST_NOTES).collect();
-    text.extend(notes.first().map(|_| "\n"));
-    text.extend(notes.iter().map(|note| format!("- {note}\n")));
+    for (number, note) in gate.failed.iter().chain(&events).take(MAX_NOTES).enumerate() {
+        if number == 0 {
+            text += "\n";
+        }
+        text += &format!("- {note}\n");
+    }
     text + &format!("\n{}\n", gate.in_words)
 }
 
-fn answer_words(change: &Change) -> String {
+fn table_row(cells: &[String; 6]) -> String {
+    let mut escaped = Vec::new();
+    for cell in cells {
+        escaped.push(cell.replace('|', "\\|").replace(['\n', '\r'], " "));
+    }
+    format!("| {} |\n", escaped.join(" | "))
+}
+
+fn change_cells(name: String, change: &GatedChange) -> [String; 6] {
+    let mut ratio = "-".to_string();
+    let mut interval = "none".to_string();
+    if let Some(estimate) = change.ratio {
+        ratio = format!("{:.3}", estimate.value);
+        if let Some(ends) = estimate.interval() {
+            interval = format!("{:.3} to {:.3}", ends.low, ends.high);
+        }
+    }
+    let base = change.figure.format_value(change.base);
+    let new = change.figure.format_value(change.new);
+    [name, base, new, ratio, interval, answer_words(change)]
+}
+
+fn answer_words(change: &GatedChange) -> String {
     match change.answer {
         ChangeAnswer::NotChanged => "not changed".to_string(),
         ChangeAnswer::Changed { worse, beyond_limit } => {
-            let words = change.of.words(worse);
-            if worse && beyond_limit { format!("{words} !") } else { words.to_string() }
+            let direction = change.figure.direction(worse);
+            if worse && beyond_limit { format!("{direction} !") } else { direction.to_string() }
         }
         ChangeAnswer::Bounded { .. } | ChangeAnswer::CannotTell { .. } => {
             "inconclusive".to_string()

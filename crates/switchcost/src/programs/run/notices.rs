@@ -1,31 +1,34 @@
-//! What happened to the runs of commands and what their figures do not cover: facts, which become
-//! words by what the commands are called where they are printed.
+//! Notices about the runs of commands: events, like an interruption, and limits of the figures, like
+//! threads whose run delay is unknown.
+//!
+//! A notice is data, and becomes words only where it is printed: the stored record may label commands
+//! by a hash, where the terminal shows their words.
 
 use launcher::{CommandRun, Ending};
 use rundata::words::bytes;
 
-use super::findings::Summary;
-use super::plan::Plan;
+use super::findings::{CommandSummary, runs_of_command};
+use super::plan::CommandPlan;
 use crate::programs::watch::command::{TRACED, left_behind};
 
-/// A notice, and the command that it is about.
+/// A fact about the runs of one command, or of all.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CommandNotice {
-    /// Number of the command; absent where it is about all.
+    /// Number of the command; absent for a fact about all.
     pub(super) command: Option<usize>,
     pub(super) fact: RunFact,
 }
 
-/// What a notice says.
+/// An event during runs, or a limit of their figures.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum RunFact {
-    /// Not all runs ended alike: these are the endings other than success.
+    /// Runs ended in different ways; the endings other than success, each with its count.
     BadEndings { runs: u32, endings: Vec<(Ending, u32)> },
-    /// A signal arrived during the only run, which did not end by it.
+    /// A signal arrived during the only run, which exited nevertheless.
     SignalSurvived { signal: u8 },
     /// The only run was interrupted.
     CutShort,
-    /// The last of several runs was interrupted, and does not count.
+    /// One of several runs was interrupted, and does not count.
     RunLeftOut { round: u32, rounds: u32 },
     /// The command asked to be traced.
     Traced,
@@ -33,21 +36,21 @@ pub(super) enum RunFact {
     OrphansEnded { count: u32, are_counted: bool },
     /// Orphans may be those of an earlier run.
     OrphansUnknown { count: u32 },
-    /// Processes still ran after the end, or nobody knows whether any did, and why.
+    /// Processes still ran after the end; `unknown` is the reason if they could not be listed.
     LeftBehind { pids: Vec<u32>, unknown: Option<String> },
-    /// The run delay is that of threads with this share of the CPU time.
-    RunDelayOfSome { cpu_share: f64 },
-    /// The largest resident memory may be the launcher's, which had so many bytes at exec.
+    /// The run delay covers only threads with this share of the CPU time.
+    RunDelayPartial { cpu_share: f64 },
+    /// The largest resident memory may be the launcher's; the bytes that it had at exec.
     ResidentOfLauncher { bytes: u64 },
-    /// Times are so short that the start of the shell is a part of them.
-    ShellSeen { shell: String },
+    /// Times are so short that the start of the shell is a visible part of them.
+    ShellVisible { shell: String },
 }
 
 impl CommandNotice {
-    /// Returns whether it says what happened, and not what the figures of a command do not cover.
+    /// Returns whether it is an event; other notices limit what the figures cover.
     pub(super) fn is_event(&self) -> bool {
         match self.fact {
-            RunFact::RunDelayOfSome { .. } | RunFact::ResidentOfLauncher { .. } => false,
+            RunFact::RunDelayPartial { .. } | RunFact::ResidentOfLauncher { .. } => false,
             RunFact::BadEndings { .. }
             | RunFact::SignalSurvived { .. }
             | RunFact::CutShort
@@ -56,12 +59,12 @@ impl CommandNotice {
             | RunFact::OrphansEnded { .. }
             | RunFact::OrphansUnknown { .. }
             | RunFact::LeftBehind { .. }
-            | RunFact::ShellSeen { .. } => true,
+            | RunFact::ShellVisible { .. } => true,
         }
     }
 
-    /// Returns the words, with what `plan` calls the command where there are several.
-    pub(super) fn in_words(&self, plan: &Plan) -> String {
+    /// Returns the notice in words; `plan` labels its command where there are several.
+    pub(super) fn in_words(&self, plan: &CommandPlan) -> String {
         match self.command {
             Some(number) => plan.prefix(number) + &self.fact.in_words(&plan.label(number)),
             None => self.fact.in_words(""),
@@ -70,7 +73,7 @@ impl CommandNotice {
 }
 
 impl RunFact {
-    /// Returns the words; `label` is what the command is called.
+    /// Returns the fact in words; `label` is that of its command.
     fn in_words(&self, label: &str) -> String {
         match self {
             Self::BadEndings { runs, endings } => {
@@ -103,7 +106,7 @@ impl RunFact {
             Self::LeftBehind { pids, unknown } => {
                 left_behind(label, pids.iter(), unknown.as_ref()).unwrap_or_default()
             }
-            Self::RunDelayOfSome { cpu_share } => format!(
+            Self::RunDelayPartial { cpu_share } => format!(
                 "run delay and migrations are of its first thread; run delay is also of threads \
                  that were seen, with {:.0} % of the CPU time",
                 100.0 * cpu_share
@@ -112,7 +115,7 @@ impl RunFact {
                 "max resident may be the launcher's: {} were resident before the command began",
                 bytes(*resident)
             ),
-            Self::ShellSeen { shell } => {
+            Self::ShellVisible { shell } => {
                 format!(
                     "the start of {shell} is part of times this short (-N runs without a shell)"
                 )
@@ -121,96 +124,115 @@ impl RunFact {
     }
 }
 
-/// Returns what is to be said of the commands; `runs` are all, interrupted ones too.
+/// Finds the notices of all commands, each with its summary; `runs` has the interrupted ones too.
 pub(super) fn find_notices(
-    plan: &Plan,
+    plan: &CommandPlan,
     runs: &[CommandRun],
-    commands: &[Summary],
+    commands: &[CommandSummary],
 ) -> Vec<CommandNotice> {
+    let all_runs: Vec<&CommandRun> = runs.iter().collect();
     let mut notices = Vec::new();
     for summary in commands {
-        let of_command: Vec<&CommandRun> =
-            runs.iter().filter(|run| run.command == summary.number).collect();
-        let mut facts = find_events(summary, &of_command, plan);
+        let mut facts = find_events(summary, &runs_of_command(&all_runs, summary.number), plan);
         facts.extend(find_limits(summary));
         for fact in facts {
             notices.push(CommandNotice { command: Some(summary.number), fact });
         }
     }
-    notices.extend(find_shell(plan, commands).map(|fact| CommandNotice { command: None, fact }));
+    if let Some(fact) = find_shell(plan, commands) {
+        notices.push(CommandNotice { command: None, fact });
+    }
     notices
 }
 
-/// Part of the CPU time below which a run delay is said to be of a part only.
-const MOST: f64 = 0.99;
+/// Share of the CPU time from which on a run delay is taken to cover all threads.
+const MIN_COVERED_SHARE: f64 = 0.99;
 
-/// So much above what was there at exec the command's own memory must have been: the kernel counts
-/// pages for each CPU, and adds up what is more than a few dozen (lib/percpu_counter.c).
-const NEAR: f64 = (256 << 10) as f64;
+/// Distance from the memory at exec up to which the largest resident memory may be the launcher's:
+/// the kernel counts pages for each CPU, and sums them only above a few dozen
+/// (lib/percpu_counter.c).
+const MAX_RESIDENT_ERROR: f64 = (256 << 10) as f64;
 
-/// Bytes of what points at a word.
-const POINTER: usize = size_of::<usize>();
+/// Bytes of a pointer to a word of the command.
+const POINTER_BYTES: usize = size_of::<usize>();
 
-/// Real time below which the start of a shell is a part of it that can be seen.
-const SHORT_NS: f64 = 5e6;
+/// Real time below which the start of a shell is a visible part of it.
+const MAX_SHELL_VISIBLE_NS: f64 = 5e6;
 
-/// Returns whether a shell is part of short times.
-fn find_shell(plan: &Plan, commands: &[Summary]) -> Option<RunFact> {
+fn find_shell(plan: &CommandPlan, commands: &[CommandSummary]) -> Option<RunFact> {
     let shell = plan.shell.clone()?;
-    let is_short = |of: &&Summary| of.median("real_ns").is_some_and(|ns| ns < SHORT_NS);
-    commands.iter().find(is_short)?;
-    Some(RunFact::ShellSeen { shell })
+    for summary in commands {
+        if summary.median("real_ns").is_some_and(|ns| ns < MAX_SHELL_VISIBLE_NS) {
+            return Some(RunFact::ShellVisible { shell });
+        }
+    }
+    None
 }
 
-/// Returns what happened in all `runs` of one command.
-fn find_events(summary: &Summary, runs: &[&CommandRun], plan: &Plan) -> Vec<RunFact> {
+/// Finds the events in all `runs` of one command.
+fn find_events(summary: &CommandSummary, runs: &[&CommandRun], plan: &CommandPlan) -> Vec<RunFact> {
     let mut facts = Vec::new();
     if summary.endings.len() > 1 {
-        let bad = summary.endings.iter().filter(|(end, _)| *end != Ending::Exited { code: 0 });
-        let endings = bad.copied().collect();
+        let mut endings = summary.endings.clone();
+        endings.retain(|(ending, _)| *ending != Ending::Exited { code: 0 });
         facts.push(RunFact::BadEndings { runs: summary.runs, endings });
     }
-    if let Some(last) = runs.iter().find(|run| run.interrupted) {
-        facts.push(match (runs.len(), last.signal, last.used.ending) {
+    if let Some(interrupted) = runs.iter().find(|run| run.interrupted) {
+        facts.push(match (runs.len(), interrupted.signal, interrupted.used.ending) {
             (1, Some(signal), Ending::Exited { .. }) => RunFact::SignalSurvived { signal },
             (1, ..) => RunFact::CutShort,
-            _ => RunFact::RunLeftOut { round: last.round, rounds: plan.runs },
+            _ => RunFact::RunLeftOut { round: interrupted.round, rounds: plan.runs },
         });
     }
     if runs.iter().any(|run| run.used.asked_to_be_traced) {
         facts.push(RunFact::Traced);
     }
-    let orphans = runs.iter().map(|run| &run.used.orphans);
-    let count: u32 = orphans.clone().map(|orphans| orphans.ended).sum();
-    if count > 0 {
-        facts.push(RunFact::OrphansEnded { count, are_counted: plan.tree });
+    facts.extend(find_orphans(runs, plan));
+    facts
+}
+
+/// Finds the processes that outlived their parents in the runs of one command.
+fn find_orphans(runs: &[&CommandRun], plan: &CommandPlan) -> Vec<RunFact> {
+    let (mut ended, mut of_unknown_origin) = (0, 0);
+    let mut pids = Vec::new();
+    let mut unknown = None;
+    for run in runs {
+        let orphans = &run.used.orphans;
+        ended += orphans.ended;
+        of_unknown_origin += orphans.of_unknown_origin;
+        pids.extend(orphans.left_behind.known().into_iter().flatten());
+        unknown = unknown.or(orphans.left_behind.why().map(str::to_string));
     }
-    let count: u32 = orphans.clone().map(|orphans| orphans.of_unknown_origin).sum();
-    if count > 0 {
-        facts.push(RunFact::OrphansUnknown { count });
+    let mut facts = Vec::new();
+    if ended > 0 {
+        facts.push(RunFact::OrphansEnded { count: ended, are_counted: plan.tree });
     }
-    let unknown = orphans.clone().find_map(|orphans| orphans.left_behind.why());
-    let unknown = unknown.map(str::to_string);
-    let pids: Vec<u32> =
-        orphans.filter_map(|orphans| orphans.left_behind.known()).flatten().copied().collect();
+    if of_unknown_origin > 0 {
+        facts.push(RunFact::OrphansUnknown { count: of_unknown_origin });
+    }
     if unknown.is_some() || !pids.is_empty() {
         facts.push(RunFact::LeftBehind { pids, unknown });
     }
     facts
 }
 
-/// Returns what the figures of a command do not cover.
-fn find_limits(summary: &Summary) -> Vec<RunFact> {
+/// Finds the limits of a command's figures.
+fn find_limits(summary: &CommandSummary) -> Vec<RunFact> {
     let mut facts = Vec::new();
-    let covered = summary.median("run_delay_covered_cpu_ns").zip(summary.median("cpu_ns"));
-    if let Some((covered, cpu)) = covered.filter(|(covered, cpu)| covered / cpu < MOST) {
-        facts.push(RunFact::RunDelayOfSome { cpu_share: covered / cpu });
+    let covered_ns = summary.median("run_delay_covered_cpu_ns");
+    if let (Some(covered_ns), Some(cpu_ns)) = (covered_ns, summary.median("cpu_ns")) {
+        let cpu_share = covered_ns / cpu_ns;
+        if cpu_share < MIN_COVERED_SHARE {
+            facts.push(RunFact::RunDelayPartial { cpu_share });
+        }
     }
-    // Words are read by exec itself, and so come on top of what was there before it.
-    let words: usize = summary.command.iter().map(|word| word.len() + POINTER + 1).sum();
-    let resident =
-        summary.median("max_resident_bytes").zip(summary.median("at_exec_resident_bytes"));
-    let resident = resident.filter(|(most, before)| *most <= before + words as f64 + NEAR);
-    facts.extend(resident.map(|(_, before)| RunFact::ResidentOfLauncher { bytes: before as u64 }));
+    // Exec itself reads the words: they come on top of the memory before it.
+    let words: usize = summary.command.iter().map(|word| word.len() + POINTER_BYTES + 1).sum();
+    let most = summary.median("max_resident_bytes");
+    if let (Some(most), Some(at_exec)) = (most, summary.median("at_exec_resident_bytes")) {
+        if most <= at_exec + words as f64 + MAX_RESIDENT_ERROR {
+            facts.push(RunFact::ResidentOfLauncher { bytes: at_exec as u64 });
+        }
+    }
     facts
 }

@@ -1,9 +1,9 @@
-//! Commands that were run as a page of charts.
+//! The page of charts of `switchcost run`.
 
-use super::answer::{headline, switches};
-use super::figures::{RATIOS, ROUNDS, TIMES, figures};
-use super::findings::Summary;
-use super::record::Record;
+use super::answer::headline;
+use super::figures::{RATIOS, ROUNDS, TIMES, draw_figures};
+use super::findings::{CommandSummary, ComparedTime};
+use super::record::CommandUseRecord;
 use super::table;
 use crate::base::lines::Layout;
 use crate::report::machine_line::cpu_and_kernel;
@@ -11,36 +11,47 @@ use crate::report::page::{FindingsDetails, FindingsPage, build_words};
 use crate::report::terminal::counted;
 use crate::report::tiles::Tile;
 
-/// Charts of several commands by id, each with its question.
+/// Charts of several commands by id, each with the question that it answers.
 const QUESTIONS: [(&str, &str); 3] = [
     (TIMES, "How long does each take?"),
     (RATIOS, "How many times the first?"),
     (ROUNDS, "Did it drift?"),
 ];
 
-/// The same of one command.
-const QUESTIONS_OF_ONE: [(&str, &str); 2] = [(TIMES, "Where does the time go?"), QUESTIONS[2]];
+/// Charts of one command by id, each with the question that it answers.
+const SINGLE_QUESTIONS: [(&str, &str); 2] = [(TIMES, "Where does the time go?"), QUESTIONS[2]];
 
-/// The page of commands that were run.
-pub(crate) fn page(record: &Record) -> FindingsPage {
-    let gate = record.gate.as_ref().map(|gate| format!("\n{}", gate.in_words));
-    let (subject, heading) = match record.commands.len() {
-        1 => (record.plan.label(record.commands[0].number), "What a command takes"),
-        count => (counted(count, "command"), "Which command is faster"),
+/// Most ratios that have a tile: there is room for times beside them.
+const MAX_RATIO_TILES: usize = 3;
+
+/// Builds the page of a record.
+pub(crate) fn build_page(record: &CommandUseRecord) -> FindingsPage {
+    let (subject, heading, questions) = match &record.commands[..] {
+        [summary] => {
+            let label = record.plan.label(summary.number);
+            (label, "What a command takes", &SINGLE_QUESTIONS[..])
+        }
+        summaries => {
+            (counted(summaries.len(), "command"), "Which command is faster", &QUESTIONS[..])
+        }
     };
+    let mut answer = headline(record);
+    if let Some(gate) = &record.gate {
+        answer.push(format!("\n{}", gate.in_words));
+    }
     FindingsPage {
         title: subject.clone(),
         heading,
-        answer: (headline(record) + &gate.unwrap_or_default()).into(),
-        setting: setting(record),
-        tiles: tiles(record),
-        figures: figures(record),
-        questions: if record.commands.len() == 1 { &QUESTIONS_OF_ONE } else { &QUESTIONS },
+        answer: answer.into(),
+        setting: describe_setting(record),
+        tiles: build_tiles(record),
+        figures: draw_figures(record),
+        questions,
         details: FindingsDetails {
             title: "How it was measured",
             subject,
             facts_title: "Machine, commands and runs",
-            facts: facts(record),
+            facts: list_facts(record),
             text_title: "All that the runs say",
             text: table::text(record, true).text(Layout::PAGE).into(),
             unlisted: "Single runs are not listed: switchcost run --csv FILE",
@@ -50,65 +61,60 @@ pub(crate) fn page(record: &Record) -> FindingsPage {
     }
 }
 
-fn setting(record: &Record) -> String {
+fn describe_setting(record: &CommandUseRecord) -> String {
     let runs = record.commands.iter().map(|summary| summary.runs).max().unwrap_or(0);
     let runs = counted(runs as usize, "run");
-    let each = if record.commands.len() > 1 { " of each command" } else { "" };
-    format!("{runs}{each} on {}.", cpu_and_kernel(&record.machine))
+    let of_each = if record.commands.len() > 1 { " of each command" } else { "" };
+    format!("{runs}{of_each} on {}.", cpu_and_kernel(&record.machine))
 }
 
-/// Of several commands the ratios and then the times of each; of one its times and its switches.
-fn tiles(record: &Record) -> Vec<Tile> {
+/// Builds the tiles: the first ratios, then the times of each command; the figures of a single
+/// command.
+fn build_tiles(record: &CommandUseRecord) -> Vec<Tile> {
+    let plan = &record.plan;
     let mut tiles = Vec::new();
-    for ratio in record.ratios.iter().filter(|ratio| ratio.of == "real_ns").take(MOST_RATIOS) {
+    let real_ratios = record.ratios.iter().filter(|ratio| ratio.is_of(ComparedTime::Real));
+    for ratio in real_ratios.take(MAX_RATIO_TILES) {
         if let Some(ends) = ratio.estimate.interval() {
-            let name = format!("{} / {}", record.plan.label(ratio.command), record.plan.label(0));
+            let name = format!("{} / {}", plan.label(ratio.command), plan.label(0));
             tiles.push(Tile::ratio(name, [ratio.estimate.value, ends.low, ends.high]));
         }
     }
-    match &record.commands[..] {
-        [one] => tiles.extend(tiles_of_one(one)),
-        all => {
-            for (figure, what) in [("real_ns", "real time"), ("cpu_ns", "CPU time")] {
-                let name =
-                    |summary: &Summary| format!("{}: {what}", record.plan.label(summary.number));
-                tiles.extend(all.iter().filter_map(|one| time(one, figure, name(one))));
-            }
+    if let [summary] = &record.commands[..] {
+        tiles.extend(single_command_tiles(summary));
+        return tiles;
+    }
+    for time in ComparedTime::ALL {
+        for summary in &record.commands {
+            let name = format!("{}: {}", plan.label(summary.number), time.title());
+            tiles.extend(time_tile(summary, time.name(), name));
         }
     }
     tiles
 }
 
-/// Ratios that have a tile: there is room for times beside them.
-const MOST_RATIOS: usize = 3;
-
-fn tiles_of_one(summary: &Summary) -> Vec<Tile> {
-    let count = |name: &str, value: Option<f64>| Some(Tile::counted(name, value?, "a run"));
-    let share = summary.switching.as_ref().and_then(|switching| switching.cost.share());
-    let share = share.filter(|share| !share.is_wide());
-    let all = [
-        time(summary, "real_ns", "real time".to_string()),
-        time(summary, "cpu_ns", "CPU time".to_string()),
-        count("switches", switches(summary)),
-        share.map(|share| {
-            Tile::at_most(
-                "cost of the switches, at most",
-                [share.low, share.high].map(percent),
-                "%",
-            )
-        }),
-        count("preemptions", summary.median("involuntary")),
-        time(summary, "run_delay_ns", "waiting for a CPU".to_string()),
-    ];
-    all.into_iter().flatten().collect()
+fn single_command_tiles(summary: &CommandSummary) -> Vec<Tile> {
+    let mut tiles = Vec::new();
+    for time in ComparedTime::ALL {
+        tiles.extend(time_tile(summary, time.name(), time.title().to_string()));
+    }
+    if let Some(count) = summary.switches() {
+        tiles.push(Tile::counted("switches", count, "a run"));
+    }
+    let share = summary.switching.as_ref().and_then(|overhead| overhead.cost.share());
+    if let Some(share) = share.filter(|share| !share.is_wide()) {
+        let percents = [100.0 * share.low, 100.0 * share.high];
+        tiles.push(Tile::at_most("cost of the switches, at most", percents, "%"));
+    }
+    if let Some(count) = summary.median("involuntary") {
+        tiles.push(Tile::counted("preemptions", count, "a run"));
+    }
+    tiles.extend(time_tile(summary, "run_delay_ns", "waiting for a CPU".to_string()));
+    tiles
 }
 
-fn percent(share: f64) -> f64 {
-    100.0 * share
-}
-
-/// A time with the interval of its median, or of how many runs it is.
-fn time(summary: &Summary, figure: &str, name: String) -> Option<Tile> {
+/// Builds the tile of a time, with the interval of its median or a note that there are few runs.
+fn time_tile(summary: &CommandSummary, figure: &str, name: String) -> Option<Tile> {
     let tile = Tile::cost(name, Some(summary.figure(figure)?.estimate))?;
     let runs = match summary.runs {
         1 => "one run",
@@ -117,14 +123,16 @@ fn time(summary: &Summary, figure: &str, name: String) -> Option<Tile> {
     Some(Tile { without_interval: tile.without_interval.map(|_| runs), ..tile })
 }
 
-fn facts(record: &Record) -> Vec<(&'static str, String)> {
+fn list_facts(record: &CommandUseRecord) -> Vec<(&'static str, String)> {
     let plan = &record.plan;
     let mut facts =
         vec![("machine", cpu_and_kernel(&record.machine)), ("measured", record.started.clone())];
     for number in 0..plan.commands.len() {
         facts.push(("command", shell_words::join(&plan.commands[number])));
     }
-    facts.extend(plan.shell.iter().map(|shell| ("shell", shell.clone())));
+    if let Some(shell) = &plan.shell {
+        facts.push(("shell", shell.clone()));
+    }
     facts.push(("seed", plan.seed.to_string()));
     if plan.warmup > 0 {
         facts.push(("warm-up", counted(plan.warmup as usize, "run")));

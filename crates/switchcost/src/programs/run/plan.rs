@@ -1,21 +1,22 @@
-//! What `switchcost run` was asked for, and what its commands are called.
+//! The plan of `switchcost run`: which commands run how often, and how reports label them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::report::terminal::shortened;
 
-/// What was asked for.
+/// Commands, and how they are run and measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Plan {
+#[schemars(rename = "Plan")]
+pub(crate) struct CommandPlan {
     /// One command, or several that are compared with the first.
     pub(crate) commands: Vec<Vec<String>>,
-    /// What each is called; empty where that is its words.
+    /// Name of each command; an empty name means that the command is labelled by its words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) names: Vec<String>,
-    /// Runs of each.
+    /// Measured runs of each command.
     pub(crate) runs: u32,
-    /// Runs of each beforehand, of which nothing is kept.
+    /// Runs of each command beforehand; they are discarded.
     pub(crate) warmup: u32,
     /// Seed of the order of commands and of every resampling.
     pub(crate) seed: u64,
@@ -23,53 +24,58 @@ pub(crate) struct Plan {
     pub(crate) tree: bool,
     /// Confidence of every interval: 0.95 is 95 %.
     pub(crate) confidence: f64,
-    /// Whether what the commands print is shown in all runs, and not discarded.
+    /// Whether output of the commands is shown in all runs, and not discarded.
     #[serde(default)]
     pub(crate) show_output: bool,
-    /// What runs command lines; absent where no shell does.
+    /// Shell that runs command lines; absent if they run without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shell: Option<String>,
-    /// Whether a command that does not succeed is measured as any other.
+    /// Whether a run that fails is measured like any other.
     #[serde(default)]
     pub(crate) ignore_failure: bool,
-    /// What is run around the commands and not measured.
-    #[serde(default)]
-    pub(crate) around: Around,
+    /// Commands that run around the measured ones.
+    #[serde(default, rename = "around")]
+    pub(crate) hooks: HookLines,
 }
 
-/// Command lines that are run around those that are measured, as typed.
+/// Command lines that run around the measured commands, as typed; they are not measured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Around {
-    /// Before the first round.
+#[schemars(rename = "Around")]
+pub(crate) struct HookLines {
+    /// Runs before the first round.
     pub(crate) setup: Option<String>,
-    /// Before each run: of all commands, or one for each.
+    /// Run before each measured run: one line for all commands, or one for each.
     pub(crate) prepare: Vec<String>,
-    /// After the last round.
+    /// Runs after the last round.
     pub(crate) cleanup: Option<String>,
 }
 
-/// Characters of a command in sentences and tables: of a longer one the middle is left out.
-const LONGEST_LABEL: usize = 48;
+/// Most characters of a label; the middle of a longer one is left out.
+const MAX_LABEL_CHARS: usize = 48;
 
-impl Plan {
-    /// Returns what a command is called, in all places alike.
+impl CommandPlan {
+    /// Returns the label of a command in sentences, tables and charts: its name or its words, and
+    /// its number if another command has the same ones.
     pub(super) fn label(&self, number: usize) -> String {
-        let label = self.long_label(number);
-        let is_own = |other: usize| other == number || self.long_label(other) != label;
-        if (0..self.commands.len()).all(is_own) {
-            return shortened(&label, LONGEST_LABEL);
+        let label = self.full_label(number);
+        for other in 0..self.commands.len() {
+            if other != number && self.full_label(other) == label {
+                let suffix = format!(" ({})", number + 1);
+                return shortened(&label, MAX_LABEL_CHARS - suffix.len()) + &suffix;
+            }
         }
-        // The same twice, to see what comes of nothing.
-        let suffix = format!(" ({})", number + 1);
-        shortened(&label, LONGEST_LABEL - suffix.len()) + &suffix
+        shortened(&label, MAX_LABEL_CHARS)
     }
 
-    fn long_label(&self, number: usize) -> String {
-        let name = self.names.get(number).filter(|name| !name.is_empty()).cloned();
-        name.unwrap_or_else(|| shell_words::join(self.commands.get(number).into_iter().flatten()))
+    fn full_label(&self, number: usize) -> String {
+        match self.names.get(number) {
+            Some(name) if !name.is_empty() => name.clone(),
+            _ => shell_words::join(self.commands.get(number).into_iter().flatten()),
+        }
     }
 
-    /// What comes before a line about one of several commands.
+    /// Returns `LABEL: `, which begins a line about one of several commands; empty for a single
+    /// command.
     pub(super) fn prefix(&self, number: usize) -> String {
         match self.commands.len() {
             1 => String::new(),

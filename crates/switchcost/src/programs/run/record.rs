@@ -1,4 +1,4 @@
-//! All that `switchcost run` says, as it is written in JSON.
+//! The record of `switchcost run`, as --json writes it and as reports read it.
 
 use launcher::CommandRun;
 use rundata::machine::{CpuAccounting, Machine};
@@ -7,127 +7,139 @@ use rundata::run::ProgramBuild;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::findings::{Ratio, Summary, ratio};
-use super::gate::Gate;
+use super::findings::{
+    CommandRatio, CommandSummary, ComparedTime, CpuTimeClock, complete_runs, runs_of_command,
+};
+use super::gate::CommandGate;
 use super::notices::{CommandNotice, find_notices};
-use super::plan::Plan;
+use super::plan::CommandPlan;
 use crate::programs::watch::Source;
 
-/// Version of [`Record`]. Since 2 there may be more than two commands, and a ratio says which it is
-/// of. Outputs were discarded from a command's second run on, and are now in all runs, unless the
-/// plan says that they are shown.
+/// Version of [`CommandUseRecord`].
+///
+/// Since 2 there may be more than two commands, and a ratio says which of them it compares. Version
+/// 1 discarded outputs from a command's second run on; since 2 they are discarded in all runs,
+/// unless the plan says that they are shown.
 pub(crate) const SCHEMA: u32 = 2;
 
 /// Fields of getrusage(2) that Linux leaves at zero: they are no counts.
 const NOT_KEPT: [&str; 7] = ["ixrss", "idrss", "isrss", "nswap", "msgsnd", "msgrcv", "nsignals"];
 
-/// All that `switchcost run` says of one command or several.
+/// Measurements of one command or several, with what was computed from them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Record {
-    /// [`SCHEMA`].
+#[schemars(rename = "Record")]
+pub(crate) struct CommandUseRecord {
+    /// Version of this format.
     pub(crate) schema: u32,
-    /// When it started, in UTC (RFC 3339).
+    /// Time of the start in UTC (RFC 3339).
     pub(crate) started: String,
-    /// The machine's name; absent if it was left out.
+    /// Name of the machine; absent if it was left out.
     #[serde(default)]
     pub(crate) host: Option<String>,
-    /// The command line.
+    /// Command line of switchcost.
     pub(crate) invocation: Vec<String>,
-    /// What the program was built as.
+    /// Build of switchcost.
     pub(crate) build: ProgramBuild,
-    /// What was asked for.
-    pub(crate) plan: Plan,
-    /// The machine.
+    /// Commands, and how they were run.
+    pub(crate) plan: CommandPlan,
+    /// Machine on which they ran.
     pub(crate) machine: Machine,
     /// Every run, in order.
     pub(crate) runs: Vec<CommandRun>,
-    /// What the runs of each command come to.
-    pub(crate) commands: Vec<Summary>,
-    /// With several commands: each of the others / first.
-    pub(crate) ratios: Vec<Ratio>,
-    /// With `--fail-above`: the verdict.
+    /// Summary of the runs of each command that has any.
+    pub(crate) commands: Vec<CommandSummary>,
+    /// Ratios of each further command to the first.
+    pub(crate) ratios: Vec<CommandRatio>,
+    /// Verdict of `--fail-above`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) gate: Option<Gate>,
-    /// Who counted the switches.
+    pub(crate) gate: Option<CommandGate>,
+    /// Source of the counts of switches.
     #[serde(default)]
     pub(crate) counted_by: Source,
     /// Fields of getrusage(2) that Linux leaves at zero.
     pub(crate) not_kept: Vec<String>,
-    /// What was not counted, and what happened on the way.
+    /// Events during the runs, and limits of what was counted.
     pub(crate) notices: Vec<String>,
 }
 
-impl Record {
-    /// Returns the notices of what happened: those that say what the figures do not cover left out.
-    pub(super) fn events(&self) -> Vec<String> {
-        let mut notices = find_notices(&self.plan, &self.runs, &self.commands);
-        notices.retain(CommandNotice::is_event);
-        in_words(&notices, &self.plan)
-    }
+/// Where, when and by what the commands of a record were run.
+pub(super) struct RecordOrigin {
+    pub(super) started: String,
+    pub(super) host: Option<String>,
+    pub(super) invocation: Vec<String>,
+    pub(super) build: ProgramBuild,
+    pub(super) machine: Machine,
+    pub(super) accounting: Reading<CpuAccounting>,
+}
 
-    /// Takes commands, and what they are called, from another plan.
-    pub(super) fn store_as(&mut self, (plan, gate): (Plan, Option<Gate>)) {
-        let notices = find_notices(&self.plan, &self.runs, &self.commands);
-        self.notices = in_words(&notices, &plan);
-        for summary in &mut self.commands {
-            summary.command.clone_from(&plan.commands[summary.number]);
-        }
-        (self.plan, self.gate) = (plan, gate);
-    }
-
-    /// The record of `runs`. A run that was interrupted counts only if its command has no other.
-    pub(super) fn new(
-        plan: Plan,
-        runs: Vec<CommandRun>,
-        (machine, accounting): (Machine, Reading<CpuAccounting>),
-        (started, host, invocation, build): (String, Option<String>, Vec<String>, ProgramBuild),
-    ) -> Self {
-        let tick_ns = machine.kernel.hz.clone().and_then(|hz| match hz {
-            0 => Reading::unknown("the kernel says CONFIG_HZ=0"),
-            hz => Reading::Known(1_000_000_000 / u64::from(hz)),
-        });
-        let whole: Vec<&CommandRun> = runs.iter().filter(|run| !run.interrupted).collect();
+impl CommandUseRecord {
+    /// Builds the record of `runs`. An interrupted run counts only if its command has no other.
+    pub(super) fn new(plan: CommandPlan, runs: Vec<CommandRun>, origin: RecordOrigin) -> Self {
+        let tick_ns = tick_length(&origin.machine);
+        let clock = CpuTimeClock { accounting: origin.accounting, tick_ns };
+        let all_runs: Vec<&CommandRun> = runs.iter().collect();
+        let complete_runs = complete_runs(&runs);
         let mut commands = Vec::new();
         for number in 0..plan.commands.len() {
-            let all: Vec<&CommandRun> = runs.iter().filter(|run| run.command == number).collect();
-            let own: Vec<&CommandRun> =
-                whole.iter().copied().filter(|run| run.command == number).collect();
-            let kept = if own.is_empty() { &all } else { &own };
-            let of = (accounting.clone(), tick_ns.clone());
-            let Some(summary) = Summary::of(number, kept, &plan, of) else { continue };
-            commands.push(summary);
+            let mut counted_runs = runs_of_command(&complete_runs, number);
+            if counted_runs.is_empty() {
+                counted_runs = runs_of_command(&all_runs, number);
+            }
+            commands.extend(CommandSummary::from_runs(number, &counted_runs, &plan, &clock));
         }
-        let notices = find_notices(&plan, &runs, &commands);
         let mut ratios = Vec::new();
         for command in 1..plan.commands.len() {
-            let mut over = |name: &str, of: fn(&CommandRun) -> u64| {
-                let estimate = ratio(&whole, [0, command], of, &plan);
-                let of = name.to_owned();
-                ratios.extend(estimate.map(|estimate| Ratio { of, command, estimate }));
-            };
-            over("real_ns", |run| run.used.real_ns);
-            over("cpu_ns", |run| run.used.total().cpu_ns());
+            for time in ComparedTime::ALL {
+                ratios.extend(CommandRatio::to_first(&complete_runs, command, time, &plan));
+            }
         }
+        let notices = find_notices(&plan, &runs, &commands);
         Self {
             schema: SCHEMA,
-            started,
-            host,
-            invocation,
-            build,
-            machine,
+            started: origin.started,
+            host: origin.host,
+            invocation: origin.invocation,
+            build: origin.build,
+            machine: origin.machine,
             commands,
             ratios,
             gate: None,
             // Tracing would make each switch of the command slower (docs/decisions.md).
             counted_by: Source::Wait4,
             not_kept: NOT_KEPT.map(str::to_owned).to_vec(),
-            notices: in_words(&notices, &plan),
+            notices: notice_texts(&notices, &plan),
             runs,
             plan,
         }
     }
+
+    /// Returns the notices of events; those that only limit what the figures cover are left out.
+    pub(super) fn events(&self) -> Vec<String> {
+        let mut notices = find_notices(&self.plan, &self.runs, &self.commands);
+        notices.retain(CommandNotice::is_event);
+        notice_texts(&notices, &self.plan)
+    }
+
+    /// Replaces the words and names of commands by those of `plan`, and the verdict by `gate`.
+    pub(super) fn store_as(&mut self, plan: CommandPlan, gate: Option<CommandGate>) {
+        let notices = find_notices(&self.plan, &self.runs, &self.commands);
+        self.notices = notice_texts(&notices, &plan);
+        for summary in &mut self.commands {
+            summary.command.clone_from(&plan.commands[summary.number]);
+        }
+        self.plan = plan;
+        self.gate = gate;
+    }
 }
 
-fn in_words(notices: &[CommandNotice], plan: &Plan) -> Vec<String> {
+fn notice_texts(notices: &[CommandNotice], plan: &CommandPlan) -> Vec<String> {
     notices.iter().map(|notice| notice.in_words(plan)).collect()
+}
+
+/// Returns the length of the timer tick in nanoseconds.
+fn tick_length(machine: &Machine) -> Reading<u64> {
+    machine.kernel.hz.clone().and_then(|hz| match hz {
+        0 => Reading::unknown("the kernel says CONFIG_HZ=0"),
+        hz => Reading::Known(1_000_000_000 / u64::from(hz)),
+    })
 }

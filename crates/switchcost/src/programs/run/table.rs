@@ -1,5 +1,5 @@
-//! `switchcost run` on the terminal: the answer, a table, the lines that matter; with --verbose
-//! every figure.
+//! The report of `switchcost run` on the terminal: the answer, a table, the lines that matter; with
+//! --verbose every figure.
 
 use analysis::program::{ProgramCost, Range};
 use analysis::used::{Figure, UserPart, UserSplit};
@@ -7,114 +7,145 @@ use launcher::Ending;
 use rundata::machine::CpuAccounting;
 use rundata::words::{bytes, time, times, whole};
 
-use super::answer::{headline, switches, switching, switching_share};
-use super::findings::{CPU, Outlier, Ratio, SOURCES, Summary, Switching};
-use super::record::Record;
+use super::answer::{SwitchingShare, headline};
+use super::findings::{
+    CPU_LABEL, CommandRatio, CommandSummary, ComparedTime, FIGURE_SOURCES, FigureSource,
+    SwitchOverhead,
+};
+use super::record::CommandUseRecord;
+use crate::base::values::each_once;
 use crate::report::output::declarations;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::Table;
 use crate::report::terminal::{MAX_LINES, TimeUnit, counted, figure};
 
-/// Outliers that are named one by one.
-const MOST_OUTLIERS: usize = 5;
+/// Most outliers that are printed one by one.
+const MAX_OUTLIERS: usize = 5;
 
-/// The figures of a command that are printed by default; all others with --verbose.
-const FEW: [&str; 6] =
+/// Figures that are printed by default; --verbose prints all.
+const BRIEF_FIGURES: [&str; 6] =
     ["real_ns", "cpu_ns", "max_resident_bytes", "voluntary", "involuntary", "run_delay_ns"];
+
+/// Column in which the values of a list begin.
+const LIST_INDENT: usize = CPU_LABEL.len() + 2;
 
 const COUNTED_BY: &str = "switches: counted by the kernel for the command and all children that \
     it waited for (wait4). `switchcost trace` also counts yields, moves and orphans, and makes \
     each switch slower";
 
-/// The whole report, ending with a newline.
-pub(super) fn text(record: &Record, is_verbose: bool) -> Printout {
-    let table = match &record.commands[..] {
-        [one] if one.runs == 1 => list(one, true).into(),
-        [one] => table(one, true).into(),
-        all => comparison(record, all).into(),
+/// Returns the whole report, ending with a newline.
+pub(super) fn text(record: &CommandUseRecord, is_verbose: bool) -> Printout {
+    let table: Printout = match &record.commands[..] {
+        [summary] if summary.runs == 1 => brief_list(summary).into(),
+        [summary] => brief_table(summary).into(),
+        summaries => comparison_table(record, summaries).into(),
     };
-    let mut parts: Vec<Printout> = vec![headline(record).into(), table];
-    let mut lines: Vec<String> = lines(record);
+    let mut parts = vec![headline(record).into(), table];
     if is_verbose {
         parts.extend(record.commands.iter().map(details));
-        let ratios: String = record.ratios.iter().map(ratio_words).collect();
-        let notices: String =
-            record.notices.iter().map(|notice| format!("note: {notice}\n")).collect();
-        parts.extend([ratios.into(), notices.into(), COUNTED_BY.into()]);
+        let ratios: String = record.ratios.iter().map(ratio_line).collect();
+        parts.push(ratios.into());
+        let notices = record.notices.iter().map(|notice| format!("note: {notice}\n"));
+        parts.push(notices.collect::<String>().into());
+        parts.push(COUNTED_BY.into());
         parts.push(format!("not recorded by Linux: {}", record.not_kept.join(", ")).into());
     } else {
+        let mut lines = important_lines(record);
         lines.truncate(MAX_LINES);
         parts.push(lines.join("\n").into());
     }
-    parts.extend(record.gate.iter().map(|gate| Printout::from(&gate.in_words)));
+    if let Some(gate) = &record.gate {
+        parts.push((&gate.in_words).into());
+    }
     Printout::paragraphs(parts)
 }
 
-/// Lines that matter, the most important ones first.
-fn lines(record: &Record) -> Vec<String> {
-    let mut lines: Vec<String> =
-        record.commands.iter().filter_map(|summary| failed(record, summary)).collect();
-    lines.extend(record.events().iter().map(|event| format!("note: {event}")));
-    lines.extend(record.commands.iter().filter_map(|summary| outliers(record, summary)));
-    match &record.commands[..] {
-        [one] if one.runs == 1 => {} // The headline has it.
-        [one] => lines.extend(switching(one)),
-        _ => lines.extend(shares(record)),
+/// Returns the lines below the table, the most important ones first.
+fn important_lines(record: &CommandUseRecord) -> Vec<String> {
+    let mut lines = Vec::new();
+    for summary in &record.commands {
+        lines.extend(failure_line(record, summary));
     }
-    let switching = record.commands.iter().filter_map(|summary| summary.switching.as_ref());
-    let notices = switching.flat_map(|switching| &switching.notices);
-    lines.extend(
-        crate::base::values::each_once(notices).into_iter().map(|told| format!("note: {told}")),
-    );
+    for event in record.events() {
+        lines.push(format!("note: {event}"));
+    }
+    for summary in &record.commands {
+        lines.extend(outlier_line(record, summary));
+    }
+    if let [summary] = &record.commands[..] {
+        // The headline of a single run has the share.
+        if summary.runs != 1 {
+            let share = SwitchingShare::from_summary(summary);
+            lines.extend(share.map(|share| share.in_sentence()));
+        }
+    } else {
+        lines.extend(shares_line(record));
+    }
+    let overheads = record.commands.iter().filter_map(|summary| summary.switching.as_ref());
+    for notice in each_once(overheads.flat_map(|overhead| &overhead.notices)) {
+        lines.push(format!("note: {notice}"));
+    }
     lines
 }
 
-/// What switching took of each of several commands, or why that is not told; nothing where no
-/// estimate was asked for.
-fn shares(record: &Record) -> Option<String> {
-    let estimated = record.commands.iter().filter(|summary| summary.switching.is_some());
+/// Returns the share of each of several commands that switching takes, or why it is not known; `None`
+/// if no estimate was asked for.
+fn shares_line(record: &CommandUseRecord) -> Option<String> {
     let mut shares = Vec::new();
-    for summary in estimated {
+    for summary in &record.commands {
+        let Some(overhead) = &summary.switching else { continue };
         let label = record.plan.label(summary.number);
-        shares.push(match switching_share(summary) {
-            Some(share) => format!("{label}: {share}"),
-            None => format!("{label}: not known ({})", why_no_share(summary)),
+        shares.push(match SwitchingShare::from_summary(summary) {
+            Some(share) => format!("{label}: {}", share.in_list()),
+            None => format!("{label}: not known ({})", why_no_share(summary, overhead)),
         });
     }
-    (!shares.is_empty()).then(|| format!("switching, of the CPU time: {}", shares.join("; ")))
+    if shares.is_empty() {
+        return None;
+    }
+    Some(format!("switching, of the CPU time: {}", shares.join("; ")))
 }
 
-/// Why what switching takes of a command is not told.
-fn why_no_share(summary: &Summary) -> String {
-    if switches(summary).is_none_or(|count| count <= 0.0) {
+/// Returns why the share of a command is not known.
+fn why_no_share(summary: &CommandSummary, overhead: &SwitchOverhead) -> String {
+    if summary.switches().is_none_or(|count| count <= 0.0) {
         return "it did not switch".to_string();
     }
-    match summary.switching.as_ref().map(|switching| &switching.cost) {
-        Some(ProgramCost::Inconclusive { missing, .. }) => missing.join("; "),
-        _ => "its range is too wide to be useful".to_string(),
+    match &overhead.cost {
+        ProgramCost::Inconclusive { missing, .. } => missing.join("; "),
+        ProgramCost::Estimated { .. } => "its range is too wide to be useful".to_string(),
     }
 }
 
-/// Where no run of several was a success: how they ended, and how to see why.
-fn failed(record: &Record, summary: &Summary) -> Option<String> {
+/// Returns how the runs of a command ended if all of several failed alike, and the flag that shows
+/// why.
+fn failure_line(record: &CommandUseRecord, summary: &CommandSummary) -> Option<String> {
     let [(ending, _)] = summary.endings[..] else { return None };
-    let is_told = summary.runs > 1 && ending != Ending::Exited { code: 0 };
-    let how = if record.plan.show_output { "" } else { " (--show-output shows what they print)" };
-    is_told.then(|| format!("{}: {}{how}", record.plan.label(summary.number), ends(summary)))
+    if summary.runs == 1 || ending == (Ending::Exited { code: 0 }) {
+        return None;
+    }
+    let label = record.plan.label(summary.number);
+    let hint = if record.plan.show_output { "" } else { " (--show-output shows what they print)" };
+    Some(format!("{label}: {}{hint}", endings_words(summary)))
 }
 
-/// `1 of 20 runs is an outlier: round 3 took 90.0 ms, 7.50x the median`
-fn outliers(record: &Record, summary: &Summary) -> Option<String> {
-    let far = |of: &&Outlier| (of.times_median.ln().abs() * 1e9) as u64;
-    let farthest = summary.outliers.iter().max_by_key(far)?;
+/// Returns `1 of 20 runs is an outlier: round 3 took 90.0 ms, 7.50x the median`.
+fn outlier_line(record: &CommandUseRecord, summary: &CommandSummary) -> Option<String> {
+    let (mut farthest, mut max_distance) = (summary.outliers.first()?, 0);
+    for outlier in &summary.outliers {
+        let distance = (outlier.times_median.ln().abs() * 1e9) as u64;
+        if distance >= max_distance {
+            (farthest, max_distance) = (outlier, distance);
+        }
+    }
     let count = summary.outliers.len();
-    let are = if count == 1 { "is an outlier" } else { "are outliers; the farthest" };
-    let name = match record.commands.len() {
-        1 => String::new(),
-        _ => format!("{}: ", record.plan.label(summary.number)),
-    };
+    let verb = if count == 1 { "is an outlier" } else { "are outliers; the farthest" };
+    let mut name = String::new();
+    if record.commands.len() > 1 {
+        name = format!("{}: ", record.plan.label(summary.number));
+    }
     Some(format!(
-        "{name}{count} of {} {are}: round {} took {}, {} the median",
+        "{name}{count} of {} {verb}: round {} took {}, {} the median",
         counted(summary.runs as usize, "run"),
         farthest.round + 1,
         time(farthest.real_ns as f64),
@@ -122,30 +153,11 @@ fn outliers(record: &Record, summary: &Summary) -> Option<String> {
     ))
 }
 
-/// A row for each command.
-fn comparison(record: &Record, all: &[Summary]) -> Table {
-    let real = |summary: &Summary| summary.median("real_ns").unwrap_or_default();
-    let unit = TimeUnit::for_time(all.first().map_or(0.0, real));
-    let time = |ns: Option<f64>| ns.map_or("-".to_string(), |ns| unit.figure(ns));
-    let cells = |summary: &Summary| {
-        let interval = summary.figure("real_ns").and_then(|real| real.estimate.interval());
-        let range = interval.map(|i| format!("{} to {}", unit.figure(i.low), unit.figure(i.high)));
-        let over = |ratio: &&Ratio| ratio.of == "real_ns" && ratio.command == summary.number;
-        let ratio = record.ratios.iter().find(over).map(|ratio| ratio.estimate);
-        let own = ratio.map(|of| times(of.value)).unwrap_or_default();
-        let of = ratio.and_then(|of| of.interval());
-        let of = of.map(|i| format!("{} to {}", figure(i.low), figure(i.high)));
-        let count = switches(summary).map_or("-".to_string(), |n| whole(n.max(0.0)));
-        [
-            time(Some(real(summary))),
-            range.unwrap_or("-".to_string()),
-            time(summary.median("cpu_ns")),
-            count,
-            own,
-            of.unwrap_or_default(),
-        ]
-    };
-    let header = [
+/// Builds a table with a row for each command.
+fn comparison_table(record: &CommandUseRecord, summaries: &[CommandSummary]) -> Table {
+    let unit = summaries.first().map_or(TimeUnit::for_time(0.0), real_time_unit);
+    let heads = [
+        "command".to_string(),
         format!("real {}", unit.name),
         "interval".to_string(),
         format!("CPU {}", unit.name),
@@ -153,96 +165,201 @@ fn comparison(record: &Record, all: &[Summary]) -> Table {
         "to first".to_string(),
         "interval".to_string(),
     ];
-    let row = |summary: &Summary| {
-        let name = record.plan.label(summary.number);
-        std::iter::once(name).chain(cells(summary))
-    };
-    let header = std::iter::once("command".to_string()).chain(header);
-    Table::new(header, all.iter().map(row)).texts(|at| at == 0)
+    let rows = summaries.iter().map(|summary| comparison_row(record, summary, unit));
+    Table::new(heads, rows).texts(|column| column == 0)
 }
 
-/// The figures of one run, a line each: the few that matter, their times in one unit, or all.
-fn list(summary: &Summary, is_few: bool) -> String {
-    let unit = is_few.then(|| unit_of(summary));
-    let width = CPU.len() + 2;
+fn comparison_row(
+    record: &CommandUseRecord,
+    summary: &CommandSummary,
+    unit: TimeUnit,
+) -> [String; 7] {
+    let (mut interval, mut cpu, mut switches) = ("-".to_string(), "-".to_string(), "-".to_string());
+    if let Some(ends) = summary.figure("real_ns").and_then(|real| real.estimate.interval()) {
+        interval = format!("{} to {}", unit.figure(ends.low), unit.figure(ends.high));
+    }
+    if let Some(ns) = summary.median("cpu_ns") {
+        cpu = unit.figure(ns);
+    }
+    if let Some(count) = summary.switches() {
+        switches = whole(count.max(0.0));
+    }
+    let (mut ratio, mut ratio_interval) = (String::new(), String::new());
+    for CommandRatio { command, estimate, figure: name } in &record.ratios {
+        if name == ComparedTime::Real.name() && *command == summary.number {
+            ratio = times(estimate.value);
+            if let Some(ends) = estimate.interval() {
+                ratio_interval = format!("{} to {}", figure(ends.low), figure(ends.high));
+            }
+        }
+    }
+    let label = record.plan.label(summary.number);
+    let real = unit.figure(summary.median("real_ns").unwrap_or_default());
+    [label, real, interval, cpu, switches, ratio, ratio_interval]
+}
+
+/// Returns the unit of time of a command's figures.
+fn real_time_unit(summary: &CommandSummary) -> TimeUnit {
+    TimeUnit::for_time(summary.median("real_ns").unwrap_or_default())
+}
+
+/// Returns the figures that have a row in reports.
+fn labelled_figures() -> impl Iterator<Item = FigureSource> {
+    FIGURE_SOURCES.into_iter().filter(|source| !source.label.is_empty())
+}
+
+/// Returns the figures that are printed by default.
+fn brief_figures() -> impl Iterator<Item = FigureSource> {
+    labelled_figures().filter(|source| BRIEF_FIGURES.contains(&source.name))
+}
+
+/// Returns a line for each figure of a single run that is printed by default, their times in one
+/// unit.
+fn brief_list(summary: &CommandSummary) -> String {
+    let unit = real_time_unit(summary);
     let mut text = String::new();
-    for (label, name) in rows().filter(|(_, name)| !is_few || FEW.contains(name)) {
-        let value = match (summary.median(name), summary.missing.get(name)) {
-            (Some(value), _) => in_unit(value, name, unit),
-            (None, Some(why)) if !is_few => format!("not known: {why}"),
-            (None, _) => continue,
-        };
-        text += &format!("{label:<width$} {value}\n");
-        if label != CPU {
-            continue;
-        }
-        for [label, value, range] in parts(summary, |ns| in_unit(ns, "cpu_ns", unit)) {
-            let range = if is_few && !range.is_empty() { format!("({range})") } else { range };
-            text += &format!("{label:<width$} {value} {range}\n");
-        }
-        if !is_few {
-            text += &split(summary, width);
+    for FigureSource { label, name, .. } in brief_figures() {
+        let Some(value) = summary.median(name) else { continue };
+        text += &list_line(label, &in_unit(value, name, unit));
+        if label == CPU_LABEL {
+            for part in cpu_time_parts(summary, |ns| unit.words(ns)) {
+                let mut value = format!("{} ", part.value);
+                if !part.range.is_empty() {
+                    value += &format!("({})", part.range);
+                }
+                text += &list_line(part.label, &value);
+            }
         }
     }
     text
 }
 
-/// That of the times of a command's figures.
-fn unit_of(summary: &Summary) -> TimeUnit {
-    TimeUnit::for_time(summary.median("real_ns").unwrap_or_default())
-}
-
-/// Returns a figure in the unit of its column; a time in `unit`, or else in the one that suits it.
-fn in_unit(value: f64, name: &str, unit: Option<TimeUnit>) -> String {
-    match (declarations::unit_of(name), unit) {
-        ("bytes", _) => bytes(value.max(0.0) as u64),
-        ("ns", Some(unit)) => unit.words(value),
-        ("ns", None) => time(value),
-        _ if value.fract() != 0.0 => figure(value),
-        (_, Some(_)) => whole(value.max(0.0)),
-        (_, None) => format!("{value:.0}"),
-    }
-}
-
-/// Figures over runs, a row each: the few that matter, their times in one unit, or all.
-fn table(summary: &Summary, is_few: bool) -> Table {
-    let unit = is_few.then(|| unit_of(summary));
-    let [alike, none] = if is_few { ["all alike", ""] } else { ["none: all alike", "-"] };
-    let row = |label: &str, name: &str, of: &Figure| {
-        let cell = |value: f64| in_unit(value, name, unit);
-        let interval = match of.estimate.interval() {
-            Some(interval) if interval.low == interval.high => alike.to_string(),
-            Some(interval) => format!("{} to {}", cell(interval.low), cell(interval.high)),
-            None => none.to_string(),
-        };
-        let spread = (!is_few).then(|| of.spread.map_or("-".to_string(), cell));
-        let first = [label.to_string(), cell(of.estimate.value), interval];
-        first.into_iter().chain(spread).chain([cell(of.min), cell(of.max)]).collect::<Vec<_>>()
-    };
-    let mut all = Vec::new();
-    for (label, name) in rows().filter(|(_, name)| !is_few || FEW.contains(name)) {
-        all.extend(summary.figure(name).map(|of| row(label, name, of)));
-        if label == CPU && is_few {
-            let parts = parts(summary, |ns| in_unit(ns, name, unit)).into_iter();
-            all.extend(parts.map(|part| [&part[..], &[String::new(), String::new()]].concat()));
+/// Returns a line for every figure of a single run.
+fn full_list(summary: &CommandSummary) -> String {
+    let mut text = String::new();
+    for FigureSource { label, name, .. } in labelled_figures() {
+        if let Some(value) = summary.median(name) {
+            text += &list_line(label, &in_own_unit(value, name));
+        } else if let Some(reason) = summary.missing.get(name) {
+            text += &list_line(label, &format!("not known: {reason}"));
+        } else {
+            continue;
+        }
+        if label == CPU_LABEL {
+            for part in cpu_time_parts(summary, time) {
+                text += &list_line(part.label, &format!("{} {}", part.value, part.range));
+            }
+            text += &split_line(summary, LIST_INDENT);
         }
     }
-    match is_few {
-        true => Table::new(["", "median", "interval", "least", "most"], all).texts(|at| at == 0),
-        false => Table::new(["", "median", "interval", "spread", "min", "max"], all),
+    text
+}
+
+fn list_line(label: &str, value: &str) -> String {
+    format!("{label:<LIST_INDENT$} {value}\n")
+}
+
+/// Formats a figure for a brief report: a time in `unit`, a count as a whole number.
+fn in_unit(value: f64, name: &str, unit: TimeUnit) -> String {
+    match declarations::unit_of(name) {
+        "bytes" => bytes(value.max(0.0) as u64),
+        "ns" => unit.words(value),
+        _ if value.fract() != 0.0 => figure(value),
+        _ => whole(value.max(0.0)),
     }
 }
 
-/// All that is known of a command's runs, for --verbose.
-fn details(summary: &Summary) -> Printout {
+/// Formats a figure for a full report: a time in the unit that suits it.
+fn in_own_unit(value: f64, name: &str) -> String {
+    match declarations::unit_of(name) {
+        "bytes" => bytes(value.max(0.0) as u64),
+        "ns" => time(value),
+        _ if value.fract() != 0.0 => figure(value),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// Builds a table of the figures over several runs that are printed by default, their times in one
+/// unit.
+fn brief_table(summary: &CommandSummary) -> Table {
+    let unit = real_time_unit(summary);
+    let mut rows: Vec<[String; 5]> = Vec::new();
+    for FigureSource { label, name, .. } in brief_figures() {
+        if let Some(figure) = summary.figure(name) {
+            let format_value = |value: f64| in_unit(value, name, unit);
+            let interval = interval_words(figure, "all alike", format_value);
+            rows.push([
+                label.to_string(),
+                format_value(figure.estimate.value),
+                interval.unwrap_or_default(),
+                format_value(figure.min),
+                format_value(figure.max),
+            ]);
+        }
+        if label == CPU_LABEL {
+            for CpuTimePart { label, value, range } in cpu_time_parts(summary, |ns| unit.words(ns))
+            {
+                rows.push([label.to_string(), value, range, String::new(), String::new()]);
+            }
+        }
+    }
+    Table::new(["", "median", "interval", "least", "most"], rows).texts(|column| column == 0)
+}
+
+/// Returns the ends of a figure's interval, or `alike` if they are equal; `None` without an interval.
+fn interval_words(
+    figure: &Figure,
+    alike: &str,
+    format_value: impl Fn(f64) -> String,
+) -> Option<String> {
+    let interval = figure.estimate.interval()?;
+    if interval.low == interval.high {
+        return Some(alike.to_string());
+    }
+    Some(format!("{} to {}", format_value(interval.low), format_value(interval.high)))
+}
+
+/// Returns a table of every figure over several runs, user and system time, and the figures that are
+/// not known.
+fn full_table(summary: &CommandSummary) -> Printout {
+    let mut rows: Vec<[String; 6]> = Vec::new();
+    for FigureSource { label, name, .. } in labelled_figures() {
+        let Some(figure) = summary.figure(name) else { continue };
+        let format_value = |value: f64| in_own_unit(value, name);
+        let interval = interval_words(figure, "none: all alike", format_value);
+        rows.push([
+            label.to_string(),
+            format_value(figure.estimate.value),
+            interval.unwrap_or("-".to_string()),
+            figure.spread.map_or("-".to_string(), format_value),
+            format_value(figure.min),
+            format_value(figure.max),
+        ]);
+    }
+    let table = Table::new(["", "median", "interval", "spread", "min", "max"], rows);
+    let mut lines = String::new();
+    for CpuTimePart { label, value, range } in cpu_time_parts(summary, time) {
+        lines += &format!("{label} {value} {range}\n");
+    }
+    lines += &split_line(summary, 0);
+    for FigureSource { label, name, .. } in labelled_figures() {
+        if let Some(reason) = summary.missing.get(name) {
+            lines += &format!("{label} not known: {reason}\n");
+        }
+    }
+    printout![table, "\n\n", lines]
+}
+
+/// Returns everything known about a command's runs, for --verbose.
+fn details(summary: &CommandSummary) -> Printout {
     let command = shell_words::join(&summary.command);
-    let mut text = printout![format!("{command}: {}\n\n", ends(summary))];
+    let mut text = printout![format!("{command}: {}\n\n", endings_words(summary))];
     if summary.runs == 1 {
-        text.push(list(summary, false));
+        text.push(full_list(summary));
     } else {
         text.push(full_table(summary));
     }
-    for outlier in summary.outliers.iter().take(MOST_OUTLIERS) {
+    for outlier in summary.outliers.iter().take(MAX_OUTLIERS) {
         text.push(format!(
             "outlier: round {}: real {}, {}x the median\n",
             outlier.round + 1,
@@ -250,114 +367,130 @@ fn details(summary: &Summary) -> Printout {
             figure(outlier.times_median)
         ));
     }
-    if let Some(more @ 1..) = summary.outliers.len().checked_sub(MOST_OUTLIERS) {
+    if let Some(more @ 1..) = summary.outliers.len().checked_sub(MAX_OUTLIERS) {
         text.push(format!("and {} (--json has all)\n", counted(more, "further outlier")));
     }
-    text.push(summary.switching.as_ref().map(switching_words));
+    text.push(summary.switching.as_ref().map(overhead_lines));
     text
 }
 
-fn ends(summary: &Summary) -> String {
-    match (&summary.endings[..], summary.runs) {
-        ([(ending, _)], 1) => ending.to_string(),
-        ([(ending, _)], runs) if *ending != Ending::Exited { code: 0 } => {
+/// Returns how the runs of a command ended: `exit code 1`, or `20 runs, all with exit code 1`.
+fn endings_words(summary: &CommandSummary) -> String {
+    let runs = summary.runs;
+    match summary.endings[..] {
+        [(ending, _)] if runs == 1 => ending.to_string(),
+        [(ending, _)] if ending != (Ending::Exited { code: 0 }) => {
             format!("{runs} runs, all with {ending}")
         }
-        (_, runs) => format!("{runs} runs"),
+        _ => format!("{runs} runs"),
     }
 }
 
-fn switching_words(switching: &Switching) -> String {
-    let range = |range: Range| format!("{} to {}", time(range.low), time(range.high));
-    let direct = switching
-        .direct_overhead_ns
-        .map_or(String::new(), |direct| format!(" (direct cost alone: {})", range(direct)));
-    let overhead = switching.overhead_ns.map_or(String::new(), |overhead| {
-        format!("estimated switch overhead: {} a run{direct}; ", range(overhead))
-    });
-    let mut text = format!("{overhead}{}\n", switching.cost.in_words());
-    if let ProgramCost::Estimated { assumptions, .. } = &switching.cost {
+/// Returns the estimated overhead of a command's switches, and its assumptions, a line each.
+fn overhead_lines(overhead: &SwitchOverhead) -> String {
+    let mut text = String::new();
+    if let Some(range) = overhead.overhead_ns {
+        let mut direct = String::new();
+        if let Some(range) = overhead.direct_overhead_ns {
+            direct = format!(" (direct cost alone: {})", time_range(range));
+        }
+        text += &format!("estimated switch overhead: {} a run{direct}; ", time_range(range));
+    }
+    text += &format!("{}\n", overhead.cost.in_words());
+    if let ProgramCost::Estimated { assumptions, .. } = &overhead.cost {
         text += &format!("  assumed: {}\n", assumptions.join("; "));
-        if let Some(profile) = switching.profile.known() {
+        if let Some(profile) = overhead.profile.known() {
             text += &format!("  costs of {} ({})\n", profile.run, profile.called());
         }
     }
-    text.extend(switching.notices.iter().map(|notice| format!("  {notice}\n")));
+    for notice in &overhead.notices {
+        text += &format!("  {notice}\n");
+    }
     text
 }
 
-fn ratio_words(ratio: &Ratio) -> String {
-    let Ratio { of, command, estimate } = ratio;
-    let name = if of == "real_ns" { "real time" } else { "CPU time" };
+fn time_range(range: Range) -> String {
+    format!("{} to {}", time(range.low), time(range.high))
+}
+
+/// Returns `command 2 / command 1, real time: 1.500 (1.480 to 1.520)` as a line.
+fn ratio_line(ratio: &CommandRatio) -> String {
+    let time = if ratio.is_of(ComparedTime::Real) { ComparedTime::Real } else { ComparedTime::Cpu };
+    let estimate = ratio.estimate;
     let range = match estimate.interval() {
         Some(interval) => format!("{:.3} to {:.3}", interval.low, interval.high),
         None => format!("{} rounds give no interval", estimate.rounds),
     };
     let unresolved = if estimate.resolved { "" } else { "not resolved from 1: " };
-    let number = command + 1;
-    format!("command {number} / command 1, {name}: {:.3} ({unresolved}{range})\n", estimate.value)
+    format!(
+        "command {} / command 1, {}: {:.3} ({unresolved}{range})\n",
+        ratio.command + 1,
+        time.title(),
+        estimate.value
+    )
 }
 
-/// The rows, in order: a name for people and the figure's own name.
-fn rows() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SOURCES.into_iter().map(|(name, label, _)| (label, name)).filter(|(label, _)| !label.is_empty())
+/// User or system time of a command.
+struct CpuTimePart {
+    label: &'static str,
+    value: String,
+    /// Range of the value; empty if the kernel measured it exactly.
+    range: String,
 }
 
-fn full_table(summary: &Summary) -> Printout {
-    let table = table(summary, false);
-    let unknown = rows().filter_map(|(label, name)| {
-        Some(format!("{label} not known: {}\n", summary.missing.get(name)?))
-    });
-    let parts = parts(summary, time).into_iter();
-    let parts = parts.map(|[label, value, range]| format!("{label} {value} {range}\n"));
-    let parts: String = parts.collect();
-    printout![table, "\n\n", parts, split(summary, 0), unknown.collect::<String>()]
-}
-
-/// User and system time where the split is known: label, value, range. Of an exact one there is no
-/// range.
-fn parts(summary: &Summary, shown: impl Fn(f64) -> String) -> Vec<[String; 3]> {
-    let (Some(cpu), Some(user)) = (summary.median("cpu_ns"), summary.split.user) else {
+/// Returns user and system time, where they are known.
+fn cpu_time_parts(summary: &CommandSummary, format_ns: impl Fn(f64) -> String) -> Vec<CpuTimePart> {
+    let (Some(cpu_ns), Some(user)) = (summary.median("cpu_ns"), summary.split.user) else {
         return Vec::new();
     };
     let system = UserPart { value: 1.0 - user.value, low: 1.0 - user.high, high: 1.0 - user.low };
-    let precise = summary.split.accounting.known() == Some(&CpuAccounting::Precise);
-    // What rounding leaves of nothing is nothing.
-    let shown = |part: f64| shown((part * cpu).round().max(0.0));
-    let range = |part: UserPart| match precise {
-        true => String::new(),
-        false => format!("{} to {}", shown(part.low), shown(part.high)),
-    };
-    let part = |label: &str, part: UserPart| [label.to_string(), shown(part.value), range(part)];
-    vec![part("  user", user), part("  system", system)]
+    let is_exact = summary.split.accounting.known() == Some(&CpuAccounting::Precise);
+    let mut parts = Vec::new();
+    for (label, part) in [("  user", user), ("  system", system)] {
+        // Rounding may leave a part just below zero.
+        let [value, low, high] = [part.value, part.low, part.high]
+            .map(|share| format_ns((share * cpu_ns).round().max(0.0)));
+        let range = if is_exact { String::new() } else { format!("{low} to {high}") };
+        parts.push(CpuTimePart { label, value, range });
+    }
+    parts
 }
 
-/// What user and system time rest on, or what resolution there is instead.
-fn split(summary: &Summary, width: usize) -> String {
+/// Returns a line on how user and system time were told apart, or why they could not be; its text
+/// begins at column `indent`.
+fn split_line(summary: &CommandSummary, indent: usize) -> String {
     let UserSplit { accounting, tick_ns, ticks, user, with_children } = &summary.split;
-    let Some(cpu) = summary.median("cpu_ns") else { return String::new() };
-    let tick = tick_ns
-        .known()
-        .map_or("whose length is not known".to_string(), |ns| format!("of {}", time(*ns as f64)));
+    let Some(cpu_ns) = summary.median("cpu_ns") else { return String::new() };
+    let tick_length = match tick_ns.known() {
+        Some(ns) => format!("of {}", time(*ns as f64)),
+        None => "whose length is not known".to_string(),
+    };
     if user.is_none() {
         return format!(
-            "{:<width$} not resolved: sampled by timer ticks {tick}, too few of them in {} of \
-                CPU time\n",
+            "{:<indent$} not resolved: sampled by timer ticks {tick_length}, too few of them in {} \
+                of CPU time\n",
             "  user, system",
-            time(cpu * f64::from(summary.runs))
+            time(cpu_ns * f64::from(summary.runs))
         );
     }
     if accounting.known() == Some(&CpuAccounting::Precise) {
         return String::new();
     }
-    let ticks = ticks.map_or("no".to_string(), |ticks| format!("about {ticks:.0}"));
-    let unsure = accounting.why().map_or(String::new(), |why| format!("; assumed, because {why}"));
-    let rests = match with_children {
-        true => format!(
-            "split by the kernel, which counts children without a timer tick as all user; the \
-                range is what {ticks} ticks {tick} of its own allow"
-        ),
-        false => format!("split by {ticks} timer ticks {tick} (95 % interval)"),
+    let ticks = match ticks {
+        Some(count) => format!("about {count:.0}"),
+        None => "no".to_string(),
     };
-    format!("{:<width$} {rests}{unsure}\n", "")
+    let method = if *with_children {
+        format!(
+            "split by the kernel, which counts children without a timer tick as all user; the \
+                range is what {ticks} ticks {tick_length} of its own allow"
+        )
+    } else {
+        format!("split by {ticks} timer ticks {tick_length} (95 % interval)")
+    };
+    let mut assumption = String::new();
+    if let Some(reason) = accounting.why() {
+        assumption = format!("; assumed, because {reason}");
+    }
+    format!("{:<indent$} {method}{assumption}\n", "")
 }

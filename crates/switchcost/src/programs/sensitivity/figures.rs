@@ -1,4 +1,4 @@
-//! `sensitivity` as a chart.
+//! The chart and the tiles of `sensitivity`.
 
 use std::collections::BTreeSet;
 
@@ -6,44 +6,57 @@ use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use charts::{Axis, Figure, Role, Scale, Series, Unit};
 use rundata::words;
 
-use super::answer;
+use super::answer::{headline, program_name};
 use crate::report::figures::{cost_points, lines, nanoseconds};
 use crate::report::tiles::Tile;
 
-/// What stands for the run: a preemption by each neighbour, the largest first, and what its timer's
-/// interrupt costs.
+/// Place on the axis of a neighbour that uses no memory: a cache line.
+const MIN_AXIS_BYTES: u64 = 64;
+
+/// Builds a tile for the cost of a preemption by each neighbour, the largest first, and one for the
+/// timer's interrupt.
 pub(crate) fn tiles(found: &SensitivityFindings) -> Vec<Tile> {
-    let by = |of: &SensitivityPoint| {
-        let how_long = match of.stays_ns {
-            0 => String::new(),
-            ns => format!(" for {}", words::time(ns as f64)),
-        };
-        match of.bytes {
-            0 => format!("preempted{how_long}, no memory used"),
-            bytes => format!("preempted{how_long}, {} used", words::bytes(bytes)),
-        }
-    };
-    let points = found.points.iter().rev();
-    let costs = points.filter_map(|of| Tile::cost(by(of), of.ns_per_preemption));
-    costs.chain(Tile::cost("timer's interrupt", found.timer_ns)).collect()
+    let mut tiles = Vec::new();
+    for point in found.points.iter().rev() {
+        tiles.extend(Tile::cost(tile_name(point), point.ns_per_preemption));
+    }
+    tiles.extend(Tile::cost("timer's interrupt", found.timer_ns));
+    tiles
 }
 
-/// Cost of a preemption against what the neighbour uses; one that uses nothing stands at a line of
-/// cache.
+fn tile_name(point: &SensitivityPoint) -> String {
+    let stay = match point.stays_ns {
+        0 => String::new(),
+        ns => format!(" for {}", words::time(ns as f64)),
+    };
+    match point.bytes {
+        0 => format!("preempted{stay}, no memory used"),
+        bytes => format!("preempted{stay}, {} used", words::bytes(bytes)),
+    }
+}
+
+/// Draws the cost of a preemption against the memory that the neighbour uses, a line for each time
+/// that it stays.
 pub(crate) fn figure(found: &SensitivityFindings, index: usize) -> Option<Figure> {
-    const LINE_BYTES: u64 = 64;
-    let at = |bytes: u64| bytes.max(LINE_BYTES) as f64;
-    let stays: BTreeSet<u64> = found.points.iter().map(|of| of.stays_ns).collect();
-    let series = stays.into_iter().map(|stays_ns| {
-        let name = match stays_ns {
-            0 => answer::name(found),
-            ns => format!("{}, away for {}", answer::name(found), words::time(ns as f64)),
-        };
-        let all = found.points.iter().filter(|of| of.stays_ns == stays_ns);
-        let all = all.map(|of| (at(of.bytes), of.ns_per_preemption));
-        Series::new(name, index, Role::Measured, cost_points(all))
-    });
+    let stays: BTreeSet<u64> = found.points.iter().map(|point| point.stays_ns).collect();
+    let series = stays.into_iter().map(|stays_ns| cost_series(found, stays_ns, index));
     let x = Axis::new("the neighbour uses", Unit::Bytes, Scale::Log);
     let axes = (x, nanoseconds("cost of a preemption"));
-    lines("sensitivity", "What a preemption costs", answer::headline(found).into(), axes, series)
+    lines("sensitivity", "What a preemption costs", headline(found).into(), axes, series)
+}
+
+/// Returns the costs of neighbours that stay this long; `index` is the number of the run.
+fn cost_series(found: &SensitivityFindings, stays_ns: u64, index: usize) -> Series {
+    let mut name = program_name(found);
+    if stays_ns > 0 {
+        name += &format!(", away for {}", words::time(stays_ns as f64));
+    }
+    let mut costs = Vec::new();
+    for point in &found.points {
+        if point.stays_ns == stays_ns {
+            let bytes = point.bytes.max(MIN_AXIS_BYTES);
+            costs.push((bytes as f64, point.ns_per_preemption));
+        }
+    }
+    Series::new(name, index, Role::Measured, cost_points(costs))
 }

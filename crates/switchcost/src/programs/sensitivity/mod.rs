@@ -1,4 +1,22 @@
-//! `switchcost sensitivity`: what being preempted costs a command. Here is what may be typed.
+//! `switchcost sensitivity`: what a preemption costs a program, measured on the program itself.
+//!
+//! A neighbour with a higher priority wakes some thousand times a second on the program's CPU. The
+//! program runs alone and beside neighbours in the same round. An example of a program that takes 1 s
+//! of CPU time:
+//!
+//! ```text
+//!                                  CPU time
+//! alone                             1.000 s
+//! timer, neighbour on another CPU   1.006 s     6 ms / 12,000 interrupts  = 0.5 us
+//! neighbour without memory          1.008 s     8 ms / 4,000 preemptions  =  2 us, less 0.5 us
+//! neighbour of 1 MiB                1.056 s    56 ms / 4,000 preemptions  = 14 us, less 0.5 us
+//! ```
+//!
+//! A neighbour without memory takes the direct cost of a switch from the program; one with memory
+//! also replaces lines of its caches. The interrupt of the timer that wakes the neighbour is no part
+//! of a switch, and is subtracted.
+//!
+//! This file has the arguments.
 
 pub(crate) mod answer;
 pub(crate) mod figures;
@@ -17,16 +35,19 @@ use crate::engine::effort::Effort;
 use crate::observe::processes::{ProcessName, process_names};
 use crate::report::output::OutputOptions;
 
-/// Wake-ups a second, of which half are measured, too.
-const LEAST_HZ: u32 = 2;
+/// Fewest wake-ups a second: half of them are measured, too.
+const MIN_RATE_HZ: u32 = 2;
 
+/// Parses the time that a neighbour stays.
 fn stay(text: &str) -> Result<Duration, String> {
-    let most = Duration::from_nanos(MAX_STAY_NS);
-    let of = duration(text)?;
-    if of > most {
-        return Err(format!("{of:?}: a neighbour would keep the CPU (accepted: up to {most:?})"));
+    let longest = Duration::from_nanos(MAX_STAY_NS);
+    let stay = duration(text)?;
+    if stay > longest {
+        return Err(format!(
+            "{stay:?}: a neighbour would keep the CPU (accepted: up to {longest:?})"
+        ));
     }
-    Ok(of)
+    Ok(stay)
 }
 
 #[derive(Debug, Args)]
@@ -43,7 +64,7 @@ pub(crate) struct SensitivityArgs {
     /// Neighbours with much memory wake less often: one takes at most some 40 % of the CPU. Beside
     /// the process of --pid it takes at most 0.8 %, and what it costs that process is assumed to be
     /// as much.
-    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(LEAST_HZ..=MAX_WAKE_HZ))]
+    #[arg(long, value_name = "COUNT", default_value = "4000", value_parser = whole(MIN_RATE_HZ..=MAX_WAKE_HZ))]
     pub(crate) rate: u32,
 
     /// How long a neighbour runs each time it wakes, like other tasks that take a time slice of

@@ -1,14 +1,14 @@
-//! What `sensitivity` prints.
+//! The report of `sensitivity` on the terminal.
 
-use analysis::findings::TrialSummary;
-use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
+use analysis::estimate::Estimate;
+use analysis::findings::sensitivity::{RatePoint, SensitivityFindings, SensitivityPoint};
 use analysis::marked::MarkedText;
 use analysis::record::TrialRecord;
 use rundata::trial::Trial;
 use rundata::trial::command::{CommandSubject, DONE, NeighbourKind, PREEMPTIONS, neighbour_words};
 use rundata::words;
 
-use super::answer;
+use super::answer::headline;
 use crate::base::secrets::masked;
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
@@ -17,94 +17,108 @@ use crate::report::terminal::{
     value,
 };
 
-pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> ReportText {
-    ReportText {
-        headline: answer::headline(found),
-        table: printout![costs(found), "\n"],
-        details: printout![rates(record, found), "\n", LEGEND, subject(found)],
-        findings: proportions(found)
-            .chain(timer(found))
-            .chain(core(found))
-            .chain(alone(record, found))
-            .map(MarkedText::from)
-            .collect(),
-        ..ReportText::default()
-    }
-}
-
-/// How often the program ran alone, and for how long.
-fn alone(record: &TrialRecord, found: &SensitivityFindings) -> Option<String> {
-    let ns = found.alone_cpu_ns?.quote_cost().ok()?.value();
-    let CommandSubject::Command(_) = &found.subject else { return None };
-    let is_alone = |of: &&TrialSummary| match &of.case.trial {
-        Trial::Command(of) => of.neighbour == NeighbourKind::Nobody,
-        _ => false,
-    };
-    let runs = record.cases.iter().find(is_alone)?.counts.get(DONE)?;
-    Some(format!("alone: {} of CPU time a run, {runs} runs", TimeUnit::for_time(ns).words(ns)))
-}
-
-fn us(of: Option<analysis::estimate::Estimate>) -> Option<analysis::estimate::Estimate> {
-    of?.scaled(1e-3)
-}
-
-/// What neighbours differ in.
-fn beside(found: &SensitivityFindings) -> Vec<&'static str> {
-    let stays = found.points.iter().any(|of| of.stays_ns > 0);
-    let all = [Some("neighbour KiB"), stays.then_some("stays ms")];
-    all.into_iter().flatten().collect()
-}
-
-fn who(found: &SensitivityFindings, of: &SensitivityPoint) -> Vec<MarkedText> {
-    let all = [of.bytes as f64 / 1024.0, of.stays_ns as f64 / 1e6];
-    beside(found).iter().zip(all).map(|(_, value)| digits(value).into()).collect()
-}
-
-/// What a preemption costs by what the neighbour uses.
-fn costs(found: &SensitivityFindings) -> Table {
-    let columns =
-        [&*beside(found), &["us a preemption", "interval", "per CPU second", "more CPU time %"]];
-    let row = |of: &SensitivityPoint| {
-        let ns = us(of.ns_per_preemption);
-        let most = of.rates.last();
-        let more = most.and_then(|of| of.more_cpu_share?.scaled(100.0));
-        let cells = cells![
-            value(ns),
-            interval(ns),
-            digits(most.and_then(|of| of.preemptions_per_cpu_second)),
-            answer_words(difference(more)),
-        ];
-        who(found, of).into_iter().chain(cells)
-    };
-    Table::new(columns.concat(), found.points.iter().map(row)).first_to_go(&["per CPU second"])
-}
-
-/// The same at each rate.
-fn rates(record: &TrialRecord, found: &SensitivityFindings) -> Table {
-    let columns =
-        [&*beside(found), &["wakes/s", "us a preemption", "samples", "preemptions/sample"]];
-    let rows = found.points.iter().flat_map(|point| {
-        point.rates.iter().map(|of| {
-            let summary = record.cases.get(of.case);
-            let all = summary.and_then(|of| of.counts.get(PREEMPTIONS));
-            let samples = summary.map_or(0, |of| of.rounds);
-            let cells = cells![
-                of.rate_hz.to_string(),
-                estimate_words(us(of.ns_per_preemption)),
-                samples.to_string(),
-                digits(all.map(|all| *all as f64 / f64::from(samples.max(1)))),
-            ];
-            who(found, point).into_iter().chain(cells)
-        })
-    });
-    Table::new(columns.concat(), rows)
-}
-
 const LEGEND: &str = "us a preemption: CPU time above that of the program alone in the same round, over \
      the preemptions that the kernel counted more, less a timer's interrupt\nper CPU second, more CPU \
      time: at the highest rate, with the timer's interrupts\n";
 
-fn subject(found: &SensitivityFindings) -> String {
+/// Returns the parts of the report.
+pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> ReportText {
+    let mut findings: Vec<MarkedText> = Vec::new();
+    for point in &found.points {
+        findings.extend(disproportion_line(point).map(MarkedText::from));
+    }
+    findings.push(timer_line(found).into());
+    findings.extend(core_line(found).map(MarkedText::from));
+    findings.extend(alone_line(record, found).map(MarkedText::from));
+    ReportText {
+        headline: headline(found),
+        table: printout![cost_table(found), "\n"],
+        details: printout![rate_table(record, found), "\n", LEGEND, subject_line(found)],
+        findings,
+        ..ReportText::default()
+    }
+}
+
+/// Returns the estimate of a time in microseconds.
+fn in_microseconds(ns: Option<Estimate>) -> Option<Estimate> {
+    ns?.scaled(1e-3)
+}
+
+/// Returns whether any neighbour stays, so that tables have a column for it.
+fn has_stays(found: &SensitivityFindings) -> bool {
+    found.points.iter().any(|point| point.stays_ns > 0)
+}
+
+/// Returns the heads of the columns that describe the neighbour.
+fn neighbour_heads(found: &SensitivityFindings) -> Vec<&'static str> {
+    if has_stays(found) { vec!["neighbour KiB", "stays ms"] } else { vec!["neighbour KiB"] }
+}
+
+/// Returns the cells that describe the neighbour of a point.
+fn neighbour_cells(found: &SensitivityFindings, point: &SensitivityPoint) -> Vec<MarkedText> {
+    let mut cells = vec![digits(point.bytes as f64 / 1024.0).into()];
+    if has_stays(found) {
+        cells.push(digits(point.stays_ns as f64 / 1e6).into());
+    }
+    cells
+}
+
+/// Builds a table with the cost of a preemption by each neighbour.
+fn cost_table(found: &SensitivityFindings) -> Table {
+    let mut heads = neighbour_heads(found);
+    heads.extend(["us a preemption", "interval", "per CPU second", "more CPU time %"]);
+    let rows = found.points.iter().map(|point| cost_row(found, point));
+    Table::new(heads, rows).first_to_go(&["per CPU second"])
+}
+
+fn cost_row(found: &SensitivityFindings, point: &SensitivityPoint) -> Vec<MarkedText> {
+    let cost = in_microseconds(point.ns_per_preemption);
+    let (mut preemptions_per_second, mut more_percent) = (None, None);
+    if let Some(highest) = point.rates.last() {
+        preemptions_per_second = highest.preemptions_per_cpu_second;
+        more_percent = highest.more_cpu_share.and_then(|share| share.scaled(100.0));
+    }
+    let mut row = neighbour_cells(found, point);
+    row.extend(cells![
+        value(cost),
+        interval(cost),
+        digits(preemptions_per_second),
+        answer_words(difference(more_percent)),
+    ]);
+    row
+}
+
+/// Builds a table with the cost of a preemption by each neighbour at each rate.
+fn rate_table(record: &TrialRecord, found: &SensitivityFindings) -> Table {
+    let mut heads = neighbour_heads(found);
+    heads.extend(["wakes/s", "us a preemption", "samples", "preemptions/sample"]);
+    let mut rows = Vec::new();
+    for point in &found.points {
+        for rate in &point.rates {
+            let mut row = neighbour_cells(found, point);
+            row.extend(rate_cells(record, rate));
+            rows.push(row);
+        }
+    }
+    Table::new(heads, rows)
+}
+
+fn rate_cells(record: &TrialRecord, rate: &RatePoint) -> [MarkedText; 4] {
+    let (mut samples, mut preemptions) = (0, None);
+    if let Some(summary) = record.cases.get(rate.case) {
+        samples = summary.rounds;
+        preemptions = summary.counts.get(PREEMPTIONS);
+    }
+    let per_sample = preemptions.map(|count| *count as f64 / f64::from(samples.max(1)));
+    cells![
+        rate.rate_hz.to_string(),
+        estimate_words(in_microseconds(rate.ns_per_preemption)),
+        samples.to_string(),
+        digits(per_sample),
+    ]
+}
+
+fn subject_line(found: &SensitivityFindings) -> String {
     match &found.subject {
         CommandSubject::Command(words) => {
             format!("command: {}\n", shell_words::join(masked(words)))
@@ -115,45 +129,63 @@ fn subject(found: &SensitivityFindings) -> String {
     }
 }
 
-/// Where the loss does not grow with the count.
-fn proportions(found: &SensitivityFindings) -> impl Iterator<Item = String> {
-    let differs = |of: &SensitivityPoint| {
-        let apart = of.highest_above_lowest_ns?.quote().ok()?;
-        let how = if apart.value() > 0.0 { "more" } else { "less" };
-        let size = words::time(apart.value().abs());
-        Some(format!(
-            "not proportional: by {} a preemption costs {size} {how} at the highest rate than at the \
-             lowest",
-            neighbour_words("a neighbour", of.bytes, of.stays_ns)
-        ))
+/// Returns by how much the cost differs between the rates of a neighbour; `None` if the loss is
+/// proportional to the count of preemptions.
+fn disproportion_line(point: &SensitivityPoint) -> Option<String> {
+    let difference = point.highest_above_lowest_ns?.quote().ok()?;
+    let direction = if difference.value() > 0.0 { "more" } else { "less" };
+    let size = words::time(difference.value().abs());
+    let neighbour = neighbour_words("a neighbour", point.bytes, point.stays_ns);
+    Some(format!(
+        "not proportional: by {neighbour} a preemption costs {size} {direction} at the highest rate \
+         than at the lowest"
+    ))
+}
+
+/// Returns the cost of the timer's interrupt, which is subtracted from all others.
+fn timer_line(found: &SensitivityFindings) -> String {
+    let Some(estimate) = found.timer_ns else {
+        return "timer interrupts: not measured, so not subtracted".to_string();
     };
-    found.points.iter().filter_map(differs)
-}
-
-/// How often the core was shared, and what is left of the scatter when that is taken out.
-fn core(found: &SensitivityFindings) -> Option<String> {
-    let of = found.core_speed?;
-    let percent = |share: f64| words::two_digits(100.0 * share);
-    let [measured, left] = of.scatter.map(percent);
-    let shared = format!("core: shared for {} % of the time", percent(of.shared));
-    Some(match of.fitted {
-        true => format!(
-            "{shared}; runs scatter by {measured} % of the CPU time, by {left} % with the core's speed \
-             and slow changes taken out"
-        ),
-        false => format!("{shared}; the runs are too few to take that out"),
-    })
-}
-
-fn timer(found: &SensitivityFindings) -> Option<String> {
-    Some(match found.timer_ns.map(|of| of.answer_cost()) {
-        None => "timer interrupts: not measured, so not subtracted".to_string(),
-        Some(Ok(of)) => {
-            format!("timer: an interrupt without a switch costs {}, which is subtracted", of.time())
+    match estimate.answer_cost() {
+        Ok(cost) => {
+            let time = cost.time();
+            format!("timer: an interrupt without a switch costs {time}, which is subtracted")
         }
-        Some(Err(why)) => format!(
+        Err(reason) => format!(
             "timer: the cost of an interrupt is {}; it is subtracted, with that error",
-            why.with_time_unit()
+            reason.with_time_unit()
         ),
-    })
+    }
+}
+
+/// Returns how often the core was shared, and the scatter of the runs with and without that.
+fn core_line(found: &SensitivityFindings) -> Option<String> {
+    let core = found.core_speed?;
+    let shared = words::two_digits(100.0 * core.shared);
+    if !core.fitted {
+        return Some(format!(
+            "core: shared for {shared} % of the time; the runs are too few to take that out"
+        ));
+    }
+    let [measured, left] = core.scatter.map(|share| words::two_digits(100.0 * share));
+    Some(format!(
+        "core: shared for {shared} % of the time; runs scatter by {measured} % of the CPU time, by \
+         {left} % with the core's speed and slow changes taken out"
+    ))
+}
+
+/// Returns how often a command ran alone, and its CPU time then.
+fn alone_line(record: &TrialRecord, found: &SensitivityFindings) -> Option<String> {
+    let CommandSubject::Command(_) = &found.subject else { return None };
+    let ns = found.alone_cpu_ns?.quote_cost().ok()?.value();
+    for summary in &record.cases {
+        let Trial::Command(trial) = &summary.case.trial else { continue };
+        if trial.neighbour == NeighbourKind::Nobody {
+            let runs = summary.counts.get(DONE)?;
+            let time = TimeUnit::for_time(ns).words(ns);
+            return Some(format!("alone: {time} of CPU time a run, {runs} runs"));
+        }
+    }
+    None
 }

@@ -50,7 +50,7 @@ use file::{WriteTarget, fill_writer, folder_of};
 
 /// Options of every command that measures: files of results, and what they contain.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "OutputOptions")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct FileOptions {
     /// Write the record as JSON (docs/record-format.md) to a file, or - for standard output
     #[arg(long, value_name = "FILE|-")]
@@ -76,7 +76,7 @@ pub(crate) struct FileOptions {
 
 /// Options of a run that is stored and can be drawn.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "OutputOptions")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct OutputOptions {
     #[command(flatten)]
     pub(crate) files: FileOptions,
@@ -97,7 +97,7 @@ pub(crate) struct OutputOptions {
 
 /// Options of a command whose results are neither stored nor drawn.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "OutputOptions")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct UnstoredOptions {
     #[command(flatten)]
     pub(crate) files: FileOptions,
@@ -112,7 +112,7 @@ pub(crate) struct UnstoredOptions {
 
 /// Option of commands that print tables and have no other choice of detail.
 #[derive(Clone, Copy, Debug, Default, Args)]
-#[command(next_help_heading = "OutputOptions")]
+#[command(next_help_heading = "Output")]
 pub(crate) struct TableOptions {
     /// Print all columns of tables, however narrow the terminal is
     #[arg(long)]

@@ -1,5 +1,9 @@
-//! Programs of the user: what running them uses (`run`), what their calls cost (`profile`), what a
-//! preemption costs them (`sensitivity`), what switching costs a process (`watch`: `cost --pid`).
+//! Commands about programs of the user.
+//!
+//! - `run`: the time and the resources that commands use, and which is fastest.
+//! - `profile`: the CPU time of each call of a command's allocator or functions.
+//! - `sensitivity`: the cost of a preemption for a program.
+//! - `watch` (`cost --pid`): the cost of a process's switches.
 
 pub(crate) mod profile;
 pub(crate) mod records;
@@ -15,7 +19,7 @@ use clap::Subcommand;
 use profile::ProfileArgs;
 use run::RunArgs;
 
-/// The commands that run programs and store no run.
+/// Commands that run programs and store no run.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProgramCommand {
     /// Run commands: what they use and their switches cost, which is fastest
@@ -75,7 +79,7 @@ impl ProgramCommand {
     }
 }
 
-/// Serves as the launcher of a program if this process was started as that.
+/// Serves as the launcher of commands if this process was started as that; `None` if it was not.
 pub(crate) fn launcher_if_asked() -> Option<Result<ExitCode>> {
     let served = launcher::serve_if_asked()?;
     Some(served.map(|()| ExitCode::SUCCESS).context("the launcher"))

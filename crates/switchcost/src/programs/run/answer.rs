@@ -221,8 +221,7 @@ fn count_words(switches: f64) -> String {
 /// Estimated share of a command's CPU time that switching takes.
 pub(super) struct SwitchingShare {
     percents: String,
-    /// Whether the refill of caches is part of it; a range that would be too wide with it is that of
-    /// the direct cost alone.
+    /// True if the refill of caches is part of the share, false for the direct cost alone.
     with_refill: bool,
 }
 

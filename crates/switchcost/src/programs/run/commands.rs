@@ -18,18 +18,18 @@ pub(super) struct SeriesCommand {
     pub(super) words: Vec<OsString>,
     /// Name in reports; empty for a command that is labelled by its words.
     pub(super) name: String,
-    /// Whether the name is the line that was typed.
+    /// True if the name is the line that was typed.
     pub(super) is_line: bool,
     /// `NAME=VALUE` of each parameter that the words had.
     pub(super) values: Vec<String>,
 }
 
-/// How command lines are run.
+/// The way in which command lines are run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LineRunner {
-    /// Split into words, without a shell.
+    /// The line is split into words, and no shell runs it.
     Split,
-    /// By a shell, with its own arguments.
+    /// A shell with its own arguments runs the line.
     Shell(Vec<OsString>),
 }
 

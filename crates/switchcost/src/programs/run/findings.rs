@@ -24,6 +24,7 @@ use rundata::reading::Reading::Known;
 use rundata::words::bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::Interval;
 
 use super::plan::CommandPlan;
 
@@ -85,7 +86,7 @@ impl FigureSource {
 /// Label of the CPU time in reports; user and system time follow it.
 pub(super) const CPU_LABEL: &str = "CPU (user + system)";
 
-/// All figures of a run, in the order in which they are shown.
+/// The figures of a run, in the order in which they are shown.
 pub(super) const FIGURE_SOURCES: [FigureSource; 23] = [
     FigureSource::new("real_ns", "real", |used| Known(used.real_ns)),
     FigureSource::new("cpu_ns", CPU_LABEL, |used| Known(used.total().cpu_ns())),
@@ -134,7 +135,7 @@ pub(super) const FIGURE_SOURCES: [FigureSource; 23] = [
     FigureSource::new("at_exec_cpu_ns", "", |used| Known(used.at_exec.cpu_ns)),
 ];
 
-/// How the kernel counts user and system time.
+/// The accounting of user and system time on a machine.
 pub(super) struct CpuTimeClock {
     pub(super) accounting: Reading<CpuAccounting>,
     /// Nanoseconds between two timer ticks.
@@ -199,6 +200,11 @@ impl CommandSummary {
         self.figure(name).map(|figure| figure.estimate.value)
     }
 
+    /// Returns the interval of the median of the figure with this name.
+    pub(super) fn interval(&self, name: &str) -> Option<Interval> {
+        self.figure(name)?.estimate.interval()
+    }
+
     /// Returns the number of switches of both kinds in a run.
     pub(super) fn switches(&self) -> Option<f64> {
         Some(self.median("voluntary")? + self.median("involuntary")?)
@@ -206,8 +212,8 @@ impl CommandSummary {
 
     /// Returns whether the command made any switches, as far as they are known.
     pub(crate) fn has_switches(&self) -> bool {
-        let kinds = ["voluntary", "involuntary"];
-        kinds.iter().any(|kind| self.median(kind).is_some_and(|count| count > 0.0))
+        let medians = [self.median("voluntary"), self.median("involuntary")];
+        medians.into_iter().flatten().any(|count| count > 0.0)
     }
 }
 

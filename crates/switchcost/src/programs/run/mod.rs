@@ -5,7 +5,7 @@
 //!                                                   \-> gate (--fail-above, --markdown)
 //! ```
 //!
-//! All commands run once in every round, in shuffled order. Their words exist three times: as typed,
+//! The commands run once in every round, in shuffled order. Their words exist three times: as typed,
 //! for the launcher; masked, for the terminal; and hashed, for files. So the plan and the gate, which
 //! have words, are made once for printing and once for storing.
 

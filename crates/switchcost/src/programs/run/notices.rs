@@ -28,7 +28,7 @@ pub(super) enum RunFact {
     SignalSurvived { signal: u8 },
     /// The only run was interrupted.
     CutShort,
-    /// One of several runs was interrupted, and does not count.
+    /// A run was interrupted, and is left out as there are others.
     RunLeftOut { round: u32, rounds: u32 },
     /// The command asked to be traced.
     Traced,

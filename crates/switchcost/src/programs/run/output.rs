@@ -27,7 +27,7 @@ pub(super) struct FinishedSeries {
     pub(super) runs: Vec<CommandRun>,
     /// Time of the start in UTC (RFC 3339).
     pub(super) started: String,
-    /// Whether a signal asked to stop.
+    /// True if a signal asked to stop.
     pub(super) is_interrupted: bool,
     /// Verdict of --fail-above, or the comparison of --markdown.
     pub(super) gate: Option<CommandGate>,

@@ -9,7 +9,7 @@ use crate::report::terminal::shortened;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Plan")]
 pub(crate) struct CommandPlan {
-    /// One command, or several that are compared with the first.
+    /// Words of each command; all are compared with the first.
     pub(crate) commands: Vec<Vec<String>>,
     /// Name of each command; an empty name means that the command is labelled by its words.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -20,17 +20,17 @@ pub(crate) struct CommandPlan {
     pub(crate) warmup: u32,
     /// Seed of the order of commands and of every resampling.
     pub(crate) seed: u64,
-    /// Whether descendants that outlive their parents are counted too.
+    /// True if descendants that outlive their parents are counted too.
     pub(crate) tree: bool,
     /// Confidence of every interval: 0.95 is 95 %.
     pub(crate) confidence: f64,
-    /// Whether output of the commands is shown in all runs, and not discarded.
+    /// True if the output of commands is shown in all runs, and not discarded.
     #[serde(default)]
     pub(crate) show_output: bool,
     /// Shell that runs command lines; absent if they run without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shell: Option<String>,
-    /// Whether a run that fails is measured like any other.
+    /// True if a run that fails is measured like any other.
     #[serde(default)]
     pub(crate) ignore_failure: bool,
     /// Commands that run around the measured ones.

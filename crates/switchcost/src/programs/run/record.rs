@@ -62,7 +62,7 @@ pub(crate) struct CommandUseRecord {
     pub(crate) notices: Vec<String>,
 }
 
-/// Where, when and by what the commands of a record were run.
+/// The machine, the build and the time of the runs of a record.
 pub(super) struct RecordOrigin {
     pub(super) started: String,
     pub(super) host: Option<String>,

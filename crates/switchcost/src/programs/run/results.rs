@@ -16,8 +16,8 @@ const EXPERIMENT_NAME: &str = "run";
 
 /// Returns the results of a record; `name` is the file that it was read from.
 ///
-/// How a command's times scatter between two sessions is unknown. They are assumed to scatter like
-/// costs that were measured on a shared core.
+/// The scatter of a command's times between two sessions is unknown. It is assumed to be that of
+/// costs on a shared core.
 pub(crate) fn build_results(record: &CommandUseRecord, name: String) -> Results {
     let cpu = record.machine.cpu_name().map_or("unknown CPU", String::as_str);
     let kernel = record.machine.kernel.release.known().map_or("unknown system", String::as_str);

@@ -75,14 +75,20 @@ fn important_lines(record: &CommandUseRecord) -> Vec<String> {
     if let [summary] = &record.commands[..] {
         // The headline of a single run has the share.
         if summary.runs != 1 {
-            let share = SwitchingShare::from_summary(summary);
-            lines.extend(share.map(|share| share.in_sentence()));
+            if let Some(share) = SwitchingShare::from_summary(summary) {
+                lines.push(share.in_sentence());
+            }
         }
     } else {
         lines.extend(shares_line(record));
     }
-    let overheads = record.commands.iter().filter_map(|summary| summary.switching.as_ref());
-    for notice in each_once(overheads.flat_map(|overhead| &overhead.notices)) {
+    let mut notices = Vec::new();
+    for summary in &record.commands {
+        if let Some(overhead) = &summary.switching {
+            notices.extend(&overhead.notices);
+        }
+    }
+    for notice in each_once(notices) {
         lines.push(format!("note: {notice}"));
     }
     lines
@@ -175,7 +181,7 @@ fn comparison_row(
     unit: TimeUnit,
 ) -> [String; 7] {
     let (mut interval, mut cpu, mut switches) = ("-".to_string(), "-".to_string(), "-".to_string());
-    if let Some(ends) = summary.figure("real_ns").and_then(|real| real.estimate.interval()) {
+    if let Some(ends) = summary.interval("real_ns") {
         interval = format!("{} to {}", unit.figure(ends.low), unit.figure(ends.high));
     }
     if let Some(ns) = summary.median("cpu_ns") {

@@ -33,7 +33,7 @@ const NOT_FOUND: u8 = 127;
 pub(super) struct TypedSeries<'a> {
     args: &'a RunArgs,
     commands: Vec<SeriesCommand>,
-    /// Whether reports label the commands by the values of their parameters.
+    /// True if reports label the commands by the values of their parameters.
     by_values: bool,
     runner: LineRunner,
     /// Rule by which rounds end before all are done; `None` for a fixed number of runs.

@@ -1,6 +1,12 @@
-//! What a command prints, before it is known how wide the terminal is: prose, tables and drawings,
-//! in order. Prose is broken to fit, a table leaves out the columns that matter least, and a drawing
-//! stays as it is.
+//! The text of a command before it is known how wide the terminal is: prose, tables, drawings and
+//! commands to be copied, in order.
+//!
+//! | Block | in a terminal that is too narrow |
+//! |---|---|
+//! | prose | is broken between words |
+//! | table | leaves out the columns that matter least |
+//! | drawing | stays as it is |
+//! | command | is broken with backslashes, so that it can be copied |
 
 use std::ops::Range;
 
@@ -9,26 +15,26 @@ use analysis::marked::{MarkedText, SpanRole};
 use super::table::Table;
 use crate::base::lines::{Layout, wrapped};
 
-/// One part of a printout.
+/// A part of a printout.
 #[derive(Clone, Debug)]
-enum Block {
-    /// Lines of prose, their ends included.
+enum PrintoutBlock {
+    /// Lines of prose, with their ends.
     Prose(MarkedText),
     /// A table, without the end of its last line.
     Table(Table),
-    /// Lines that are not broken, their ends included.
+    /// Lines that are not broken, with their ends.
     Drawing(String),
-    /// A command to be copied, behind a label: where it is broken, a backslash continues it.
+    /// A command to be copied, behind a label. Where it is broken, a backslash continues it.
     Command { label: String, words: String },
 }
 
-/// Prose, tables and drawings, one behind another.
+/// Prose, tables, drawings and commands, one behind another.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Printout {
-    blocks: Vec<Block>,
+    blocks: Vec<PrintoutBlock>,
 }
 
-/// Puts prose and tables one behind another.
+/// Makes a printout from parts, one behind another.
 macro_rules! printout {
     ($($part:expr),* $(,)?) => {{
         let mut printout = $crate::report::printout::Printout::default();
@@ -41,71 +47,73 @@ pub(crate) use printout;
 impl Printout {
     /// Makes a printout of lines that are not broken.
     pub(crate) fn drawing(lines: String) -> Self {
-        Self { blocks: vec![Block::Drawing(lines)] }
+        Self { blocks: vec![PrintoutBlock::Drawing(lines)] }
     }
 
     /// Makes a printout of a command to be copied, behind a label.
     pub(crate) fn command(label: &str, words: &str) -> Self {
         let (label, words) = (label.to_string(), words.to_string());
-        Self { blocks: vec![Block::Command { label, words }] }
+        Self { blocks: vec![PrintoutBlock::Command { label, words }] }
     }
 
     /// Adds a part at the end.
     pub(crate) fn push(&mut self, part: impl Into<Self>) {
         for block in part.into().blocks {
             match (self.blocks.last_mut(), block) {
-                (Some(Block::Prose(text)), Block::Prose(more)) => text.push(more),
+                (Some(PrintoutBlock::Prose(text)), PrintoutBlock::Prose(more)) => text.push(more),
                 (_, block) => self.blocks.push(block),
             }
         }
     }
 
-    /// Whether nothing would be printed.
+    /// Returns whether nothing would be printed.
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.iter().all(|block| match block {
-            Block::Prose(text) => text.is_empty(),
-            Block::Table(_) | Block::Command { .. } => false,
-            Block::Drawing(lines) => lines.is_empty(),
+            PrintoutBlock::Prose(text) => text.is_empty(),
+            PrintoutBlock::Table(_) | PrintoutBlock::Command { .. } => false,
+            PrintoutBlock::Drawing(lines) => lines.is_empty(),
         })
     }
 
     /// Returns the tables.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Table> {
         self.blocks.iter().filter_map(|block| match block {
-            Block::Table(table) => Some(table),
-            Block::Prose(_) | Block::Drawing(_) | Block::Command { .. } => None,
+            PrintoutBlock::Table(table) => Some(table),
+            PrintoutBlock::Prose(_) | PrintoutBlock::Drawing(_) | PrintoutBlock::Command { .. } => {
+                None
+            }
         })
     }
 
-    /// Whether a cell of a table is marked as `role`.
+    /// Returns whether a cell of a table is marked as `role`.
     pub(crate) fn has_cell(&self, role: SpanRole) -> bool {
         self.tables().any(|table| table.has(role))
     }
 
-    /// Returns the text as `layout` has room for it.
+    /// Returns the text, broken to fit the layout.
     pub(crate) fn text(&self, layout: Layout) -> MarkedText {
         let (text, fixed) = self.unbroken(layout);
         broken(&text, &fixed, layout.prose)
     }
 
-    /// Returns the text without breaking its prose, and the parts of it that are not prose.
+    /// Returns the text with its prose unbroken, and the ranges of it that are not prose.
     fn unbroken(&self, layout: Layout) -> (MarkedText, Vec<Range<usize>>) {
         let (mut text, mut fixed) = (MarkedText::default(), Vec::new());
         for block in &self.blocks {
             let start = text.len();
             match block {
-                Block::Prose(prose) => text.push(prose),
-                Block::Table(table) => {
+                PrintoutBlock::Prose(prose) => text.push(prose),
+                PrintoutBlock::Table(table) => {
                     let (rows, below) = table.rendered(layout.table);
                     text.push(rows);
                     fixed.push(start..text.len());
                     text.push(below);
                 }
-                Block::Drawing(lines) => {
+                PrintoutBlock::Drawing(lines) => {
                     text.push(lines);
                     fixed.push(start..text.len());
                 }
-                Block::Command { label, words } => {
+                PrintoutBlock::Command { label, words } => {
                     let columns = layout.prose.min(layout.table);
                     text.push(crate::base::lines::command(label, words, columns));
                     fixed.push(start..text.len());
@@ -115,69 +123,72 @@ impl Printout {
         (text, fixed)
     }
 
-    /// Returns lines one below another, without an end of the last one.
+    /// Joins lines, one below another. The last one has no end.
     pub(crate) fn lines(lines: impl IntoIterator<Item = impl Into<Self>>) -> Self {
-        let mut page = Self::default();
+        let mut joined = Self::default();
         for (number, line) in lines.into_iter().enumerate() {
             if number > 0 {
-                page.push("\n");
+                joined.push("\n");
             }
-            page.push(line);
+            joined.push(line);
         }
-        page
+        joined
     }
 
-    /// Returns parts with an empty line between them, ending with a newline. Empty parts are left
-    /// out, and so are empty lines around each.
+    /// Joins parts with an empty line between them, ending with a newline. Leaves out empty parts,
+    /// and empty lines around each part.
     pub(crate) fn paragraphs(parts: impl IntoIterator<Item = Self>) -> Self {
-        let mut page = Self::default();
+        let mut joined = Self::default();
         for part in parts {
             let part = part.trimmed();
             if part.is_empty() {
                 continue;
             }
-            if !page.is_empty() {
-                page.push("\n\n");
+            if !joined.is_empty() {
+                joined.push("\n\n");
             }
-            page.push(part);
+            joined.push(part);
         }
-        page.push("\n");
-        page
+        joined.push("\n");
+        joined
     }
 
-    /// Returns the parts without empty lines at the beginning and at the end.
+    /// Returns the printout without empty lines at its beginning and its end.
     fn trimmed(mut self) -> Self {
-        if let Some(Block::Prose(text)) = self.blocks.first_mut() {
+        if let Some(PrintoutBlock::Prose(text)) = self.blocks.first_mut() {
             let lead = text.len() - text.trim_start_matches('\n').len();
             *text = text.slice(lead..text.len());
         }
         loop {
             match self.blocks.last_mut() {
-                Some(Block::Prose(text)) => {
+                Some(PrintoutBlock::Prose(text)) => {
                     *text = text.slice(0..text.trim_end().len());
                     if !text.is_empty() {
                         return self;
                     }
                     self.blocks.pop();
                 }
-                Some(Block::Drawing(lines)) => {
+                Some(PrintoutBlock::Drawing(lines)) => {
                     lines.truncate(lines.trim_end().len());
                     if !lines.is_empty() {
                         return self;
                     }
                     self.blocks.pop();
                 }
-                Some(Block::Table(_) | Block::Command { .. }) | None => return self,
+                Some(PrintoutBlock::Table(_) | PrintoutBlock::Command { .. }) | None => {
+                    return self;
+                }
             }
         }
     }
 }
 
-/// Breaks the lines of a text that are not wholly in a fixed part.
+/// Breaks the lines of a text, except those that are in a fixed range.
 fn broken(text: &MarkedText, fixed: &[Range<usize>], columns: usize) -> MarkedText {
     let (mut lines, mut start) = (Vec::new(), 0);
     for line in text.split('\n') {
         let end = start + line.len();
+        // An empty line counts as one letter: it may stand within a drawing.
         let is_fixed = fixed.iter().any(|part| part.start < end.max(start + 1) && start < part.end);
         let line = text.slice(start..end);
         lines.push(if is_fixed { line } else { wrapped(&line, columns) });
@@ -188,13 +199,13 @@ fn broken(text: &MarkedText, fixed: &[Range<usize>], columns: usize) -> MarkedTe
 
 impl From<Table> for Printout {
     fn from(table: Table) -> Self {
-        Self { blocks: vec![Block::Table(table)] }
+        Self { blocks: vec![PrintoutBlock::Table(table)] }
     }
 }
 
 impl From<MarkedText> for Printout {
     fn from(text: MarkedText) -> Self {
-        Self { blocks: vec![Block::Prose(text)] }
+        Self { blocks: vec![PrintoutBlock::Prose(text)] }
     }
 }
 
@@ -228,7 +239,7 @@ impl<T: Into<Printout>> From<Option<T>> for Printout {
     }
 }
 
-/// For messages and tests: prose in whole lines, tables in 80 columns.
+/// Writes prose in whole lines and tables in 80 columns, for messages and tests.
 impl std::fmt::Display for Printout {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.text(Layout::PAGE))

@@ -1,15 +1,23 @@
-//! Tables on a terminal: those of their columns that matter least go where it is too narrow, and
-//! what went is said below.
+//! Tables on a terminal. Where it is too narrow, words are broken within their cells; if that is not
+//! enough, the columns that matter least are left out and named below the table:
+//!
+//! ```text
+//! link  ns/switch  interval
+//! -----------------------------
+//! pipe       1922  1878 to 1966
+//!
+//! --wide shows 2 more columns: ns/hop, rounds
+//! ```
 
 use analysis::marked::{MarkedText, SpanRole};
 use comfy_table::TableComponent::{HeaderLines, MiddleHeaderIntersections};
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, presets};
 use textwrap::core::display_width;
 
-/// Columns that a text takes at least where it is broken in its cell.
-const NARROWEST_TEXT: usize = 24;
+/// Narrowest column of words that are broken within their cells.
+const MIN_TEXT_COLUMNS: usize = 24;
 
-/// Rows below their heads, figures to the right.
+/// Rows of cells below the heads of their columns.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     columns: Vec<TableColumn>,
@@ -19,19 +27,20 @@ pub(crate) struct Table {
 #[derive(Clone, Debug)]
 struct TableColumn {
     head: String,
+    /// Words are aligned to the left and may be broken; figures are aligned to the right.
     is_text: bool,
-    /// Which goes before which: the lowest first.
-    goes: usize,
+    /// The column with the lowest rank is left out first.
+    rank: usize,
 }
 
-/// A row of cells of whatever is text.
+/// Makes a row from texts of several types.
 macro_rules! cells {
     ($($cell:expr),* $(,)?) => { [$(::analysis::marked::MarkedText::from($cell)),*] };
 }
 pub(crate) use cells;
 
 impl Table {
-    /// Makes a table of figures. Columns go from the last one on; the first two stay.
+    /// Makes a table of figures. Columns are left out from the last one on; the first two stay.
     pub(crate) fn new(
         heads: impl IntoIterator<Item = impl ToString>,
         rows: impl IntoIterator<Item = impl IntoIterator<Item = impl Into<MarkedText>>>,
@@ -40,7 +49,7 @@ impl Table {
         let count = heads.len();
         let mut columns = Vec::new();
         for (number, head) in heads.into_iter().enumerate() {
-            columns.push(TableColumn { head, is_text: false, goes: 2 * count - number });
+            columns.push(TableColumn { head, is_text: false, rank: 2 * count - number });
         }
         let mut table = Self { columns, rows: Vec::new() };
         for row in rows {
@@ -49,7 +58,7 @@ impl Table {
         table
     }
 
-    /// Says which columns are of words, which stand to the left and may be broken.
+    /// Declares by their numbers which columns are of words.
     pub(crate) fn texts(mut self, is_text: impl Fn(usize) -> bool) -> Self {
         for (number, column) in self.columns.iter_mut().enumerate() {
             column.is_text = is_text(number);
@@ -57,11 +66,11 @@ impl Table {
         self
     }
 
-    /// Says which columns go before all others, in this order.
+    /// Declares which columns are left out before all others, in this order.
     pub(crate) fn first_to_go(mut self, heads: &[&str]) -> Self {
         for column in &mut self.columns {
             let place = heads.iter().position(|head| *head == column.head);
-            column.goes = place.unwrap_or(column.goes + heads.len());
+            column.rank = place.unwrap_or(column.rank + heads.len());
         }
         self
     }
@@ -70,7 +79,7 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// Whether a part of a cell is marked as `role`.
+    /// Returns whether a part of a cell is marked as `role`.
     pub(crate) fn has(&self, role: SpanRole) -> bool {
         let mut cells = self.rows.iter().flatten();
         cells.any(|cell| cell.spans().iter().any(|span| span.role == role))
@@ -89,14 +98,14 @@ impl Table {
         width
     }
 
-    /// Returns the width of these columns, two blanks apart, with the blank at their end. With
-    /// `is_broken` words are broken in their cells.
+    /// Returns the width of the shown columns, two blanks apart, with the blank at their end. With
+    /// `is_broken`, words are broken in their cells.
     fn width(&self, shown: &[usize], is_broken: bool) -> usize {
         let mut width = 0;
         for column in shown {
             let widest = self.width_of(*column);
             let is_broken = is_broken && self.columns[*column].is_text;
-            width += 2 + if is_broken { widest.min(NARROWEST_TEXT) } else { widest };
+            width += 2 + if is_broken { widest.min(MIN_TEXT_COLUMNS) } else { widest };
         }
         width.saturating_sub(1)
     }
@@ -104,18 +113,18 @@ impl Table {
     /// Returns the columns that fit into `room`.
     fn fitting(&self, room: usize) -> Vec<usize> {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
-        let mut going = shown.get(2..).unwrap_or_default().to_vec();
-        going.sort_by_key(|column| self.columns[*column].goes);
-        for leaving in going {
+        let mut removable = shown.get(2..).unwrap_or_default().to_vec();
+        removable.sort_by_key(|column| self.columns[*column].rank);
+        for removed in removable {
             if self.width(&shown, true) <= room {
                 break;
             }
-            shown.retain(|column| *column != leaving);
+            shown.retain(|column| *column != removed);
         }
         shown
     }
 
-    /// Returns what to type for the columns that are not shown.
+    /// Returns the line that names the columns that are not shown.
     fn left_out(&self, shown: &[usize]) -> Option<String> {
         let mut names = Vec::new();
         for (number, column) in self.columns.iter().enumerate() {
@@ -126,8 +135,8 @@ impl Table {
         left_out(&names)
     }
 
-    /// Returns the rows in `room` columns of the terminal, with the marks of their cells, and what
-    /// stands below them. Marks of a table whose words are broken are lost.
+    /// Returns the rows in `room` columns of the terminal, with the marks of their cells, and the
+    /// text below them. Marks of a table whose words are broken are lost.
     pub(crate) fn rendered(&self, room: usize) -> (MarkedText, String) {
         let shown = self.fitting(room);
         let mut table = comfy_table::Table::new();
@@ -155,11 +164,14 @@ impl Table {
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         let text = lines.join("\n");
         let rows = if is_broken { text.into() } else { self.marked(text, &shown) };
-        let below = self.left_out(&shown).map_or(String::new(), |left| format!("\n\n{left}"));
+        let below = match self.left_out(&shown) {
+            Some(line) => format!("\n\n{line}"),
+            None => String::new(),
+        };
         (rows, below)
     }
 
-    /// Marks in a table's text what is marked in its cells: a row has its cells in their order.
+    /// Marks in a table's text what is marked in its cells, which it has in their order.
     fn marked(&self, text: String, shown: &[usize]) -> MarkedText {
         let mut parts = Vec::new();
         // Below the heads and the rule.
@@ -180,11 +192,16 @@ impl Table {
     }
 }
 
-/// What to type for columns of these names, which are not shown.
+/// Returns the line that names columns that are not shown, and the option that shows them; absent
+/// without columns.
 pub(crate) fn left_out(names: &[&str]) -> Option<String> {
-    let columns = if names.len() == 1 { "column" } else { "columns" };
-    (!names.is_empty())
-        .then(|| format!("--wide shows {} more {columns}: {}", names.len(), names.join(", ")))
+    let count = names.len();
+    let columns = match count {
+        0 => return None,
+        1 => "column",
+        _ => "columns",
+    };
+    Some(format!("--wide shows {count} more {columns}: {}", names.join(", ")))
 }
 
 #[cfg(test)]

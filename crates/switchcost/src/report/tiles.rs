@@ -1,140 +1,171 @@
-//! Figures that stand for a run, one a tile: the best that is known of each.
+//! Figures that stand for a run in a report, each on a tile: `switch 1.48 us`, with its interval as a
+//! bar below it.
 
 use analysis::estimate::Estimate;
 use rundata::words;
 
-/// What was counted.
+/// Stands in place of the interval of a count.
 const COUNTED: &str = "counted";
 
 /// A figure with its unit and its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tile {
-    /// Of what.
+    /// Says what the figure is of.
     pub(crate) name: String,
-    /// The figure in that unit, and the ends of its interval.
+    /// The figure, and the ends of its interval, in the unit.
     pub(crate) value: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
     pub(crate) unit: &'static str,
-    /// What the figure is set against: itself, or of a ratio 1.
+    /// The value in the middle of the bar: the figure itself, or 1 for a ratio.
     pub(crate) middle: f64,
-    /// What a figure without an interval is: counted, or as published.
+    /// Stands in place of the interval of a figure that has none: counted, or as published.
     pub(crate) without_interval: Option<&'static str>,
-    /// Of a figure that is not at full speed in many rounds: the mark before it, and its kind.
+    /// The mark and the kind of a figure that is not at full speed in many rounds: `~`, `core
+    /// shared`; empty otherwise.
     pub(crate) mark: &'static str,
     pub(crate) kind: &'static str,
 }
 
+/// A figure and the ends of its interval.
+#[derive(Clone, Copy, Debug)]
+struct FigureRange {
+    value: f64,
+    low: f64,
+    high: f64,
+}
+
+impl FigureRange {
+    /// Makes a range from `[value, low, high]`.
+    fn new([value, low, high]: [f64; 3]) -> Self {
+        Self { value, low, high }
+    }
+
+    /// Makes a range without width for a figure that has no interval.
+    fn with_ends(value: f64, ends: Option<(f64, f64)>) -> Self {
+        let (low, high) = ends.unwrap_or((value, value));
+        Self { value, low, high }
+    }
+
+    /// Returns the range in a unit of so many nanoseconds.
+    fn in_unit(self, unit_ns: f64) -> Self {
+        Self { value: self.value / unit_ns, low: self.low / unit_ns, high: self.high / unit_ns }
+    }
+}
+
 impl Tile {
-    fn of(name: impl Into<String>, [value, low, high]: [f64; 3], unit: &'static str) -> Self {
+    fn new(name: impl Into<String>, range: FigureRange, unit: &'static str) -> Self {
         Self {
             name: name.into(),
-            value,
-            low,
-            high,
+            value: range.value,
+            low: range.low,
+            high: range.high,
             unit,
-            middle: value,
+            middle: range.value,
             without_interval: None,
             mark: "",
             kind: "",
         }
     }
 
-    /// What was counted.
+    /// Makes a tile of a time in the unit that suits the figure; the range is in nanoseconds.
+    fn from_ns(name: impl Into<String>, range_ns: FigureRange) -> Self {
+        let (unit_ns, unit) = words::time_unit(range_ns.value);
+        Self::new(name, range_ns.in_unit(unit_ns), unit)
+    }
+
+    /// Makes a tile of a count.
     pub(crate) fn counted(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
-        Self { without_interval: Some(COUNTED), ..Self::of(name, [value; 3], unit) }
+        let tile = Self::new(name, FigureRange::with_ends(value, None), unit);
+        Self { without_interval: Some(COUNTED), ..tile }
     }
 
-    /// A time in nanoseconds with the ends of its interval.
+    /// Makes a tile of a time: `[value, low, high]` in nanoseconds.
     pub(crate) fn time(name: impl Into<String>, ns: [f64; 3]) -> Self {
-        let (scale, unit) = words::time_unit(ns[0]);
-        Self::of(name, ns.map(|ns| ns / scale), unit)
+        Self::from_ns(name, FigureRange::new(ns))
     }
 
-    /// A time in nanoseconds that was published, with its interval if it has one.
+    /// Makes a tile of a published time in nanoseconds, with its interval if one was published.
     pub(crate) fn published(name: impl Into<String>, ns: f64, ends: Option<(f64, f64)>) -> Self {
-        let (scale, unit) = words::time_unit(ns);
-        let (low, high) = ends.unwrap_or((ns, ns));
-        let without_interval = ends.is_none().then_some("as published");
-        Self { without_interval, ..Self::of(name, [ns, low, high].map(|ns| ns / scale), unit) }
+        let without_interval = if ends.is_none() { Some("as published") } else { None };
+        Self { without_interval, ..Self::from_ns(name, FigureRange::with_ends(ns, ends)) }
     }
 
-    /// A figure of which only the ends are known, by the upper one.
+    /// Makes a tile of an interval without a figure; the figure on the tile is the upper end.
     pub(crate) fn at_most(
         name: impl Into<String>,
         [low, high]: [f64; 2],
         unit: &'static str,
     ) -> Self {
-        Self::of(name, [high, low, high], unit)
+        Self::new(name, FigureRange { value: high, low, high }, unit)
     }
 
-    /// The same of a time in nanoseconds.
-    pub(crate) fn time_at_most(name: impl Into<String>, ends_ns: [f64; 2]) -> Self {
-        let (scale, unit) = words::time_unit(ends_ns[1]);
-        Self::at_most(name, ends_ns.map(|ns| ns / scale), unit)
+    /// Makes a tile of an interval of a time without a figure: `[low, high]` in nanoseconds.
+    pub(crate) fn time_at_most(name: impl Into<String>, [low, high]: [f64; 2]) -> Self {
+        Self::from_ns(name, FigureRange { value: high, low, high })
     }
 
-    /// Builds a tile of the best that is known of a cost in nanoseconds; none where nothing is.
-    pub(crate) fn cost(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
-        let answer = of?.answer_cost().ok()?;
-        let (scale, unit) = words::time_unit(answer.value());
-        let without_interval = answer.ends().is_none().then_some("in few rounds");
-        let (low, high) = answer.ends().unwrap_or((answer.value(), answer.value()));
-        let tile = Self::of(name, [answer.value(), low, high].map(|ns| ns / scale), unit);
+    /// Makes a tile of the best answer to a cost in nanoseconds; absent if there is none.
+    pub(crate) fn cost(name: impl Into<String>, estimate: Option<Estimate>) -> Option<Self> {
+        let answer = estimate?.answer_cost().ok()?;
+        let ends = answer.ends();
+        let without_interval = if ends.is_none() { Some("in few rounds") } else { None };
+        let tile = Self::from_ns(name, FigureRange::with_ends(answer.value(), ends));
         Some(Self { mark: answer.mark(), kind: answer.kind(), without_interval, ..tile })
     }
 
-    /// A share in percent, if it holds.
-    pub(crate) fn percent(name: impl Into<String>, of: Option<Estimate>) -> Option<Self> {
-        let of = of?.quote_count().ok()?;
-        let (value, low, high) = (of.value(), of.low(), of.high());
-        Some(Self::of(name, [value, low, high], "%"))
+    /// Makes a tile of a share in percent; absent if it may not be quoted.
+    pub(crate) fn percent(name: impl Into<String>, estimate: Option<Estimate>) -> Option<Self> {
+        let quoted = estimate?.quote_count().ok()?;
+        let range = FigureRange::new([quoted.value(), quoted.low(), quoted.high()]);
+        Some(Self::new(name, range, "%"))
     }
 
-    /// How many times as much.
-    pub(crate) fn times(name: impl Into<String>, ends: [f64; 3]) -> Self {
-        Self::of(name, ends, "x")
+    /// Makes a tile of a factor: `[value, low, high]`.
+    pub(crate) fn times(name: impl Into<String>, range: [f64; 3]) -> Self {
+        Self::new(name, FigureRange::new(range), "x")
     }
 
-    /// One cost over another, set against no change.
-    pub(crate) fn ratio(name: impl Into<String>, ends: [f64; 3]) -> Self {
-        Self { middle: 1.0, ..Self::times(name, ends) }
+    /// Makes a tile of a ratio of two costs: `[value, low, high]`. Its bar has 1, no change, in its
+    /// middle.
+    pub(crate) fn ratio(name: impl Into<String>, range: [f64; 3]) -> Self {
+        Self { middle: 1.0, ..Self::times(name, range) }
     }
 
-    /// The same by another name.
     pub(crate) fn with_name(self, name: String) -> Self {
         Self { name, ..self }
     }
 
-    /// Where the interval begins and ends and where the figure is, as shares of the bar.
+    /// Returns the places of both ends of the interval and of the figure, as shares of the bar.
     pub(crate) fn bar(&self) -> [f64; 3] {
         let end = self.bar_end();
         [self.low, self.high, self.value].map(|value| (value / end).clamp(0.0, 1.0))
     }
 
-    /// The value at the right end of the bar, twice the middle; 0 is at the left end.
+    /// Returns the value at the right end of the bar, twice the middle; 0 is at the left end.
     fn bar_end(&self) -> f64 {
-        // A count may be nothing.
+        // A count may be zero.
         if self.middle > 0.0 { 2.0 * self.middle } else { self.high.max(1.0) }
     }
 
-    /// The right end of the bar as it is written.
+    /// Writes the value at the right end of the bar.
     pub(crate) fn scale(&self) -> String {
         words::three_digits(self.bar_end())
     }
 
-    /// The figure as it is written.
+    /// Writes the figure with its mark.
     pub(crate) fn figure(&self) -> String {
         format!("{}{}", self.mark, self.written(self.value))
     }
 
-    /// Both ends of the interval.
+    /// Writes both ends of the interval, and the kind of the figure.
     pub(crate) fn interval(&self) -> String {
         let comma = if self.kind.is_empty() { "" } else { ", " };
         format!("{} to {}{comma}{}", self.written(self.low), self.written(self.high), self.kind)
     }
 
-    /// Ratios around 1 with three decimals: all else with three digits.
+    /// Writes a value of the unit: a ratio near 1 with three decimals, a count in full, all else with
+    /// three digits.
     fn written(&self, value: f64) -> String {
         match self.unit {
             "x" if (0.1..10.0).contains(&value) => format!("{value:.3}"),
@@ -143,25 +174,26 @@ impl Tile {
         }
     }
 
-    /// Of several runs as many as that, taken from each in turn, those of a run together and none
-    /// twice.
-    pub(crate) fn in_turn(runs: &[Vec<Self>], most: usize) -> Vec<Self> {
-        let mut all: Vec<(usize, &Self)> = Vec::new();
+    /// Chooses at most `max` tiles of several runs: the first of each run, then the second of each,
+    /// and so on, none whose name was chosen before. The tiles of a run stay together.
+    pub(crate) fn in_turn(runs: &[Vec<Self>], max: usize) -> Vec<Self> {
+        let mut chosen: Vec<(usize, &Self)> = Vec::new();
         for place in 0..runs.iter().map(Vec::len).max().unwrap_or(0) {
             for (run, tiles) in runs.iter().enumerate() {
-                let known = |tile: &&Self| all.iter().all(|(_, known)| known.name != tile.name);
-                let new = tiles.get(place).filter(known).map(|tile| (run, tile));
-                all.extend(new);
+                let Some(tile) = tiles.get(place) else { continue };
+                if chosen.iter().all(|(_, known)| known.name != tile.name) {
+                    chosen.push((run, tile));
+                }
             }
         }
-        all.truncate(most);
-        all.sort_by_key(|(run, _)| *run);
-        all.into_iter().map(|(_, tile)| tile.clone()).collect()
+        chosen.truncate(max);
+        chosen.sort_by_key(|(run, _)| *run);
+        chosen.into_iter().map(|(_, tile)| tile.clone()).collect()
     }
 
-    /// Each name once.
-    pub(crate) fn each_once(all: Vec<Self>) -> Vec<Self> {
-        Self::in_turn(&[all], usize::MAX)
+    /// Leaves out tiles whose name stands before.
+    pub(crate) fn each_once(tiles: Vec<Self>) -> Vec<Self> {
+        Self::in_turn(&[tiles], usize::MAX)
     }
 }
 
@@ -176,8 +208,8 @@ mod tests {
         let tile = Tile::cost("switch", sure).unwrap();
         assert_eq!((&*tile.figure(), tile.unit), ("1.48", "us"));
         assert!(tile.low < 1.483 && tile.high > 1.483 && tile.interval().contains(" to "));
-        let open = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
-        assert_eq!(Tile::cost("switch", open), None);
+        let not_resolved = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
+        assert_eq!(Tile::cost("switch", not_resolved), None);
         // Nothing lost is a figure, and has a bar.
         let none = Tile::percent("lost", Estimate::over(&[0.0; 8], 5, 0.95, 1)).unwrap();
         assert_eq!(none.bar(), [0.0; 3]);
@@ -200,9 +232,9 @@ mod tests {
     #[test]
     fn runs_take_turns_and_keep_together_and_nothing_is_there_twice() {
         let tile = |name: &str| Tile::times(name, [1.0, 0.9, 1.1]);
-        let names = |most| {
+        let names = |max| {
             let runs = [["a", "b"].map(tile).to_vec(), ["c", "a", "d"].map(tile).to_vec(), vec![]];
-            let all = Tile::in_turn(&runs, most);
+            let all = Tile::in_turn(&runs, max);
             all.into_iter().map(|tile| tile.name).collect::<Vec<_>>()
         };
         assert_eq!(names(9), ["a", "b", "c", "d"]);

@@ -15,7 +15,7 @@ use super::measure::{self, MeasureRecord};
 use super::{Record, trials};
 use crate::experiments::{cost, explain, response, ring};
 use crate::report::figures::{rounds, with_note_on_rough};
-use crate::report::page::MOST_TILES;
+use crate::report::page::MAX_TILES;
 use crate::report::printout::Printout;
 use crate::report::terminal::{self, CommonFacts, View};
 use crate::report::tiles::Tile;
@@ -236,6 +236,6 @@ impl Reported for MeasureRecord {
 
     fn tiles(&self) -> Vec<Tile> {
         let tiles: Vec<Vec<Tile>> = self.parts.iter().map(Record::tiles).collect();
-        Tile::in_turn(&tiles, MOST_TILES)
+        Tile::in_turn(&tiles, MAX_TILES)
     }
 }

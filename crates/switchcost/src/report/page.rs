@@ -1,7 +1,16 @@
-//! A page of charts: what the reports of runs and of traces share beside the charts themselves.
+//! Pages of charts in HTML: the parts that all reports share, and the page of findings that are no
+//! stored run.
+//!
+//! ```text
+//! header     heading, the answer, what was measured, tiles
+//! charts     crate `charts`
+//! details    a section for each run: facts, and the text of the terminal
+//! footer     how to read the figures
+//! ```
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use charts::{Figure, HtmlPage, escape, with_micro_sign};
@@ -13,37 +22,33 @@ use crate::base::values::Destination;
 use crate::report::output::{check_destination, write_output};
 use crate::report::tiles::Tile;
 
-/// CSS of all but the charts.
+/// CSS of the page, without that of the charts.
 pub(crate) const STYLE: &str = include_str!("page.css");
 
-/// The program that made it.
+/// Names the program that wrote the page.
 pub(crate) const GENERATOR: &str = concat!("switchcost ", env!("CARGO_PKG_VERSION"));
 
-/// The id of what is behind the charts.
+/// Id of the section behind the charts.
 pub(crate) const DETAILS: &str = "how";
 
-/// Tiles of figures.
-pub(crate) const MOST_TILES: usize = 7;
+/// Most tiles of a page.
+pub(crate) const MAX_TILES: usize = 7;
 
-/// By this a report is known for one.
-const KNOWN_BY: &str = "<meta name=\"generator\" content=\"switchcost";
+/// Identifies a file as a report of this program.
+const REPORT_MARK: &str = "<meta name=\"generator\" content=\"switchcost";
 
-/// Bytes of a file within which the generator stands, if it is a report.
-const HEAD: u64 = 1024;
+/// Bytes at the beginning of a report that contain its mark.
+const MAX_MARK_BYTES: u64 = 1024;
 
-/// Refuses a place that cannot be written to, and to write over a file that is no report: a run
-/// file, most likely, that was to be drawn.
+/// Checks that a report can be written. Refuses to replace a file that is no report: most likely it
+/// is a run file that was meant to be drawn.
 pub(crate) fn check(flag: &str, to: &Destination) -> Result<()> {
     check_destination(flag, to)?;
     let Destination::File(path) = to else { return Ok(()) };
     if !path.metadata().is_ok_and(|file| file.is_file() && file.len() > 0) {
         return Ok(());
     }
-    let cannot = || format!("cannot read {}", path.display());
-    let mut head = Vec::new();
-    let file = File::open(path).with_context(cannot)?;
-    file.take(HEAD).read_to_end(&mut head).with_context(cannot)?;
-    if String::from_utf8_lossy(&head).contains(KNOWN_BY) {
+    if is_report(path).with_context(|| format!("cannot read {}", path.display()))? {
         return Ok(());
     }
     Err(usage(format!(
@@ -53,55 +58,76 @@ pub(crate) fn check(flag: &str, to: &Destination) -> Result<()> {
     )))
 }
 
+fn is_report(path: &Path) -> io::Result<bool> {
+    let mut start = Vec::new();
+    File::open(path)?.take(MAX_MARK_BYTES).read_to_end(&mut start)?;
+    Ok(String::from_utf8_lossy(&start).contains(REPORT_MARK))
+}
+
 /// Names the build of the program that measured.
 pub(crate) fn build_words(build: &ProgramBuild) -> String {
     format!("switchcost {} ({} build)", build.version, build.profile)
 }
 
-/// What stands before the charts: a line for each of the answer, what it is of (HTML), tiles (HTML).
-pub(crate) fn header(title: &str, lead: &str, setting: &str, tiles: &str) -> String {
-    let lead: String = lead.lines().map(|line| paragraph("lead", line)).collect();
-    let tiles = match tiles {
-        "" => String::new(),
-        tiles => format!("<ul class=\"tiles\">{tiles}</ul>\n"),
-    };
-    format!("<header>\n<h1>{}</h1>\n{lead}{setting}{tiles}</header>\n", escape(title))
+/// Returns the header: the title, a paragraph for each line of the answer, then the setting and the
+/// tiles, both HTML.
+pub(crate) fn header(title: &str, answer: &str, setting: &str, tiles: &str) -> String {
+    let mut text = format!("<header>\n<h1>{}</h1>\n", escape(title));
+    for line in answer.lines() {
+        text += &paragraph("lead", line);
+    }
+    text += setting;
+    if !tiles.is_empty() {
+        text += &format!("<ul class=\"tiles\">{tiles}</ul>\n");
+    }
+    text + "</header>\n"
 }
 
-/// In it what may be typed stays on a line.
+/// Returns a paragraph, whose options (`--wide`) are not broken at the end of a line.
 pub(crate) fn paragraph(class: &str, words: &str) -> String {
-    let word = |word: &str| match word.trim_start_matches('(').starts_with("--") {
-        true => format!("<span class=\"typed\">{}</span>", escape(word)),
-        false => escape(word).to_string(),
-    };
     let words = with_micro_sign(words);
-    let words: Vec<String> = words.split(' ').map(word).collect();
+    let words: Vec<String> = words.split(' ').map(paragraph_word).collect();
     format!("<p class=\"{class}\">{}</p>\n", words.join(" "))
 }
 
-/// A figure, its unit, and its interval as a bar; what was counted has none.
+fn paragraph_word(word: &str) -> String {
+    if word.trim_start_matches('(').starts_with("--") {
+        format!("<span class=\"typed\">{}</span>", escape(word))
+    } else {
+        escape(word).to_string()
+    }
+}
+
+/// Returns a tile: the figure, its unit, and its interval as a bar if it has one.
 pub(crate) fn tile(tile: &Tile) -> String {
-    let [from, to, at] = tile.bar().map(|share| 100.0 * share);
-    let interval = format!(
-        "<span class=\"bar\"><span>0</span><svg class=\"interval\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
-         <path class=\"whole\" d=\"M0,4H100\"/><path class=\"ends\" d=\"M{from:.2},4H{to:.2}\"/>\
-         <path class=\"at\" d=\"M{at:.2},0V8\"/></svg><span>{}</span></span>\
-         <span class=\"range\">{}</span>",
-        tile.scale(),
-        escape(&tile.interval())
-    );
-    let without = tile.without_interval.map(|what| format!("<span class=\"range\">{what}</span>"));
+    let interval = match tile.without_interval {
+        Some(why) => format!("<span class=\"range\">{why}</span>"),
+        None => tile_interval(tile),
+    };
     format!(
         "<li class=\"tile\"><span class=\"of\">{}</span><span class=\"figure\">{} <span \
          class=\"unit\">{}</span></span>{}</li>\n",
         escape(&tile.name),
         tile.figure(),
         tile.unit.replace("us", "µs"),
-        without.unwrap_or(interval)
+        interval
     )
 }
 
-/// What stands behind the charts: sections in HTML, below a heading.
+/// Returns the interval of a tile as a bar that begins at 0, and in figures.
+fn tile_interval(tile: &Tile) -> String {
+    let [from, to, at] = tile.bar().map(|share| 100.0 * share);
+    format!(
+        "<span class=\"bar\"><span>0</span><svg class=\"interval\" viewBox=\"0 0 100 8\" preserveAspectRatio=\"none\" aria-hidden=\"true\">\
+         <path class=\"whole\" d=\"M0,4H100\"/><path class=\"ends\" d=\"M{from:.2},4H{to:.2}\"/>\
+         <path class=\"at\" d=\"M{at:.2},0V8\"/></svg><span>{}</span></span>\
+         <span class=\"range\">{}</span>",
+        tile.scale(),
+        escape(&tile.interval())
+    )
+}
+
+/// Returns the part behind the charts: sections, which are HTML, below a heading.
 pub(crate) fn details(title: &str, sections: &str) -> String {
     format!(
         "<section id=\"{DETAILS}\" aria-labelledby=\"{DETAILS}-title\">\n\
@@ -110,34 +136,48 @@ pub(crate) fn details(title: &str, sections: &str) -> String {
     )
 }
 
-/// One of these: a heading (HTML), facts by name, and what the terminal says. `name` tells it from
-/// the others.
-pub(crate) fn section(
-    heading: &str,
-    (facts_of, facts): (&str, &[(&str, &str)]),
-    (text_of, name): (&str, &str),
-    text: Option<&str>,
-) -> String {
-    let fact = |(what, is): &(&str, &str)| {
-        format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(what), escape(is))
-    };
-    let text = text.map(|text| {
-        format!(
-            "<details><summary>{text_of}, as on the terminal</summary><pre tabindex=\"0\" \
-             role=\"region\" aria-label=\"{text_of}: {}\">{}</pre></details>\n",
-            escape(name),
-            escape(text)
-        )
-    });
-    format!(
-        "<section class=\"run\">\n<h3>{heading}</h3>\n\
-         <details class=\"facts\"><summary>{facts_of}</summary><dl>{}</dl></details>\n{}</section>\n",
-        facts.iter().map(fact).collect::<String>(),
-        text.unwrap_or_default()
-    )
+/// A section of the part behind the charts: the facts of a run, and its text.
+pub(crate) struct DetailsSection<'a> {
+    /// Heading, which is HTML.
+    pub(crate) heading: &'a str,
+    /// Title of the facts.
+    pub(crate) facts_title: &'a str,
+    /// Facts by name.
+    pub(crate) facts: &'a [(&'a str, &'a str)],
+    /// Title of the text.
+    pub(crate) text_title: &'a str,
+    /// Name of the run, which tells the section from the others for a screen reader.
+    pub(crate) name: &'a str,
+    /// Text of the run on the terminal, if it is known.
+    pub(crate) text: Option<&'a str>,
 }
 
-/// Where a page of charts goes.
+impl DetailsSection<'_> {
+    pub(crate) fn html(&self) -> String {
+        let mut facts = String::new();
+        for (name, fact) in self.facts {
+            facts += &format!("<div><dt>{}</dt><dd>{}</dd></div>", escape(name), escape(fact));
+        }
+        let title = self.text_title;
+        let text = match self.text {
+            Some(text) => format!(
+                "<details><summary>{title}, as on the terminal</summary><pre tabindex=\"0\" \
+                 role=\"region\" aria-label=\"{title}: {}\">{}</pre></details>\n",
+                escape(self.name),
+                escape(text)
+            ),
+            None => String::new(),
+        };
+        format!(
+            "<section class=\"run\">\n<h3>{}</h3>\n\
+             <details class=\"facts\"><summary>{}</summary><dl>{facts}</dl></details>\n{text}\
+             </section>\n",
+            self.heading, self.facts_title
+        )
+    }
+}
+
+/// Option of commands that can write a page of charts.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct ReportOutput {
@@ -149,12 +189,13 @@ pub(crate) struct ReportOutput {
 }
 
 impl ReportOutput {
-    /// Checks that the page can be written, and to another place than these outputs.
-    pub(crate) fn check(&self, others: &[(&str, Option<&Destination>)]) -> Result<()> {
+    /// Checks that the page can be written, and not to the place of another output. The other outputs
+    /// are named by their flags.
+    pub(crate) fn check(&self, outputs: &[(&str, Option<&Destination>)]) -> Result<()> {
         let Some(to) = &self.report else { return Ok(()) };
         check("--report", to)?;
-        for (flag, other) in others {
-            if other.is_some_and(|other| other.is_same_place(to)) {
+        for (flag, output) in outputs {
+            if output.is_some_and(|output| output.is_same_place(to)) {
                 return Err(usage(format!("--report {to}: {flag} is written there")));
             }
         }
@@ -166,7 +207,7 @@ impl ReportOutput {
         self.report == Some(Destination::Stdout)
     }
 
-    /// Writes the page if one was asked for; returns a line for people that says where it is.
+    /// Writes the page if it was asked for; returns a line that says where, empty if there is none.
     pub(crate) fn write(&self, page: impl FnOnce() -> FindingsPage) -> Result<String> {
         let Some(to) = &self.report else { return Ok(String::new()) };
         write_output(page().html().as_bytes(), to).context("the report is not written")?;
@@ -177,62 +218,58 @@ impl ReportOutput {
     }
 }
 
-/// A page of findings that are no stored run: of commands, of calls, of a trend, of a trace.
+/// A page of findings that are no stored run: the findings of `run`, `profile`, `trend` and `trace`.
 pub(crate) struct FindingsPage {
-    /// The title of the window, behind the program's name.
+    /// Title of the window, behind the program's name.
     pub(crate) title: String,
-    /// The heading.
     pub(crate) heading: &'static str,
-    /// The answer, a paragraph for each line.
+    /// Answer, a paragraph for each line.
     pub(crate) answer: String,
-    /// What was measured and how often, in a sentence.
+    /// Sentence on what was measured, and how often.
     pub(crate) setting: String,
-    /// The figures that stand for it, the most important first.
+    /// Figures that stand for the findings, the most important first.
     pub(crate) tiles: Vec<Tile>,
-    /// The charts, the most important first.
+    /// Charts, the most important first.
     pub(crate) figures: Vec<Figure>,
-    /// The question that each chart answers, by the chart's id.
+    /// Question that each chart answers, by the chart's id.
     pub(crate) questions: &'static [(&'static str, &'static str)],
-    /// What is behind the charts.
     pub(crate) details: FindingsDetails,
-    /// A paragraph at the end: how to read the figures.
+    /// Paragraph at the end, on how to read the figures.
     pub(crate) footer: &'static str,
 }
 
-/// What stands behind the charts of such a page.
+/// The part behind the charts of a [`FindingsPage`].
 pub(crate) struct FindingsDetails {
-    /// The title of the section.
+    /// Title of the part.
     pub(crate) title: &'static str,
-    /// What was measured.
+    /// Names what was measured.
     pub(crate) subject: String,
-    /// The title of the facts.
+    /// Title of the facts.
     pub(crate) facts_title: &'static str,
     /// Facts of the measurement by name.
     pub(crate) facts: Vec<(&'static str, String)>,
-    /// The title of the text.
+    /// Title of the text.
     pub(crate) text_title: &'static str,
-    /// All that the terminal shows.
+    /// Text of the findings on the terminal.
     pub(crate) text: String,
-    /// Why a chart with many points has no table.
+    /// Says why a chart with many points has no table.
     pub(crate) unlisted: &'static str,
 }
 
 impl FindingsPage {
-    /// The whole file.
+    /// Returns the file.
     pub(crate) fn html(&self) -> String {
         let details = &self.details;
-        let tiles: String = self.tiles.iter().take(MOST_TILES).map(tile).collect();
+        let tiles: String = self.tiles.iter().take(MAX_TILES).map(tile).collect();
         let facts: Vec<(&str, &str)> =
             details.facts.iter().map(|(name, fact)| (*name, fact.as_str())).collect();
-        let section = section(
-            &escape(&details.subject),
-            (details.facts_title, &facts),
-            (details.text_title, &details.subject),
-            Some(&details.text),
-        );
-        let question = |figure: &Figure| {
-            let known = self.questions.iter().find(|(id, _)| *id == figure.id);
-            known.map_or(figure.title.clone(), |(_, question)| question.to_string())
+        let section = DetailsSection {
+            heading: &escape(&details.subject),
+            facts_title: details.facts_title,
+            facts: &facts,
+            text_title: details.text_title,
+            name: &details.subject,
+            text: Some(&details.text),
         };
         HtmlPage {
             title: &format!("switchcost: {}", self.title),
@@ -244,13 +281,13 @@ impl FindingsPage {
                 &paragraph("setting", &self.setting),
                 &tiles,
             ),
-            behind: &self::details(details.title, &section),
+            behind: &self::details(details.title, &section.html()),
             contents: &[(DETAILS, details.title)],
             footer: &format!("<footer><p>{}</p></footer>\n", escape(self.footer)),
             runs: std::slice::from_ref(&details.subject),
             first: 1,
             figures: &self.figures,
-            heading: &question,
+            heading: &|figure: &Figure| self.question(figure),
             has_published: false,
             only_published: &[],
             own: "",
@@ -258,5 +295,13 @@ impl FindingsPage {
             unlisted: details.unlisted,
         }
         .html()
+    }
+
+    /// Returns the question that a chart answers, or its title where none is declared.
+    fn question(&self, figure: &Figure) -> String {
+        match self.questions.iter().find(|(id, _)| *id == figure.id) {
+            Some((_, question)) => question.to_string(),
+            None => figure.title.clone(),
+        }
     }
 }

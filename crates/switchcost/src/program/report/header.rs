@@ -6,7 +6,7 @@ use charts::{escape, with_micro_sign};
 
 use super::Report;
 use super::drawn::Drawn;
-use crate::report::page::{self, MOST_TILES, paragraph, tile};
+use crate::report::page::{self, DetailsSection, MAX_TILES, paragraph, tile};
 use crate::report::terminal::{counted, sentence};
 use crate::report::tiles::Tile;
 
@@ -27,7 +27,7 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
         many => settings(many, names),
     };
     let tiles = match &report.difference {
-        Some(difference) => difference.tiles.iter().take(MOST_TILES).cloned().collect(),
+        Some(difference) => difference.tiles.iter().take(MAX_TILES).cloned().collect(),
         None => {
             // What is not told as one says whose it is.
             let is_apart = runs.len() > 1 && report.lead.is_none();
@@ -39,7 +39,7 @@ pub(super) fn header(report: &Report, names: &[String]) -> String {
                 run.tiles.iter().map(|tile| named(name, tile)).collect()
             };
             let all: Vec<Vec<Tile>> = runs.iter().zip(names).map(of_run).collect();
-            Tile::in_turn(&all, MOST_TILES)
+            Tile::in_turn(&all, MAX_TILES)
         }
     };
     let tiles: String = tiles.iter().map(tile).chain(verdict(runs)).collect();
@@ -115,10 +115,13 @@ fn section(run: &Drawn, name: &str, letter: &str) -> String {
     let noise = noise.as_ref().map(|words| ("noise", words.as_str()));
     let facts = run.facts.iter().map(|(what, is)| (*what, is.as_str())).chain(noise);
     let facts: Vec<(&str, &str)> = facts.collect();
-    page::section(
-        &format!("{letter}{}", escape(&run.title)),
-        ("Machine, setting and command", &facts),
-        ("All that the run says", name),
-        run.text.as_deref(),
-    )
+    let section = DetailsSection {
+        heading: &format!("{letter}{}", escape(&run.title)),
+        facts_title: "Machine, setting and command",
+        facts: &facts,
+        text_title: "All that the run says",
+        name,
+        text: run.text.as_deref(),
+    };
+    section.html()
 }

@@ -38,6 +38,11 @@ enum StoredNotice {
 }
 
 impl Notice {
+    /// Builds notices that are of no kind but only have a text.
+    pub fn from_texts(texts: impl IntoIterator<Item = String>) -> Vec<Self> {
+        texts.into_iter().map(Self::from).collect()
+    }
+
     /// Builds the notice that the budget was too short for all sizes that were asked for.
     pub fn too_short(text: impl Into<String>) -> Self {
         Self { kind: NoticeKind::TooShort, text: text.into() }

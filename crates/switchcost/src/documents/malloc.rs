@@ -24,7 +24,9 @@ use rundata::words;
 use crate::base::failure::usage;
 use crate::base::values::{List, counts, whole};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
-use crate::experiments::clock::{Common, MOST_TRIALS, line, ns, ns_of, planned};
+use crate::experiments::clock::{
+    MOST_TRIALS, OneCpuArgs, TrialPlan, measured_line, ticks_cell, ticks_to_ns,
+};
 use crate::report::figures::{CLOCK_MALLOC, lines, nanoseconds};
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, cells};
@@ -45,7 +47,7 @@ pub(crate) struct MallocArgs {
     pub(crate) preload: Vec<String>,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: OneCpuArgs,
 }
 
 pub(crate) fn plan(args: &MallocArgs, here: &LocalHost) -> Result<PlanWithNotices> {
@@ -64,8 +66,14 @@ pub(crate) fn plan(args: &MallocArgs, here: &LocalHost) -> Result<PlanWithNotice
             move |bytes: &u32| Trial::Malloc { bytes: u64::from(*bytes), preload: preload.clone() };
         args.sizes.iter().map(malloc)
     });
-    let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
-    planned(Experiment::ClockMalloc, trials.collect(), how, Vec::new(), at)
+    let plan = TrialPlan {
+        experiment: Experiment::ClockMalloc,
+        trials: trials.collect(),
+        policy: Policy::Other,
+        repeats: args.trials,
+        notices: Vec::new(),
+    };
+    plan.on_cpu(&args.common, here)
 }
 
 /// The dynamic linker passes over what it cannot load with a message: better once here than in
@@ -112,9 +120,10 @@ pub(crate) fn text(record: &TrialRecord, found: &MallocFindings, view: View) -> 
         cells.extend(several.then(|| library(point.preload.as_ref()).into()));
         for cost in [&point.malloc, &point.free] {
             let net = cost.as_ref().map(|cost| cost.net_ticks);
-            cells.push(value(ns(record, cost.as_ref().and_then(|cost| cost.median_ticks))));
-            cells.push(ns_of(record, net.map(|net| net.mean)).into());
-            cells.push(ns_of(record, net.map(|net| net.p99 as f64)).into());
+            cells
+                .push(value(ticks_to_ns(record, cost.as_ref().and_then(|cost| cost.median_ticks))));
+            cells.push(ticks_cell(record, net.map(|net| net.mean)).into());
+            cells.push(ticks_cell(record, net.map(|net| net.p99 as f64)).into());
         }
         let faults = point.per_sample.get(MINOR_FAULTS).copied();
         cells.extend((!several).then(|| digits(faults).into()));
@@ -195,11 +204,11 @@ fn row(record: &TrialRecord, point: &MallocPoint) -> Vec<MarkedText> {
     for cost in [&point.malloc, &point.free] {
         let cost = cost.as_ref();
         cells.extend(cells![
-            value(ns(record, cost.and_then(|cost| cost.median_ticks))),
-            value(ns(record, cost.and_then(|cost| cost.fast_ticks))),
-            ns_of(record, cost.map(|cost| cost.net_ticks.mean)),
-            ns_of(record, cost.and_then(|cost| cost.net_ticks.sd)),
-            ns_of(record, cost.map(|cost| cost.net_ticks.p99 as f64)),
+            value(ticks_to_ns(record, cost.and_then(|cost| cost.median_ticks))),
+            value(ticks_to_ns(record, cost.and_then(|cost| cost.fast_ticks))),
+            ticks_cell(record, cost.map(|cost| cost.net_ticks.mean)),
+            ticks_cell(record, cost.and_then(|cost| cost.net_ticks.sd)),
+            ticks_cell(record, cost.map(|cost| cost.net_ticks.p99 as f64)),
         ]);
     }
     let counts = [BRK_CALLS, MMAP_CALLS, MINOR_FAULTS];
@@ -211,11 +220,11 @@ fn overall_words(record: &TrialRecord, overall: &AllocatorTotals) -> String {
     format!(
         "{} over all sizes, in ns: malloc {}, fast {}, mean {}; free {}, mean {}\n",
         library(overall.preload.as_ref()),
-        estimate_words(ns(record, overall.malloc_median_ticks)),
-        estimate_words(ns(record, overall.malloc_fast_ticks)),
-        value(ns(record, overall.malloc_mean_ticks)),
-        estimate_words(ns(record, overall.free_median_ticks)),
-        value(ns(record, overall.free_mean_ticks)),
+        estimate_words(ticks_to_ns(record, overall.malloc_median_ticks)),
+        estimate_words(ticks_to_ns(record, overall.malloc_fast_ticks)),
+        value(ticks_to_ns(record, overall.malloc_mean_ticks)),
+        estimate_words(ticks_to_ns(record, overall.free_median_ticks)),
+        value(ticks_to_ns(record, overall.free_mean_ticks)),
     )
 }
 
@@ -244,11 +253,12 @@ fn answer(record: &TrialRecord, found: &MallocFindings) -> MarkedText {
     let sizes = || found.points.iter().map(|point| point.bytes);
     let of = |overall: &AllocatorTotals| {
         let by = overall.preload.as_ref().map_or(String::new(), |library| format!(" of {library}"));
-        let malloc = match ns(record, overall.malloc_median_ticks)?.quote_cost() {
+        let malloc = match ticks_to_ns(record, overall.malloc_median_ticks)?.quote_cost() {
             Ok(malloc) => marked![format!("malloc{by} takes "), malloc.marked_time()],
             Err(why) => format!("what malloc{by} takes: {}", why.with_time_unit()).into(),
         };
-        let free = ns(record, overall.free_median_ticks).and_then(|free| free.quote_cost().ok());
+        let free =
+            ticks_to_ns(record, overall.free_median_ticks).and_then(|free| free.quote_cost().ok());
         let free = free.map(|free| format!(", free {}", words::time(free.value())));
         Some(malloc + &free.unwrap_or_default())
     };
@@ -267,18 +277,18 @@ pub(crate) fn figure(record: &TrialRecord, found: &MallocFindings, index: usize)
     for point in &found.points {
         let library = point.preload.as_ref().map_or(String::new(), |name| format!(" by {name}"));
         for (call, cost) in [("malloc", &point.malloc), ("free", &point.free)] {
-            let ns = ns(record, cost.as_ref().and_then(|cost| cost.median_ticks));
+            let ns = ticks_to_ns(record, cost.as_ref().and_then(|cost| cost.median_ticks));
             by_name.entry(format!("{call}{library}")).or_default().push((point.bytes as f64, ns));
         }
     }
     let axes = (Axis::new("block", Unit::Bytes, Scale::Log), nanoseconds("time of a call"));
     let of_library = |of: &AllocatorTotals| {
         let library = of.preload.as_deref().unwrap_or("the C library");
-        let malloc = cost(&ns(record, of.malloc_median_ticks)?);
+        let malloc = cost(&ticks_to_ns(record, of.malloc_median_ticks)?);
         Some(format!(" A malloc by {library}, the median over sizes of blocks: {malloc}."))
     };
     let overall: String = found.overall.iter().filter_map(of_library).collect();
     let in_words = format!("Median time of one call by the size of the block.{overall}");
-    let series = by_name.into_iter().map(|(name, at)| line(name, index, at));
+    let series = by_name.into_iter().map(|(name, at)| measured_line(name, index, at));
     lines(CLOCK_MALLOC, "What malloc and free cost", in_words, axes, series)
 }

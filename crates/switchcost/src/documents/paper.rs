@@ -5,7 +5,7 @@ use clap::{Command, Subcommand};
 
 use super::{malloc, primes, sampling};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
-use crate::experiments::clock::Common;
+use crate::experiments::clock::OneCpuArgs;
 
 /// The experiments that only the paper asks for: typed as `classic experiment NAME`.
 #[derive(Debug, Subcommand)]
@@ -41,7 +41,7 @@ pub(super) fn hide_old_names(mut clock: Command) -> Command {
 
 impl PaperCommand {
     /// Returns the options that all experiments on one CPU share.
-    pub(crate) fn common(&self) -> &Common {
+    pub(crate) fn common(&self) -> &OneCpuArgs {
         match self {
             Self::Primes(args) => &args.common,
             Self::Malloc(args) => &args.common,

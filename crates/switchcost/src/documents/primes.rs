@@ -23,7 +23,7 @@ use rundata::trial::primes::{
 use crate::base::failure::usage;
 use crate::base::values::{List, counts, whole};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
-use crate::experiments::clock::{Common, MOST_TRIALS, clock_of, line, planned};
+use crate::experiments::clock::{MOST_TRIALS, OneCpuArgs, TrialPlan, clock_cells, measured_line};
 use crate::report::figures::{lines, nanoseconds};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
@@ -43,7 +43,7 @@ pub(crate) struct PrimesArgs {
     pub(crate) trials: u32,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: OneCpuArgs,
 }
 
 pub(crate) fn plan(args: &PrimesArgs, here: &LocalHost) -> Result<PlanWithNotices> {
@@ -53,8 +53,14 @@ pub(crate) fn plan(args: &PrimesArgs, here: &LocalHost) -> Result<PlanWithNotice
         return Err(usage(format!("--primes {many}: accepted are 1 to {MOST}")));
     }
     let trials = args.primes.iter().map(|primes| Trial::Primes { primes: *primes }).collect();
-    let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
-    planned(Experiment::ClockPrimes, trials, how, Vec::new(), at)
+    let plan = TrialPlan {
+        experiment: Experiment::ClockPrimes,
+        trials,
+        policy: Policy::Other,
+        repeats: args.trials,
+        notices: Vec::new(),
+    };
+    plan.on_cpu(&args.common, here)
 }
 
 /// Names of the ways of timing in words.
@@ -106,7 +112,7 @@ fn row(record: &TrialRecord, point: &PrimesPoint, view: View) -> Vec<MarkedText>
             point.against.get(way).map(|against| answer_value(difference(against.gain_percent))),
         );
     }
-    cells.extend(clock_of(record, point.case, view));
+    cells.extend(clock_cells(record, point.case, view));
     cells
 }
 
@@ -176,7 +182,7 @@ fn clock(tally: &str) -> &str {
 pub(crate) fn figure(found: &PrimesFindings, index: usize) -> Option<Figure> {
     let series = |name: &str| {
         let at = |of: &PrimesPoint| (f64::from(of.primes), of.timed.get(name).map(|t| t.sd_ns));
-        line(clock(name).to_string(), index, found.points.iter().map(at).collect())
+        measured_line(clock(name).to_string(), index, found.points.iter().map(at).collect())
     };
     let gain = |name: &str| {
         let gain = found.overall.get(name)?.gain_percent?.quote_cost().ok()?;

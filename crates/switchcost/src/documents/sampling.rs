@@ -20,7 +20,7 @@ use rundata::trial::sampling::{ACCOUNTS, PROCESSES, SleepPhase};
 use crate::base::failure::usage;
 use crate::base::values::{duration, nanoseconds};
 use crate::engine::setting::{self, LocalHost, PlanWithNotices};
-use crate::experiments::clock::{Common, planned};
+use crate::experiments::clock::{OneCpuArgs, TrialPlan};
 use crate::report::figures::{count_points, lines};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
@@ -35,7 +35,7 @@ pub(crate) struct SamplingArgs {
     pub(crate) duration: Duration,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: OneCpuArgs,
 }
 
 pub(crate) fn plan(args: &SamplingArgs, here: &LocalHost) -> Result<PlanWithNotices> {
@@ -56,8 +56,14 @@ pub(crate) fn plan(args: &SamplingArgs, here: &LocalHost) -> Result<PlanWithNoti
     });
     let phases = [SleepPhase::AcrossTicks, SleepPhase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns }).to_vec();
-    let (notices, at) = (notice.into_iter().map(Notice::from).collect(), (&args.common, here));
-    planned(Experiment::ClockSampling, trials, (policy, 1), notices, at)
+    let plan = TrialPlan {
+        experiment: Experiment::ClockSampling,
+        trials,
+        policy,
+        repeats: 1,
+        notices: Notice::from_texts(notice),
+    };
+    plan.on_cpu(&args.common, here)
 }
 
 const SAMPLING_LEGEND: &str = "errors: of the whole against the scheduler's sum (CLOCK_PROCESS_CPUTIME_ID, \

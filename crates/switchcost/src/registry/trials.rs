@@ -7,7 +7,7 @@ use charts::Figure;
 
 #[cfg(feature = "documents")]
 use crate::documents;
-use crate::experiments::clock::{FIRST, overhead};
+use crate::experiments::clock::{HEADLINE_CALLS, overhead};
 use crate::experiments::measures;
 #[cfg(feature = "programs")]
 use crate::programs::sensitivity;
@@ -43,6 +43,6 @@ pub(super) fn tiles(record: &TrialRecord) -> Vec<Tile> {
     match &record.found.findings {
         #[cfg(feature = "programs")]
         Some(ExperimentFindings::Sensitivity(found)) => sensitivity::figures::tiles(found),
-        _ => measures::tiles(record, &FIRST),
+        _ => measures::tiles(record, &HEADLINE_CALLS),
     }
 }

@@ -1,5 +1,5 @@
 //! `switchcost clock`: what reading clocks costs. Here is what it shares with the other experiments
-//! of Hines, Wyatt and Chang (2000) in `documents`.
+//! on one CPU, among them those of Hines, Wyatt and Chang (2000) in `documents`.
 
 pub(crate) mod overhead;
 
@@ -20,14 +20,14 @@ use crate::engine::effort::Effort;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::report::figures::cost_points;
 use crate::report::output::OutputOptions;
-use crate::report::terminal::{View, at_clock, figure as digits};
+use crate::report::terminal::{View, at_clock, figure};
 
 /// Most trials in a round: each is kept, and more rounds say more than more trials.
 pub(crate) const MOST_TRIALS: u32 = 1_000_000;
 
-/// What experiments on one CPU take; `BUDGET` as that of [`Effort`].
+/// Options of an experiment on one CPU; `BUDGET` is its default budget in seconds.
 #[derive(Debug, Args)]
-pub(crate) struct Common<const BUDGET: u64 = 20> {
+pub(crate) struct OneCpuArgs<const BUDGET: u64 = 20> {
     /// The CPU to measure on, instead of one away from CPU 0 and from this program
     #[arg(long, aliases = ["cpus", "placement"], value_name = "CPU")]
     pub(crate) cpu: Option<u32>,
@@ -40,31 +40,45 @@ pub(crate) struct Common<const BUDGET: u64 = 20> {
 }
 
 /// Calls that stand for the others: what a program pays to know how long it has run.
-pub(crate) const FIRST: [&str; 4] =
+pub(crate) const HEADLINE_CALLS: [&str; 4] =
     ["time-stamp", "threadclock-now", "thread-cputime", "getrusage"];
 
-pub(crate) fn planned(
-    experiment: Experiment,
-    trials: Vec<Trial>,
-    (policy, repeats): (Policy, u32),
-    notices: Vec<Notice>,
-    (common, here): (&Common, &LocalHost),
-) -> Result<PlanWithNotices> {
-    let cpu = here.cpu(common.cpu, &here.current_load())?;
-    let cases = trials.into_iter().map(|trial| TrialCase { trial, cpu, policy });
-    let batching = Batching::of_trials(TrialBatching { trials: repeats });
-    Ok((common.effort.plan(experiment, cases, batching), notices))
+/// Trials that are measured on one CPU under one policy.
+pub(crate) struct TrialPlan {
+    pub(crate) experiment: Experiment,
+    pub(crate) trials: Vec<Trial>,
+    pub(crate) policy: Policy,
+    /// Number of times that a trial is done in each round.
+    pub(crate) repeats: u32,
+    pub(crate) notices: Vec<Notice>,
 }
 
-/// The names of those of these calls that are asked for and available here, and a note on each
-/// other one that is asked for.
+impl TrialPlan {
+    /// Plans the trials on the CPU that was asked for, or on a quiet one.
+    pub(crate) fn on_cpu(self, args: &OneCpuArgs, here: &LocalHost) -> Result<PlanWithNotices> {
+        let cpu = here.cpu(args.cpu, &here.current_load())?;
+        let mut cases = Vec::new();
+        for trial in self.trials {
+            cases.push(TrialCase { trial, cpu, policy: self.policy });
+        }
+        let batching = Batching::of_trials(TrialBatching { trials: self.repeats });
+        Ok((args.effort.plan(self.experiment, cases, batching), self.notices))
+    }
+}
+
+/// Returns the names of the calls that are asked for and available here, and a note on each other
+/// call that is asked for.
 pub(crate) fn available(
-    of: &'static [RegisteredCall],
+    registered: &'static [RegisteredCall],
     is_asked: impl Fn(&str) -> bool,
 ) -> Result<(Vec<String>, Vec<String>)> {
-    let all = calls::available(of).context("cannot find out which calls are available")?;
+    let found =
+        calls::available(registered).context("cannot find out which calls are available")?;
     let (mut names, mut notices) = (Vec::new(), Vec::new());
-    for (call, why_not) in all.into_iter().filter(|(call, _)| is_asked(call.name)) {
+    for (call, why_not) in found {
+        if !is_asked(call.name) {
+            continue;
+        }
         match why_not {
             None => names.push(call.name.to_string()),
             Some(why) => notices.push(format!("{} is not available here: {why}", call.name)),
@@ -73,30 +87,32 @@ pub(crate) fn available(
     Ok((names, notices))
 }
 
-/// Ticks of the time-stamp counter in nanoseconds.
-pub(crate) fn ns(record: &TrialRecord, ticks: Option<Estimate>) -> Option<Estimate> {
+/// Converts ticks of the time-stamp counter into nanoseconds; `None` where its rate is not known.
+pub(crate) fn ticks_to_ns(record: &TrialRecord, ticks: Option<Estimate>) -> Option<Estimate> {
     ticks?.scaled(record.found.ns_per_tick?)
 }
 
-/// What calls took, in ticks, in nanoseconds; a dash where it came out as less than the time stamps
-/// around them.
-pub(crate) fn ns_of(record: &TrialRecord, ticks: Option<f64>) -> String {
-    let ticks = ticks.filter(|ticks| *ticks >= 0.0);
-    digits(record.found.ns_per_tick.zip(ticks).map(|(ns, ticks)| ns * ticks))
+/// Returns a cell with ticks as nanoseconds; a dash where the call came out as less than the time
+/// stamps around it.
+pub(crate) fn ticks_cell(record: &TrialRecord, ticks: Option<f64>) -> String {
+    match (record.found.ns_per_tick, ticks) {
+        (Some(ns_per_tick), Some(ticks)) if ticks >= 0.0 => figure(ns_per_tick * ticks),
+        _ => figure(None),
+    }
 }
 
-/// Cycles and GHz of a case, where they are asked for.
-pub(crate) fn clock_of(
-    record: &TrialRecord,
-    case: usize,
-    view: View,
-) -> impl Iterator<Item = MarkedText> {
+/// Returns the cells with cycles and GHz of a case; none unless the table is wide.
+pub(crate) fn clock_cells(record: &TrialRecord, case: usize, view: View) -> Vec<MarkedText> {
     let case = &record.cases[case];
-    view.wide.then(|| at_clock(case.cycles, case.clock_ghz)).into_iter().flatten()
+    if view.wide { at_clock(case.cycles, case.clock_ghz).to_vec() } else { Vec::new() }
 }
 
-/// A line of estimates, by ascending places.
-pub(crate) fn line(name: String, index: usize, mut at: Vec<(f64, Option<Estimate>)>) -> Series {
-    at.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-    Series::new(name, index, Role::Measured, cost_points(at))
+/// Builds a line of estimates, ordered by their places.
+pub(crate) fn measured_line(
+    name: String,
+    index: usize,
+    mut estimates: Vec<(f64, Option<Estimate>)>,
+) -> Series {
+    estimates.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    Series::new(name, index, Role::Measured, cost_points(estimates))
 }

@@ -15,7 +15,7 @@ use rundata::notice::Notice;
 use rundata::ring::Policy;
 use rundata::trial::Trial;
 
-use super::{Common, MOST_TRIALS, available, ns_of, planned};
+use super::{MOST_TRIALS, OneCpuArgs, TrialPlan, available, ticks_cell};
 use crate::base::failure::usage;
 use crate::base::values::whole;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
@@ -43,7 +43,7 @@ pub(crate) struct OverheadArgs {
     pub(crate) trials: u32,
 
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: OneCpuArgs,
 }
 
 /// A note on each call that this machine does not have is with the plan.
@@ -53,10 +53,14 @@ pub(crate) fn plan(args: &OverheadArgs, here: &LocalHost) -> Result<PlanWithNoti
     if calls.is_empty() {
         return Err(usage(format!("--calls: {}", notices.join("; "))));
     }
-    let trials = calls.into_iter().map(|call| Trial::Call { call }).collect();
-    let (how, at) = ((Policy::Other, args.trials), (&args.common, here));
-    let notices = notices.into_iter().map(Notice::from).collect();
-    planned(Experiment::ClockOverhead, trials, how, notices, at)
+    let plan = TrialPlan {
+        experiment: Experiment::ClockOverhead,
+        trials: calls.into_iter().map(|call| Trial::Call { call }).collect(),
+        policy: Policy::Other,
+        repeats: args.trials,
+        notices: Notice::from_texts(notices),
+    };
+    plan.on_cpu(&args.common, here)
 }
 
 const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one after the other, \
@@ -88,7 +92,7 @@ fn single_calls(record: &TrialRecord, found: &OverheadFindings) -> Table {
         let net = &call.net_ticks;
         let whole = [net.min, net.p50, net.p99, net.max].map(|ticks| Some(ticks as f64));
         let figures = [Some(net.mean), net.sd].into_iter().chain(whole);
-        let cells = figures.map(|ticks| ns_of(record, ticks));
+        let cells = figures.map(|ticks| ticks_cell(record, ticks));
         let rounds = record.cases[call.case].rounds.to_string();
         let cells = std::iter::once(call.call.clone()).chain(cells).chain([rounds]);
         cells.collect::<Vec<String>>()

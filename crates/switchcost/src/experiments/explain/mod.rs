@@ -11,7 +11,7 @@ use clap::Args;
 use rundata::ring::{MemberKind, Policy};
 
 use crate::base::values::policy;
-use crate::experiments::clock::Common;
+use crate::experiments::clock::OneCpuArgs;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Explain")]
@@ -33,5 +33,5 @@ pub(crate) struct ExplainArgs {
     pub(crate) parts_only: bool,
 
     #[command(flatten)]
-    pub(crate) common: Common<30>,
+    pub(crate) common: OneCpuArgs<30>,
 }

@@ -12,7 +12,7 @@ use analysis::estimate::Estimate;
 use clap::{Args, ValueEnum};
 use rundata::ring::Policy;
 
-use crate::experiments::clock::Common;
+use crate::experiments::clock::OneCpuArgs;
 
 /// What the experiment is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -71,7 +71,7 @@ pub(crate) struct ResponseArgs {
     pub(crate) busy_policy: Policy,
 
     #[command(flatten)]
-    pub(crate) common: Common<25>,
+    pub(crate) common: OneCpuArgs<25>,
 }
 
 impl ResponseArgs {

@@ -218,7 +218,7 @@ fn lateness<'a>(
 
 fn clocks(record: &record::TrialRecord) -> Vec<(String, Estimate)> {
     let all = measures::costs(record).into_iter();
-    all.filter(|(name, _)| clock::FIRST.contains(&&**name)).collect()
+    all.filter(|(name, _)| clock::HEADLINE_CALLS.contains(&&**name)).collect()
 }
 
 /// What these cost, in one line.

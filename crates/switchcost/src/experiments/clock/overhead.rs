@@ -25,7 +25,7 @@ use crate::report::printout::printout;
 use crate::report::table::Table;
 use crate::report::terminal::{CLOCK_LEGEND, ReportText, View, figure as digits};
 
-/// The calls by name, each with what it is.
+/// Returns the accepted names of calls, with a summary of each for help.
 fn call_names() -> PossibleValuesParser {
     PossibleValuesParser::new(
         CALLS.iter().map(|call| PossibleValue::new(call.name).help(call.summary)),
@@ -46,10 +46,11 @@ pub(crate) struct OverheadArgs {
     pub(crate) common: OneCpuArgs,
 }
 
-/// A note on each call that this machine does not have is with the plan.
+/// Plans the calls that are asked for, with a note on each that this machine does not have.
 pub(crate) fn plan(args: &OverheadArgs, here: &LocalHost) -> Result<PlanWithNotices> {
-    let is_asked = |name: &str| args.calls.is_empty() || args.calls.iter().any(|one| one == name);
-    let (calls, notices) = available(CALLS, is_asked)?;
+    let (calls, notices) = available(CALLS, |name| {
+        args.calls.is_empty() || args.calls.iter().any(|asked| asked == name)
+    })?;
     if calls.is_empty() {
         return Err(usage(format!("--calls: {}", notices.join("; "))));
     }
@@ -70,86 +71,114 @@ const OVERHEAD_LEGEND: &str = "in a row: ns per call of a hundred calls one afte
 
 pub(crate) fn text(record: &TrialRecord, found: &OverheadFindings, view: View) -> ReportText {
     let table = measures::measures(record, "call", view);
-    let step = found.step_ticks.map_or(String::new(), |step| {
-        format!(
+    let step = match found.step_ticks {
+        Some(step) => format!(
             "the counter advances in steps of about {step:.0} ticks: a single short call is not \
                 resolved below that\n"
-        )
-    });
+        ),
+        None => String::new(),
+    };
     let clock = if view.wide { CLOCK_LEGEND } else { "" };
-    let then = view.history.then(|| format!("\n{}", beside_the_paper(&found.calls)));
+    let history = view.history.then(|| format!("\n{}", published_calls(&found.calls)));
     ReportText {
         headline: answer(record),
-        table: printout![table, "\n", then],
+        table: printout![table, "\n", history],
         details: printout![single_calls(record, found), "\n\n", OVERHEAD_LEGEND, clock, step],
         ..ReportText::default()
     }
 }
 
-/// What single calls took.
+/// Builds a table of what single calls took, with interruptions.
 fn single_calls(record: &TrialRecord, found: &OverheadFindings) -> Table {
-    let row = |call: &CallCost| {
+    let mut rows = Vec::new();
+    for call in &found.calls {
         let net = &call.net_ticks;
-        let whole = [net.min, net.p50, net.p99, net.max].map(|ticks| Some(ticks as f64));
-        let figures = [Some(net.mean), net.sd].into_iter().chain(whole);
-        let cells = figures.map(|ticks| ticks_cell(record, ticks));
-        let rounds = record.cases[call.case].rounds.to_string();
-        let cells = std::iter::once(call.call.clone()).chain(cells).chain([rounds]);
-        cells.collect::<Vec<String>>()
-    };
+        let mut cells = vec![call.call.clone()];
+        cells.push(ticks_cell(record, Some(net.mean)));
+        cells.push(ticks_cell(record, net.sd));
+        for ticks in [net.min, net.p50, net.p99, net.max] {
+            cells.push(ticks_cell(record, Some(ticks as f64)));
+        }
+        cells.push(record.cases[call.case].rounds.to_string());
+        rows.push(cells);
+    }
     let columns = ["call", "mean ns", "SD ns", "min ns", "p50 ns", "p99 ns", "max ns", "rounds"];
-    Table::new(columns, found.calls.iter().map(row))
+    Table::new(columns, rows)
 }
 
-/// Table 1 of the paper, and the same calls here: threadclock's, and the system call where there is
-/// one.
-fn beside_the_paper(calls: &[CallCost]) -> String {
-    let call = |name: &str| calls.iter().find(|call| call.call == name);
-    let in_a_row =
-        |call: &CallCost| call.back_to_back_ticks?.quote_cost().ok().map(|ticks| ticks.value());
-    let ticks = |call: &CallCost| {
-        format!("{} ticks (SD {})", digits(call.net_ticks.mean), digits(call.net_ticks.sd))
-    };
-    let (then, theirs) = (hines2000::GETRUSAGE, hines2000::GETPINFO);
-    let cycles =
-        |of: &hines2000::CallCycles| format!("{} cycles (SD {})", of.mean_cycles, of.sd_cycles);
-    let ratio_then = then.mean_cycles / theirs.mean_cycles;
-    let way = |(name, words): (&str, &str)| {
-        let (usage, info) = (call("getrusage")?, call(name)?);
-        let ratio = in_a_row(usage)? / in_a_row(info)?;
-        Some(format!(
-            "getrusage / {words}: {} / {} alone, {} in a row; {} / {} = {ratio_then:.2} in 2000\n",
-            ticks(usage),
-            ticks(info),
-            digits(ratio),
-            cycles(&then),
-            cycles(&theirs)
-        ))
-    };
-    let ways = [
-        ("getpinfo-self", "getpinfo of oneself"),
-        ("getpinfo-call", "getpinfo, the system call, of oneself"),
-    ];
-    ways.into_iter().filter_map(way).collect()
+/// A way to read a thread's CPU time: the call and how a sentence names it.
+struct ClockReading {
+    call: &'static str,
+    in_words: &'static str,
 }
 
-/// Ways to read the CPU time of a thread: the call, and what it is called.
-const READINGS: [(&str, &str); 3] = [
-    ("threadclock-now", "threadclock"),
-    ("thread-cputime", "clock_gettime(CLOCK_THREAD_CPUTIME_ID)"),
-    ("getrusage", "getrusage"),
+/// Calls that are compared with the paper's getpinfo: threadclock's reading and its system call.
+const GETPINFO_CALLS: [ClockReading; 2] = [
+    ClockReading { call: "getpinfo-self", in_words: "getpinfo of oneself" },
+    ClockReading { call: "getpinfo-call", in_words: "getpinfo, the system call, of oneself" },
 ];
 
-/// What it costs to read a thread's CPU time; where that was not asked for, of the cheapest call
-/// and of the dearest.
+/// Returns a line for each of [`GETPINFO_CALLS`] that was measured: its ratio to getrusage here, and
+/// in table 1 of the paper.
+fn published_calls(calls: &[CallCost]) -> String {
+    let (rusage_then, getpinfo_then) = (hines2000::GETRUSAGE, hines2000::GETPINFO);
+    let ratio_then = rusage_then.mean_cycles / getpinfo_then.mean_cycles;
+    let Some(rusage) = find_call(calls, "getrusage") else { return String::new() };
+    let mut lines = String::new();
+    for reading in GETPINFO_CALLS {
+        let Some(getpinfo) = find_call(calls, reading.call) else { continue };
+        let Some(ratio) = ratio_in_a_row(rusage, getpinfo) else { continue };
+        lines += &format!(
+            "getrusage / {}: {} / {} alone, {} in a row; {} / {} = {ratio_then:.2} in 2000\n",
+            reading.in_words,
+            ticks_in_words(rusage),
+            ticks_in_words(getpinfo),
+            digits(ratio),
+            cycles_in_words(&rusage_then),
+            cycles_in_words(&getpinfo_then)
+        );
+    }
+    lines
+}
+
+fn find_call<'a>(calls: &'a [CallCost], name: &str) -> Option<&'a CallCost> {
+    calls.iter().find(|call| call.call == name)
+}
+
+/// Returns how many times the cost of `other` a call costs, both in a row; `None` where one may not
+/// be quoted.
+fn ratio_in_a_row(call: &CallCost, other: &CallCost) -> Option<f64> {
+    let ticks = call.back_to_back_ticks?.quote_cost().ok()?;
+    let other_ticks = other.back_to_back_ticks?.quote_cost().ok()?;
+    Some(ticks.value() / other_ticks.value())
+}
+
+fn ticks_in_words(call: &CallCost) -> String {
+    format!("{} ticks (SD {})", digits(call.net_ticks.mean), digits(call.net_ticks.sd))
+}
+
+fn cycles_in_words(call: &hines2000::CallCycles) -> String {
+    format!("{} cycles (SD {})", call.mean_cycles, call.sd_cycles)
+}
+
+/// Ways to read the CPU time of a thread that the answer compares.
+const READINGS: [ClockReading; 3] = [
+    ClockReading { call: "threadclock-now", in_words: "threadclock" },
+    ClockReading { call: "thread-cputime", in_words: "clock_gettime(CLOCK_THREAD_CPUTIME_ID)" },
+    ClockReading { call: "getrusage", in_words: "getrusage" },
+];
+
+/// Returns what it costs to read a thread's CPU time; where fewer than two ways were measured, what
+/// the cheapest call costs and the dearest.
 fn answer(record: &TrialRecord) -> MarkedText {
     let costs = measures::costs(record);
-    let reading = |(name, words): (&str, &str)| {
-        let (_, ns) = costs.iter().find(|(call, _)| call == name)?;
-        let time = MarkedText::figure(ns.answer_cost().ok()?.brief_time());
-        Some(marked![time, format!(" by {words}")])
-    };
-    let readings: Vec<MarkedText> = READINGS.into_iter().filter_map(reading).collect();
+    let mut readings = Vec::new();
+    for reading in READINGS {
+        let Some((_, ns)) = costs.iter().find(|(call, _)| call == reading.call) else { continue };
+        let Ok(best) = ns.answer_cost() else { continue };
+        let time = MarkedText::figure(best.brief_time());
+        readings.push(marked![time, format!(" by {}", reading.in_words)]);
+    }
     if readings.len() > 1 {
         let readings = MarkedText::join(readings, ", ");
         return marked!["Reading a thread's CPU time takes ", readings, "."];
@@ -204,10 +233,10 @@ mod tests {
         let usage = call("getrusage", 624.0, 30.0);
         let library = call("getpinfo-self", 12.0, 1.0);
         let system_call = call("getpinfo-call", 208.0, 20.0);
-        assert_eq!(beside_the_paper(std::slice::from_ref(&usage)), "");
-        let library_only = beside_the_paper(&[usage.clone(), library.clone()]);
+        assert_eq!(published_calls(std::slice::from_ref(&usage)), "");
+        let library_only = published_calls(&[usage.clone(), library.clone()]);
         assert_eq!(library_only.lines().count(), 1);
-        let text = beside_the_paper(&[usage, library, system_call]);
+        let text = published_calls(&[usage, library, system_call]);
         assert_eq!(
             text.lines().nth(1),
             Some(

@@ -23,9 +23,9 @@ use crate::report::table::Table;
 use crate::report::terminal::{CLOCK_LEGEND, GHZ, ReportText, View, at_clock, interval, value};
 use crate::report::tiles::Tile;
 
-/// How an experiment calls its cases.
+/// Words of an experiment for its cases.
 pub(super) struct MeasureLabels {
-    /// One case in words: `call`.
+    /// Noun for one case: `call`.
     pub(super) noun: &'static str,
     /// Identifier and title of the chart.
     pub(super) chart: (&'static str, &'static str),

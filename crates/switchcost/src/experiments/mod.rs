@@ -1,6 +1,6 @@
-//! What is measured, a folder each. In one `mod` is what may be typed, `plan` the plan from it,
-//! `answer`, `table` and `figures` what is shown. What several share is beside them: links, events,
-//! measures of trials. `registry` knows which record an experiment has.
+//! The experiments, a folder each: `mod` has the options, `plan` makes the plan from them, and
+//! `answer`, `table` and `figures` make the report. Beside them is what several experiments share:
+//! links, events, measures of trials. `registry` knows which record an experiment has.
 
 pub(crate) mod clock;
 pub(crate) mod cost;

@@ -14,7 +14,7 @@ use rundata::ring::Policy;
 
 use crate::experiments::clock::OneCpuArgs;
 
-/// What the experiment is made of.
+/// Part of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum Part {
     /// System calls: getuid, read, write, clock_gettime, futex wake, sched_yield
@@ -31,7 +31,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// Whether it is measured under the policy of `--policy`; the others have their own.
+    /// Returns whether the part is measured under `--policy`; the others have policies of their own.
     pub(crate) fn takes_policy(self) -> bool {
         !matches!(self, Self::Interrupts | Self::Wakeup)
     }
@@ -75,14 +75,15 @@ pub(crate) struct ResponseArgs {
 }
 
 impl ResponseArgs {
-    /// The parts to measure, each once, in the order in which help lists them.
+    /// Returns the parts to measure, each once, in the order in which help lists them.
     pub(crate) fn parts(&self) -> Vec<Part> {
-        let is_asked = |part: &&Part| self.only.is_empty() || self.only.contains(part);
-        Part::value_variants().iter().filter(is_asked).copied().collect()
+        let mut parts = Part::value_variants().to_vec();
+        parts.retain(|part| self.only.is_empty() || self.only.contains(part));
+        parts
     }
 }
 
-/// Nanoseconds as microseconds.
+/// Converts nanoseconds into microseconds.
 fn us(ns: Option<Estimate>) -> Option<Estimate> {
     ns?.scaled(1e-3)
 }

@@ -26,17 +26,34 @@ use crate::experiments::links;
 
 /// Loops of each trial in a round: as many as the memorandum's programs made in all.
 const LOOPS: u32 = 10_000;
-/// For how long a round watches for gaps: many ticks, and a few turns of a neighbour.
+/// Time for which a round watches for gaps: many ticks, and a few turns of a competing task.
 const GAPS_NS: u64 = 250_000_000;
-/// Wakes of a round: in ten rounds enough for the 99.9th percentile.
+/// Wake-ups of a round: in ten rounds enough for the 99.9th percentile.
 const WAKES: u32 = 400;
-/// From wake to wake on average.
+/// Mean time from one wake-up to the next.
 const WAKE_PERIOD_NS: u64 = 500_000;
 
-/// The cases of a part, and a note on everything of it that was left out.
-type Planning = (Vec<Case>, Vec<Notice>);
+/// Cases of a part of the experiment, and a note on everything of it that is left out.
+#[derive(Default)]
+struct PartPlan {
+    cases: Vec<Case>,
+    notices: Vec<Notice>,
+}
 
-/// The plan, and a note on everything that was left out.
+impl PartPlan {
+    /// Builds the plan of a part of which nothing is left out.
+    fn complete(cases: Vec<Case>) -> Self {
+        Self { cases, notices: Vec::new() }
+    }
+
+    fn add_sleepers(&mut self, sleepers: &[Wakeup], cpu: u32, policy: Policy) {
+        for sleeper in sleepers {
+            self.cases.push(trial(Trial::Wakeup(*sleeper), cpu, policy));
+        }
+    }
+}
+
+/// Plans the parts that are asked for, with a note on everything that is left out.
 pub(crate) fn plan(args: &ResponseArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     let load = here.current_load();
     let cpu = here.cpu(args.common.cpu, &load)?;
@@ -46,31 +63,26 @@ pub(crate) fn plan(args: &ResponseArgs, here: &LocalHost) -> Result<PlanWithNoti
             args.busy_policy
         )));
     }
-    let (mut cases, mut notices): Planning = Default::default();
-    let policy = take_policy(args, cpu, (&load, here), &mut notices)?;
+    let mut notices = Vec::new();
+    let policy = take_policy(args, cpu, &load, here, &mut notices)?;
     let has_counter = threadclock::time_stamp_ordered().is_some();
+    let mut cases = Vec::new();
     for part in args.parts() {
         if !has_counter && matches!(part, Part::SystemCalls | Part::Signals | Part::Interrupts) {
-            notices.push(
-                format!(
-                    "{} cannot be measured here: this CPU has no time-stamp counter that a program \
-                 may read",
-                    part.to_possible_value()
-                        .map_or(String::new(), |part| part.get_name().to_string())
-                )
-                .into(),
-            );
+            notices.push(describe_no_counter(part));
             continue;
         }
-        let (of_part, left_out) = match part {
-            Part::SystemCalls => system_calls(cpu, policy)?,
-            Part::Signals => (signals(cpu, policy), Vec::new()),
-            Part::Links => links_of(cpu, policy)?,
-            Part::Interrupts => (vec![busy(cpu, args.busy_policy, here)?], Vec::new()),
-            Part::Wakeup => wakeup(cpu, args.common.effort.seed, here),
+        let planned = match part {
+            Part::SystemCalls => plan_system_calls(cpu, policy)?,
+            Part::Signals => PartPlan::complete(plan_signals(cpu, policy)),
+            Part::Links => plan_links(cpu, policy)?,
+            Part::Interrupts => {
+                PartPlan::complete(vec![plan_busy_thread(cpu, args.busy_policy, here)?])
+            }
+            Part::Wakeup => plan_wakeups(cpu, args.common.effort.seed, here),
         };
-        cases.extend(of_part);
-        notices.extend(left_out);
+        cases.extend(planned.cases);
+        notices.extend(planned.notices);
     }
     // Parts may need the same.
     let cases = each_once(cases);
@@ -87,6 +99,13 @@ pub(crate) fn plan(args: &ResponseArgs, here: &LocalHost) -> Result<PlanWithNoti
     Ok((args.common.effort.plan(Experiment::Response, cases, batching), notices))
 }
 
+fn describe_no_counter(part: Part) -> Notice {
+    let value = part.to_possible_value();
+    let name = value.as_ref().map_or("", |value| value.get_name());
+    let why = "cannot be measured here: this CPU has no time-stamp counter that a program may read";
+    format!("{name} {why}").into()
+}
+
 fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
     TrialCase { trial, cpu, policy }.into()
 }
@@ -96,57 +115,64 @@ fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
 fn take_policy(
     args: &ResponseArgs,
     cpu: u32,
-    (load, here): (&CurrentLoad, &LocalHost),
+    load: &CurrentLoad,
+    here: &LocalHost,
     notices: &mut Vec<Notice>,
 ) -> Result<Policy> {
-    let parts = args.parts().into_iter().filter(|part| part.takes_policy());
-    let names: Vec<&str> = parts.map(Part::in_words).collect();
-    match (names.is_empty(), args.policy) {
-        (false, asked) => {
-            let what = names.join(", ");
-            policies::take_policy(asked, cpu, &what, load, here, notices)
+    let mut names = Vec::new();
+    for part in args.parts() {
+        if part.takes_policy() {
+            names.push(part.in_words());
         }
-        (true, None | Some(Policy::Other)) => Ok(Policy::Other),
-        (true, Some(asked)) => Err(usage(format!(
+    }
+    if !names.is_empty() {
+        return policies::take_policy(args.policy, cpu, &names.join(", "), load, here, notices);
+    }
+    match args.policy {
+        None | Some(Policy::Other) => Ok(Policy::Other),
+        Some(asked) => Err(usage(format!(
             "--policy {asked}: interrupts and wakeup have policies of their own (--only; of the \
              busy thread of interrupts: --busy-policy)"
         ))),
     }
 }
 
-fn of_loop(call: &str, cpu: u32, policy: Policy) -> Case {
+fn loop_case(call: &str, cpu: u32, policy: Policy) -> Case {
     trial(Trial::Loop { call: call.to_string() }, cpu, policy)
 }
 
-fn system_calls(cpu: u32, policy: Policy) -> Result<Planning> {
+fn plan_system_calls(cpu: u32, policy: Policy) -> Result<PartPlan> {
     let (calls, notices) = available(SYSTEM_CALLS, |_| true)?;
-    let notices = notices.into_iter().map(Notice::from).collect();
-    Ok((calls.iter().map(|call| of_loop(call, cpu, policy)).collect(), notices))
+    let cases = calls.iter().map(|call| loop_case(call, cpu, policy)).collect();
+    Ok(PartPlan { cases, notices: Notice::from_texts(notices) })
 }
 
-/// The memorandum's formulas need its system call too.
-fn signals(cpu: u32, policy: Policy) -> Vec<Case> {
-    let loops = [GETUID].into_iter().chain(SIGNAL_LOOPS.iter().map(|call| call.name));
-    let of_two = trial(Trial::TwoProcesses, cpu, policy);
-    loops.map(|call| of_loop(call, cpu, policy)).chain([of_two]).collect()
+/// Plans signals, and the system call that the memorandum's formulas need too.
+fn plan_signals(cpu: u32, policy: Policy) -> Vec<Case> {
+    let mut cases = vec![loop_case(GETUID, cpu, policy)];
+    for call in SIGNAL_LOOPS {
+        cases.push(loop_case(call.name, cpu, policy));
+    }
+    cases.push(trial(Trial::TwoProcesses, cpu, policy));
+    cases
 }
 
-/// Two processes on one CPU by each link, and each one's solo.
-fn links_of(cpu: u32, policy: Policy) -> Result<Planning> {
-    let ring = |members: u32, link: &str| RingCase {
-        members,
-        link: link.to_string(),
-        policy,
-        ..pair(Placement::Same { cpu })
-    };
-    let (links, notices) = links::choose(&[links::ALL.to_string()], &ring(2, ""))?;
-    let both = |link: &str| [1, 2].map(|members| Case::Ring(ring(members, link)));
-    let notices = notices.into_iter().map(Notice::from).collect();
-    Ok((links.iter().flat_map(|link| both(link.name)).collect(), notices))
+/// Plans two processes on one CPU for each link, and the solo of each.
+fn plan_links(cpu: u32, policy: Policy) -> Result<PartPlan> {
+    let pair = RingCase { policy, ..pair(Placement::Same { cpu }) };
+    let (links, notices) = links::choose(&[links::ALL.to_string()], &pair)?;
+    let mut cases = Vec::new();
+    for link in links {
+        for members in [1, 2] {
+            let link = link.name.to_string();
+            cases.push(Case::Ring(RingCase { members, link, ..pair.clone() }));
+        }
+    }
+    Ok(PartPlan { cases, notices: Notice::from_texts(notices) })
 }
 
-/// A busy thread and what interrupts it.
-fn busy(cpu: u32, policy: Policy, here: &LocalHost) -> Result<Case> {
+/// Plans a busy thread, whose gaps show what interrupts it.
+fn plan_busy_thread(cpu: u32, policy: Policy, here: &LocalHost) -> Result<Case> {
     if policy.is_realtime() && here.allowed.len() < 2 {
         return Err(usage(format!(
             "--busy-policy {policy}: this program may use one CPU only, and a real-time thread \
@@ -160,39 +186,45 @@ fn busy(cpu: u32, policy: Policy, here: &LocalHost) -> Result<Case> {
     Ok(trial(Trial::Gaps { duration_ns: GAPS_NS }, cpu, policy))
 }
 
-/// A sleeper on an idle and on a busy CPU, under each policy that is granted; under the normal one
-/// also with the timer slack that applications have, and without idle states where those can be
-/// forbidden.
-fn wakeup(cpu: u32, seed: u64, here: &LocalHost) -> Planning {
-    let why = match here.allowed.len() < 2 {
-        true => Some(
-            "a real-time sleeper needs a second CPU to be watched from (taskset, cpuset)"
-                .to_string(),
-        ),
-        false => policy::check(Policy::Fifo).err().map(setting::describe_no_fifo),
-    };
-    let policies: &[_] =
-        if why.is_some() { &[Policy::Other] } else { &[Policy::Fifo, Policy::Other] };
-    let refused = why.map(|why| format!("wake-ups are measured under SCHED_OTHER only: {why}"));
-    // Tried, and given back at once.
-    let bound = LatencyBound::hold(0).map(drop);
-    let no_device = bound.as_ref().err().map(|error| {
-        format!(
-            "what leaving an idle state adds to a wake-up is not measured: {LATENCY_DEVICE}: \
-             {error} (run as root, or grant read and write access to the device)"
-        )
-    });
+/// Plans a sleeper on an idle and on a busy CPU, under each policy that is granted. Under the
+/// normal one there are two more, as far as idle states can be forbidden: with the timer slack that
+/// applications have, and without idle states.
+fn plan_wakeups(cpu: u32, seed: u64, here: &LocalHost) -> PartPlan {
+    let mut plan = PartPlan::default();
     let plain = Wakeup::plain(WAKES, WAKE_PERIOD_NS, seed);
     let busy = Wakeup { load: WakeupLoad::Busy, ..plain };
+    match why_no_fifo(here) {
+        None => plan.add_sleepers(&[plain, busy], cpu, Policy::Fifo),
+        Some(why) => {
+            let text = format!("wake-ups are measured under SCHED_OTHER only: {why}");
+            plan.notices.push(text.into());
+        }
+    }
+    // A real-time sleeper has no slack.
     let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
-    let awake = bound.is_ok().then_some(Wakeup { cpu_latency_us: Some(0), ..plain });
-    let of = |policy: &Policy| {
-        // A real-time sleeper has no slack.
-        let others = (*policy == Policy::Other).then_some([Some(by_default), awake]);
-        let sleepers = [plain, busy].into_iter().chain(others.into_iter().flatten().flatten());
-        let cases = sleepers.map(|of| trial(Trial::Wakeup(of), cpu, *policy));
-        cases.collect::<Vec<Case>>()
-    };
-    let notices = [refused, no_device].into_iter().flatten().map(Notice::from).collect();
-    (policies.iter().flat_map(of).collect(), notices)
+    plan.add_sleepers(&[plain, busy, by_default], cpu, Policy::Other);
+    // Tried, and given back at once.
+    match LatencyBound::hold(0) {
+        Ok(_) => {
+            let awake = Wakeup { cpu_latency_us: Some(0), ..plain };
+            plan.add_sleepers(&[awake], cpu, Policy::Other);
+        }
+        Err(error) => plan.notices.push(
+            format!(
+                "what leaving an idle state adds to a wake-up is not measured: {LATENCY_DEVICE}: \
+                 {error} (run as root, or grant read and write access to the device)"
+            )
+            .into(),
+        ),
+    }
+    plan
+}
+
+/// Returns why sleepers cannot be measured under SCHED_FIFO; `None` if they can.
+fn why_no_fifo(here: &LocalHost) -> Option<String> {
+    if here.allowed.len() < 2 {
+        let why = "a real-time sleeper needs a second CPU to be watched from (taskset, cpuset)";
+        return Some(why.to_string());
+    }
+    policy::check(Policy::Fifo).err().map(setting::describe_no_fifo)
 }

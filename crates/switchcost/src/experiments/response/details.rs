@@ -1,23 +1,22 @@
 //! All that a run of responses says, part by part: calls, signals, links, interrupts, wake-ups and
-//! the budget.
-
-use std::iter::once;
+//! the budget. Each part is a section that ends with a newline; there is none where nothing of the
+//! part was measured.
 
 use analysis::estimate::Estimate;
-use analysis::findings::gaps::{self, GapClassFindings};
+use analysis::findings::gaps::{GapClassFindings, GapFindings};
 use analysis::findings::wakeup::{TailQuantile, WakeupFindings};
+use analysis::marked::MarkedText;
 use analysis::published::venix1984::{self, VenixProcessor};
-use analysis::quote::BestEstimate;
 use analysis::record::ResponseRecord;
-use analysis::response::{LinkCost, LoopCost, ResponseBudget, SignalCosts};
+use analysis::response::{LoopCost, ResponseBudget, SignalAccount, SignalCosts};
 use probe::trial::calls::SYSTEM_CALLS;
-use rundata::ring::{Policy, RingCase};
+use rundata::ring::Policy;
 use rundata::trial::gaps::GapClass;
 use rundata::trial::loops::SIGACTION;
 
 use super::answer::sleeper_words;
 use super::figures::histogram;
-use super::us;
+use super::{us, us_cell};
 use crate::experiments::ring::settings::not_switching;
 use crate::experiments::ring::table::{by_cpu_time, cost_words, switches_words};
 use crate::report::printout::{Printout, printout};
@@ -27,16 +26,16 @@ use crate::report::terminal::{
     figure, interval, value,
 };
 
-/// Every part that was measured, with its legend, ending with a newline; with the machines of 1984
-/// beside it where `history` says so.
+/// Returns the sections of all parts that were measured, with their legends; beside the machines of
+/// 1984 if `history` is set.
 pub(super) fn details(record: &ResponseRecord, history: bool) -> Printout {
     let sections = [
-        system_calls(record),
-        signals(record, history),
-        links(record),
-        interrupts(record),
-        wakeup(record),
-        budget(record, history),
+        system_calls_section(record),
+        signals_section(record, history),
+        links_section(record),
+        interrupts_section(record),
+        wakeups_section(record),
+        budget_section(record, history),
     ];
     let mut details = Printout::default();
     for section in sections.into_iter().flatten() {
@@ -52,30 +51,45 @@ const CALLS_LEGEND: &str = "ns, ticks: per call of a hundred calls one after the
      same worker\n\
      enters kernel: entries per call, counted in a traced child\n";
 
-/// The section, ending with a newline; none without a system call.
-fn system_calls(record: &ResponseRecord) -> Option<Printout> {
-    let is_one = |cost: &&LoopCost| SYSTEM_CALLS.iter().any(|call| call.name == cost.call);
-    let are_counted = record.found.loops.iter().any(|cost| cost.kernel_entries.is_some());
-    let row = |cost: &LoopCost| {
-        let mut cells = cells![
-            cost.call.clone(),
-            value(cost.ns),
-            interval(cost.ns),
-            value(cost.ticks),
-            value(cost.empty_loop_ns),
-        ]
-        .to_vec();
-        cells.extend(are_counted.then(|| figure(cost.kernel_entries).into()));
-        let rounds = record.cases[cost.case].trial().map_or(0, |of| of.rounds);
-        cells.push(rounds.to_string().into());
-        cells
-    };
-    let mut rows = record.found.loops.iter().filter(is_one).map(row).peekable();
-    rows.peek()?;
+fn system_calls_section(record: &ResponseRecord) -> Option<Printout> {
+    let loops = &record.found.loops;
+    let are_counted = loops.iter().any(|cost| cost.kernel_entries.is_some());
+    let mut rows = Vec::new();
+    for cost in loops {
+        if SYSTEM_CALLS.iter().any(|call| call.name == cost.call) {
+            rows.push(system_call_cells(record, cost, are_counted));
+        }
+    }
+    if rows.is_empty() {
+        return None;
+    }
     let mut columns = vec!["call", "ns", "interval", "ticks", "empty loop ns"];
-    columns.extend(are_counted.then_some("enters kernel"));
+    if are_counted {
+        columns.push("enters kernel");
+    }
     columns.push("rounds");
     Some(printout!["system calls\n\n", Table::new(columns, rows), "\n\n", CALLS_LEGEND])
+}
+
+fn system_call_cells(
+    record: &ResponseRecord,
+    cost: &LoopCost,
+    are_counted: bool,
+) -> Vec<MarkedText> {
+    let mut cells = cells![
+        cost.call.clone(),
+        value(cost.ns),
+        interval(cost.ns),
+        value(cost.ticks),
+        value(cost.empty_loop_ns),
+    ]
+    .to_vec();
+    if are_counted {
+        cells.push(figure(cost.kernel_entries).into());
+    }
+    let rounds = record.cases[cost.case].trial().map_or(0, |trial| trial.rounds);
+    cells.push(rounds.to_string().into());
+    cells
 }
 
 const SIGNALS_LEGEND: &str = "system call: getuid; interrupt latency: estimated as a fourth of a system call\n\
@@ -88,97 +102,152 @@ const HISTORY_LEGEND: &str = "1984: ms as printed (VenturCom, VENIX Kernel Respo
     and \
      how many times the figure here\n";
 
-/// A reading of the memorandum: what it is called, its figure here, and that of a processor of
-/// 1984.
-type Reading = (&'static str, Option<Estimate>, fn(&VenixProcessor) -> f64);
+/// A time of the memorandum of 1984: here and on its processors.
+struct MemorandumTime {
+    name: &'static str,
+    here_ns: Option<Estimate>,
+    published_ms: fn(&VenixProcessor) -> f64,
+}
 
-/// The section, ending with a newline; none without a signal.
-fn signals(record: &ResponseRecord, history: bool) -> Option<Printout> {
+/// Lists the times of the memorandum in its order.
+fn memorandum_times(found: &SignalCosts) -> [MemorandumTime; 6] {
+    [
+        MemorandumTime {
+            name: "system call",
+            here_ns: found.system_call_ns,
+            published_ms: |processor| processor.system_call_ms,
+        },
+        MemorandumTime {
+            name: "interrupt latency",
+            here_ns: found.interrupt_latency_ns,
+            published_ms: |processor| processor.interrupt_latency_ms,
+        },
+        MemorandumTime {
+            name: "signal",
+            here_ns: found.signal_ns,
+            published_ms: |processor| processor.signal_ms,
+        },
+        MemorandumTime {
+            name: "kernel's processing",
+            here_ns: found.kernel_processing_ns,
+            published_ms: |processor| processor.kernel_processing_ms,
+        },
+        MemorandumTime {
+            name: "loop of two",
+            here_ns: found.two_process_loop_ns,
+            published_ms: |processor| processor.two_process_loop_ms,
+        },
+        MemorandumTime {
+            name: "context switch",
+            here_ns: found.context_switch_ns,
+            published_ms: |processor| processor.context_switch_ms,
+        },
+    ]
+}
+
+fn signals_section(record: &ResponseRecord, history: bool) -> Option<Printout> {
     let found = record.found.signals.as_ref()?;
-    // The file is part of the program and read by its tests.
-    let published = venix1984::published().unwrap_or_default();
-    let published = if history { published } else { Vec::new() };
-    // In the memorandum's order.
-    let readings: [Reading; 6] = [
-        ("system call", found.system_call_ns, |p| p.system_call_ms),
-        ("interrupt latency", found.interrupt_latency_ns, |p| p.interrupt_latency_ms),
-        ("signal", found.signal_ns, |p| p.signal_ms),
-        ("kernel's processing", found.kernel_processing_ns, |p| p.kernel_processing_ms),
-        ("loop of two", found.two_process_loop_ns, |p| p.two_process_loop_ms),
-        ("context switch", found.context_switch_ns, |p| p.context_switch_ms),
-    ];
-    let here = |name: &str, of: Option<Estimate>| cells![name, value(of), interval(of)].to_vec();
-    let row = |(name, of, then): Reading| {
-        let beside = published.iter().map(|processor| beside(then(processor), of).into());
-        here(name, of).into_iter().chain(beside).collect()
-    };
-    let title = |processor: &VenixProcessor| match processor.clock_mhz {
+    let mut processors = Vec::new();
+    if history {
+        // The file is part of the program and read by its tests.
+        processors = venix1984::published().unwrap_or_default();
+    }
+    let install = record.found.loops.iter().find(|cost| cost.call == SIGACTION);
+    let install_ns = install.and_then(|cost| cost.ns);
+    let mut rows =
+        vec![cells!["installing a handler", value(install_ns), interval(install_ns)].to_vec()];
+    for time in memorandum_times(found) {
+        let mut row = cells![time.name, value(time.here_ns), interval(time.here_ns)].to_vec();
+        for processor in &processors {
+            row.push(published_cell((time.published_ms)(processor), time.here_ns).into());
+        }
+        rows.push(row);
+    }
+    let mut columns = ["", "ns", "interval"].map(String::from).to_vec();
+    columns.extend(processors.iter().map(processor_title));
+    let mut lines = String::new();
+    for line in signal_lines(record, found) {
+        lines += &(line + "\n");
+    }
+    let legend = if history { HISTORY_LEGEND } else { "" };
+    let heading = "signals, as the memorandum of 1984 has them\n\n";
+    Some(printout![heading, Table::new(columns, rows), "\n\n", SIGNALS_LEGEND, legend, lines])
+}
+
+fn processor_title(processor: &VenixProcessor) -> String {
+    match processor.clock_mhz {
         Some(clock) => format!("{} ({clock} MHz)", processor.name),
         None => processor.name.clone(),
-    };
-    let columns = ["", "ns", "interval"].map(String::from);
-    let columns: Vec<String> = columns.into_iter().chain(published.iter().map(title)).collect();
-    let install = record.found.loops.iter().find(|cost| cost.call == SIGACTION);
-    let install = here("installing a handler", install.and_then(|cost| cost.ns));
-    let table = Table::new(columns, once(install).chain(readings.into_iter().map(row)));
-    let words: String = words(record, found).into_iter().map(|line| line + "\n").collect();
-    let then = if history { HISTORY_LEGEND } else { "" };
-    let heading = "signals, as the memorandum of 1984 has them\n\n";
-    Some(printout![heading, table, "\n\n", SIGNALS_LEGEND, then, words])
+    }
 }
 
-/// A figure of 1984 in milliseconds and how many times ours it is; a figure here that may not be
-/// quoted has no ratio.
-fn beside(then_ms: f64, here: Option<Estimate>) -> String {
-    let here = here.and_then(|here| here.quote_cost().ok());
-    let ratio = here.map(|here| then_ms * 1e6 / here.value());
-    ratio.map_or(then_ms.to_string(), |ratio| format!("{then_ms} ({ratio:.0}x)"))
+/// Returns a time of 1984 in milliseconds, and how many times the one here it is if that may be
+/// quoted.
+fn published_cell(published_ms: f64, here_ns: Option<Estimate>) -> String {
+    match quotable_ns(here_ns) {
+        Some(here_ns) => format!("{published_ms} ({:.0}x)", published_ms * 1e6 / here_ns),
+        None => published_ms.to_string(),
+    }
 }
 
-fn words(record: &ResponseRecord, found: &SignalCosts) -> Vec<String> {
-    let switches = found.switches_per_loop.map(|switches| {
-        format!(
+fn quotable_ns(cost: Option<Estimate>) -> Option<f64> {
+    Some(cost?.quote_cost().ok()?.value())
+}
+
+/// Returns what was counted in the loops of signals, and what the analysis says of them.
+fn signal_lines(record: &ResponseRecord, found: &SignalCosts) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(switches) = found.switches_per_loop {
+        lines.push(format!(
             "loop of two: {switches:.3} switches a loop as counted; its formula takes them for two"
-        )
-    });
-    let accounts = found.accounts.iter().map(|account| {
-        format!(
-            "{}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.1} ms CPU \
-             time, by the timer ticks of {:.1} ms",
-            record.header.plan.cases[account.case].title(),
-            account.system_percent,
-            account.user_percent,
-            account.child_system_percent,
-            account.child_user_percent,
-            account.total_ns as f64 / 1e6,
-            account.sampled_ns as f64 / 1e6
-        )
-    });
-    switches.into_iter().chain(accounts).chain(found.in_words.iter().cloned()).collect()
+        ));
+    }
+    for account in &found.accounts {
+        lines.push(account_in_words(&record.header.plan.cases[account.case].title(), account));
+    }
+    lines.extend(found.in_words.iter().cloned());
+    lines
+}
+
+fn account_in_words(title: &str, account: &SignalAccount) -> String {
+    format!(
+        "{title}: System {:.0}%, user {:.0}%, child sys {:.0}%, child user {:.0}% of {:.1} ms CPU \
+         time, by the timer ticks of {:.1} ms",
+        account.system_percent,
+        account.user_percent,
+        account.child_system_percent,
+        account.child_user_percent,
+        account.total_ns as f64 / 1e6,
+        account.sampled_ns as f64 / 1e6
+    )
 }
 
 const LINKS_LEGEND: &str = "a hop: one receive and one send by each of two processes on one CPU\n\
      ns/switch: what a hop costs above solo / counted switches; above pipe: ns/switch less \
      the pipe's of the same round\n";
 
-/// The section, ending with a newline; none without a link.
-fn links(record: &ResponseRecord) -> Option<Printout> {
-    let row = |link: &LinkCost| {
-        let summary = record.ring(link.case)?;
+fn links_section(record: &ResponseRecord) -> Option<Printout> {
+    if record.found.links.is_empty() {
+        return None;
+    }
+    let (mut rows, mut rings) = (Vec::new(), Vec::new());
+    for link in &record.found.links {
+        let Some(summary) = record.ring(link.case) else { continue };
+        rings.push(summary);
         let [cost, its_interval] = cost_words(summary);
-        let above = link.above_pipe_ns.filter(|_| !summary.does_not_switch);
-        Some(cells![
+        let above_ns = if summary.does_not_switch { None } else { link.above_pipe_ns };
+        let above = difference(above_ns);
+        rows.push(cells![
             link.link.clone(),
             value(summary.ns_per_hop),
             switches_words(summary),
             cost,
             its_interval,
-            answer_value(difference(above)),
-            answer_interval(difference(above)),
+            answer_value(above),
+            answer_interval(above),
             summary.rounds.to_string(),
-        ])
-    };
-    record.found.links.first()?;
+        ]);
+    }
     let columns = [
         "link",
         "ns/hop",
@@ -189,13 +258,15 @@ fn links(record: &ResponseRecord) -> Option<Printout> {
         "interval",
         "rounds",
     ];
-    let table = Table::new(columns, record.found.links.iter().filter_map(row));
-    let rings = record.found.links.iter().filter_map(|link| record.ring(link.case));
-    let by_cpu = by_cpu_time(rings.clone(), &record.noise, |case| case.link.clone());
-    let name = |case: &RingCase| format!("{} by {}", case.members, case.link);
-    let lines = by_cpu.into_iter().chain(not_switching(rings, name));
-    let lines: String = lines.map(|line| line + "\n").collect();
-    Some(printout!["links\n\n", table, "\n\n", LINKS_LEGEND, lines])
+    let mut section = printout!["links\n\n", Table::new(columns, rows), "\n\n", LINKS_LEGEND];
+    if let Some(line) = by_cpu_time(rings.iter().copied(), &record.noise, |case| case.link.clone())
+    {
+        section.push(line + "\n");
+    }
+    if let Some(line) = not_switching(rings, |case| format!("{} by {}", case.members, case.link)) {
+        section.push(line + "\n");
+    }
+    Some(section)
 }
 
 const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and its CPU clock went on\n\
@@ -205,53 +276,43 @@ const INTERRUPTS_LEGEND: &str = "interrupt: the thread was not switched out and 
      Gaps below the threshold are not seen. Pauses that the kernel does not count (system \
      management) look like interrupts.\n";
 
-/// The section, ending with a newline; none where nothing of it was measured.
-fn interrupts(record: &ResponseRecord) -> Option<Printout> {
-    record.found.gaps.first()?;
+fn interrupts_section(record: &ResponseRecord) -> Option<Printout> {
+    if record.found.gaps.is_empty() {
+        return None;
+    }
     let mut section = printout!["interrupts\n\n"];
     for found in &record.found.gaps {
-        section.push(gaps_words(record, found));
+        section.push(watched_thread(record, found));
     }
     section.push(INTERRUPTS_LEGEND);
     Some(section)
 }
 
-/// Of the thread of a case.
-fn policy(record: &ResponseRecord, case: usize) -> Policy {
-    record.header.plan.trial(case).map_or(Policy::Other, |case| case.policy)
-}
-
-fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> Printout {
-    let row = |class: &GapClassFindings| {
-        let length = class.length_ns.as_ref();
-        let us = |ns: Option<i64>| figure(ns.map(|ns| ns as f64 / 1e3));
-        cells![
-            class.class.to_string(),
-            answer_value(count(class.per_second)),
-            answer_words(count(class.lost_percent)),
-            us(length.map(|of| of.p50)),
-            us(length.map(|of| of.p99)),
-            us(length.map(|of| of.max)),
-            length.map_or(0, |of| of.count).to_string(),
-        ]
-    };
-    let columns = ["lost to", "per second", "% of the time", "p50 us", "p99 us", "max us", "gaps"];
+/// Returns what one busy thread lost: a table by class, periods, what the kernel counted, and the
+/// lengths of the gaps.
+fn watched_thread(record: &ResponseRecord, found: &GapFindings) -> Printout {
+    let policy = record.header.plan.trial(found.case).map_or(Policy::Other, |case| case.policy);
     let heading = format!(
-        "a busy thread under policy {}, watched for {:.1} s: a stamp every {} ns, gaps above {} \
-         ns\n\n",
-        policy(record, found.case),
+        "a busy thread under policy {policy}, watched for {:.1} s: a stamp every {} ns, gaps above \
+         {} ns\n\n",
         found.watched_ns / 1e9,
         figure(found.loop_ns),
         figure(found.threshold_ns),
     );
+    let columns = ["lost to", "per second", "% of the time", "p50 us", "p99 us", "max us", "gaps"];
+    let rows = found.classes.iter().map(gap_class_cells);
     let mut section = printout![
         heading,
-        Table::new(columns, found.classes.iter().map(row)),
+        Table::new(columns, rows),
         "\n\nall together, % of the time: ",
         answer_words(count(found.lost_percent)),
         "\n"
     ];
-    for line in periods(record, found).into_iter().chain(counted(found)) {
+    for line in period_lines(found) {
+        section.push(line + "\n");
+    }
+    section.push(tick_line(record, found) + "\n");
+    for line in counted_lines(found) {
         section.push(line + "\n");
     }
     section.push("\n");
@@ -262,68 +323,121 @@ fn gaps_words(record: &ResponseRecord, found: &gaps::GapFindings) -> Printout {
     section
 }
 
-/// What comes at a period, and the tick beside what the kernel reports of it.
-fn periods(record: &ResponseRecord, found: &gaps::GapFindings) -> Vec<String> {
-    let combs = || found.classes.iter().flat_map(|of| of.combs.iter().map(|c| (of.class, c)));
-    let mut lines: Vec<String> = combs().map(|(class, comb)| comb.in_words(class)).collect();
-    let hz = record.header.machine.kernel.hz.known().map(|hz| format!(", CONFIG_HZ {hz}"));
-    let period = found.told_tick_period_ns.map(|ns| format!("every {} ms", figure(ns / 1e6)));
-    // The kernel counted about as many timer interrupts as it has ticks.
-    let timers = found.interrupts_per_second.as_ref().and_then(|by_name| by_name.get("LOC"));
-    let ticks = found.told_tick_period_ns.map(|ns| 1e9 / ns);
-    let are_counted = timers.zip(ticks).is_some_and(|(timers, ticks)| *timers >= 0.9 * ticks);
-    let seen = match combs().any(|(_, comb)| comb.is_tick) {
-        true => "seen",
-        false if combs().any(|(_, comb)| comb.tick_may_be_one_of.is_some()) => {
-            "not told apart: other interrupts come at its moments"
-        }
-        false if are_counted => {
-            "not seen, although the kernel counted as many timer interrupts (LOC): too few \
-                rounds, or hidden by other gaps"
-        }
-        false => "not seen: no interrupt comes at its period (a tickless CPU, or too few rounds)",
-    };
-    let period = period.unwrap_or("unknown".to_string());
-    lines.push(format!("the kernel's tick ({period}{}): {seen}", hz.unwrap_or_default()));
+fn gap_class_cells(class: &GapClassFindings) -> [MarkedText; 7] {
+    let length = class.length_ns.as_ref();
+    cells![
+        class.class.to_string(),
+        answer_value(count(class.per_second)),
+        answer_words(count(class.lost_percent)),
+        us_cell(length.map(|length| length.p50)),
+        us_cell(length.map(|length| length.p99)),
+        us_cell(length.map(|length| length.max)),
+        length.map_or(0, |length| length.count).to_string(),
+    ]
+}
+
+/// Returns a line for each period at which gaps come.
+fn period_lines(found: &GapFindings) -> Vec<String> {
+    let mut lines = Vec::new();
+    for class in &found.classes {
+        lines.extend(class.combs.iter().map(|comb| comb.in_words(class.class)));
+    }
     lines
 }
 
-/// What the kernel counted beside.
-fn counted(found: &gaps::GapFindings) -> Vec<String> {
-    let interrupts = match &found.interrupts_per_second {
-        Some(by_name) => {
-            let mut named: Vec<_> = by_name.iter().filter(|(name, _)| *name != "all").collect();
-            named.sort_by(|a, b| b.1.total_cmp(a.1));
-            let named =
-                named.iter().take(5).map(|(name, rate)| format!("{name} {}", figure(**rate)));
-            let all = figure(by_name.get("all").copied());
-            let named = named.collect::<Vec<_>>().join(", ");
-            format!("interrupts per second, counted by the kernel: {all} ({named})")
-        }
-        None => "interrupts were not counted: /proc/interrupts cannot be read".to_string(),
+/// Returns whether the timer tick was seen, beside what the kernel reports of it.
+fn tick_line(record: &ResponseRecord, found: &GapFindings) -> String {
+    let period = match found.told_tick_period_ns {
+        Some(ns) => format!("every {} ms", figure(ns / 1e6)),
+        None => "unknown".to_string(),
     };
-    let steal = match found.steal_percent {
-        Some(percent) => {
-            let percent = figure(percent);
-            format!(
-                "stolen by the hypervisor, as the kernel reports it (steps of 10 ms): {percent} \
-                 % of the time"
-            )
-        }
-        None => "no stolen time is reported here".to_string(),
+    let hz = match record.header.machine.kernel.hz.known() {
+        Some(hz) => format!(", CONFIG_HZ {hz}"),
+        None => String::new(),
     };
-    let many = found.cut_short;
-    let cut_short = format!("{many} windows ended early: there were more gaps than can be stored");
-    let is_out =
-        |of: &&GapClassFindings| of.class == GapClass::SwitchedOut && of.length_ns.is_some();
-    let lost = found.classes.iter().find(is_out).and_then(|out| out.lost_percent);
-    let lost = count(lost);
-    let others = format!("other tasks took {} % of this CPU: it is not quiet", answer_words(lost));
-    let mut lines = vec![interrupts, steal];
-    lines.extend((many > 0).then_some(cut_short));
-    let is_much = |lost: Result<BestEstimate, _>| lost.is_ok_and(|lost| lost.value() > 1.0);
-    lines.extend(lost.filter(|lost| is_much(*lost)).map(|_| others));
+    format!("the kernel's tick ({period}{hz}): {}", tick_in_words(found))
+}
+
+fn tick_in_words(found: &GapFindings) -> &'static str {
+    let (mut is_seen, mut is_hidden) = (false, false);
+    for comb in found.classes.iter().flat_map(|class| &class.combs) {
+        is_seen |= comb.is_tick;
+        is_hidden |= comb.tick_may_be_one_of.is_some();
+    }
+    if is_seen {
+        "seen"
+    } else if is_hidden {
+        "not told apart: other interrupts come at its moments"
+    } else if has_counted_ticks(found) {
+        "not seen, although the kernel counted as many timer interrupts (LOC): too few \
+            rounds, or hidden by other gaps"
+    } else {
+        "not seen: no interrupt comes at its period (a tickless CPU, or too few rounds)"
+    }
+}
+
+/// Returns whether the kernel counted about as many timer interrupts as it has ticks.
+fn has_counted_ticks(found: &GapFindings) -> bool {
+    let Some(by_name) = &found.interrupts_per_second else { return false };
+    match (by_name.get("LOC"), found.told_tick_period_ns) {
+        (Some(timers), Some(period_ns)) => *timers >= 0.9 * (1e9 / period_ns),
+        _ => false,
+    }
+}
+
+/// Most sources of interrupts that a line names.
+const MAX_NAMED_INTERRUPTS: usize = 5;
+
+/// Percentage of a CPU that other tasks take from which on a line says that it is not quiet.
+const QUIET_PERCENT: f64 = 1.0;
+
+/// Returns lines on what the kernel counted while the thread was watched.
+fn counted_lines(found: &GapFindings) -> Vec<String> {
+    let mut lines = vec![interrupts_in_words(found), steal_in_words(found)];
+    if found.cut_short > 0 {
+        let windows = found.cut_short;
+        lines.push(format!(
+            "{windows} windows ended early: there were more gaps than can be stored"
+        ));
+    }
+    let switched_out = found
+        .classes
+        .iter()
+        .find(|class| class.class == GapClass::SwitchedOut && class.length_ns.is_some());
+    let lost = count(switched_out.and_then(|class| class.lost_percent));
+    if let Some(Ok(percent)) = lost {
+        if percent.value() > QUIET_PERCENT {
+            let percent = answer_words(lost);
+            lines.push(format!("other tasks took {percent} % of this CPU: it is not quiet"));
+        }
+    }
     lines
+}
+
+fn interrupts_in_words(found: &GapFindings) -> String {
+    let Some(by_name) = &found.interrupts_per_second else {
+        return "interrupts were not counted: /proc/interrupts cannot be read".to_string();
+    };
+    let mut sources: Vec<(&String, &f64)> = by_name.iter().collect();
+    sources.retain(|(name, _)| *name != "all");
+    sources.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    sources.truncate(MAX_NAMED_INTERRUPTS);
+    let mut named = Vec::new();
+    for (name, rate) in sources {
+        named.push(format!("{name} {}", figure(*rate)));
+    }
+    let all = figure(by_name.get("all").copied());
+    format!("interrupts per second, counted by the kernel: {all} ({})", named.join(", "))
+}
+
+fn steal_in_words(found: &GapFindings) -> String {
+    match found.steal_percent {
+        Some(percent) => format!(
+            "stolen by the hypervisor, as the kernel reports it (steps of 10 ms): {} % of the time",
+            figure(percent)
+        ),
+        None => "no stolen time is reported here".to_string(),
+    }
 }
 
 const WAKEUP_LEGEND: &str = "lateness in us from the requested moment (clock_nanosleep, absolute) to the sleeper's \
@@ -336,49 +450,60 @@ const WAKEUP_LEGEND: &str = "lateness in us from the requested moment (clock_nan
      wake-ups\n\
      ranks assume independent wake-ups: with disturbances in bursts the intervals are too narrow\n";
 
-/// The section, ending with a newline; none where nothing of it was measured.
-fn wakeup(record: &ResponseRecord) -> Option<Printout> {
-    record.found.wakeups.first()?;
-    let in_us = |ns: i64| figure(ns as f64 / 1e3);
-    let tail = |of: TailQuantile| {
-        format!("{} ({} to {})", in_us(of.value_ns), in_us(of.low_ns), in_us(of.high_ns))
-    };
-    let tail = |of: Option<TailQuantile>| of.map_or("-".to_string(), tail);
-    let row = |found: &WakeupFindings| {
-        cells![
+fn wakeups_section(record: &ResponseRecord) -> Option<Printout> {
+    if record.found.wakeups.is_empty() {
+        return None;
+    }
+    let mut rows = Vec::new();
+    for found in &record.found.wakeups {
+        rows.push(cells![
             sleeper_words(record, found.case),
             estimate_words(us(found.median_ns)),
-            tail(found.p99_ns),
-            tail(found.p999_ns),
-            in_us(found.late_ns.max),
+            tail_cell(found.p99_ns),
+            tail_cell(found.p999_ns),
+            us_cell(Some(found.late_ns.max)),
             found.late_ns.count.to_string(),
-        ]
-    };
+        ]);
+    }
     let columns = ["sleeper", "p50 us", "p99 us", "p99.9 us", "max us", "wakes"];
-    let table = Table::new(columns, record.found.wakeups.iter().map(row));
-    let mut section = printout!["wake-up\n\n", table, "\n\n"];
+    let mut section = printout!["wake-up\n\n", Table::new(columns, rows), "\n\n"];
     for found in &record.found.wakeups {
         let sleeper = sleeper_words(record, found.case);
-        let title = format!("{sleeper}: wakes by lateness ({})", counted_beside(found));
+        let title = format!("{sleeper}: wakes by lateness ({})", sleeper_conditions(found));
         section.push(chart_printout(histogram(&title, &found.histogram)));
     }
     section.push(WAKEUP_LEGEND);
     Some(section)
 }
 
-/// What was counted beside.
-fn counted_beside(found: &WakeupFindings) -> String {
-    let slack = found.timer_slack_ns.map_or("unknown".to_string(), |ns| format!("{ns} ns"));
-    let busy = |percent| format!("the busy process had {} % of the CPU", figure(Some(percent)));
-    let stolen = |percent| format!("stolen {} % of the time", figure(Some(percent)));
-    let words = [
-        Some(format!("{} switches a wake", figure(found.switches_per_wake))),
-        Some(format!("timer slack {slack}")),
-        found.cpu_latency_us.map(|us| format!("idle latency at most {us} us")),
-        found.busy_percent.map(busy),
-        found.steal_percent.filter(|percent| *percent > 0.0).map(stolen),
-    ];
-    words.into_iter().flatten().collect::<Vec<_>>().join("; ")
+/// Returns a quantile in microseconds with its interval; a dash where there were too few wake-ups.
+fn tail_cell(quantile: Option<TailQuantile>) -> String {
+    let Some(quantile) = quantile else { return figure(None) };
+    let ends = [quantile.value_ns, quantile.low_ns, quantile.high_ns];
+    let [value, low, high] = ends.map(|ns| us_cell(Some(ns)));
+    format!("{value} ({low} to {high})")
+}
+
+/// Returns the counts and limits of a sleeper, and what else ran on its CPU.
+fn sleeper_conditions(found: &WakeupFindings) -> String {
+    let mut words = vec![format!("{} switches a wake", figure(found.switches_per_wake))];
+    words.push(match found.timer_slack_ns {
+        Some(ns) => format!("timer slack {ns} ns"),
+        None => "timer slack unknown".to_string(),
+    });
+    if let Some(us) = found.cpu_latency_us {
+        words.push(format!("idle latency at most {us} us"));
+    }
+    if let Some(percent) = found.busy_percent {
+        words.push(format!("the busy process had {} % of the CPU", figure(percent)));
+    }
+    match found.steal_percent {
+        Some(percent) if percent > 0.0 => {
+            words.push(format!("stolen {} % of the time", figure(percent)));
+        }
+        _ => {}
+    }
+    words.join("; ")
 }
 
 const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, also for the ends of the intervals: the \
@@ -389,75 +514,94 @@ const BUDGET_LEGEND: &str = "the sum is of entry, handler and switch, also for t
      delay (on a virtual machine also the hypervisor's), waking a CPU that sleeps, the way \
      out of clock_nanosleep, reading the clock; under SCHED_OTHER also waiting for a turn\n";
 
-/// The section, ending with a newline; none where no wake-up was measured.
-fn budget(record: &ResponseRecord, history: bool) -> Option<Printout> {
+/// A part of the response budget.
+struct BudgetPart {
+    name: &'static str,
+    ns: Option<Estimate>,
+    /// Line that says what is needed for the part; it stands below where the part is missing.
+    why_missing: &'static str,
+}
+
+fn budget_parts(budget: &ResponseBudget) -> [BudgetPart; 4] {
+    [
+        BudgetPart {
+            name: "interrupt entry and handler (the tick's gap)",
+            ns: budget.entry_and_handler_ns,
+            why_missing: "no entry and handler: no timer tick was seen (part interrupts)\n",
+        },
+        BudgetPart {
+            name: "switch (pipe, above solo)",
+            ns: budget.switch_ns,
+            why_missing: "no switch: the ring by pipe was not measured (part links)\n",
+        },
+        BudgetPart {
+            name: "return to the process (1/4 system call; in the gap)",
+            ns: budget.return_ns,
+            why_missing: "no return: getuid was not measured (part system-calls)\n",
+        },
+        BudgetPart { name: "sum", ns: budget.sum_ns, why_missing: why_no_sum(budget) },
+    ]
+}
+
+fn budget_section(record: &ResponseRecord, history: bool) -> Option<Printout> {
     let budget = record.found.budget.as_ref()?;
-    // Each part, and what is needed for it where it is not there.
-    let all = [
-        (
-            "interrupt entry and handler (the tick's gap)",
-            budget.entry_and_handler_ns,
-            "no entry and handler: no timer tick was seen (part interrupts)\n",
-        ),
-        (
-            "switch (pipe, above solo)",
-            budget.switch_ns,
-            "no switch: the ring by pipe was not measured (part links)\n",
-        ),
-        (
-            "return to the process (1/4 system call; in the gap)",
-            budget.return_ns,
-            "no return: getuid was not measured (part system-calls)\n",
-        ),
-        ("sum", budget.sum_ns, no_sum(budget)),
-    ];
-    let known = |(what, ns, _): &(&str, Option<Estimate>, &str)| {
-        ns.map(|ns| cells![*what, estimate_words(us(Some(ns)))])
-    };
-    let mut parts = all.iter().filter_map(known).peekable();
+    let (mut parts, mut missing) = (Vec::new(), String::new());
+    for part in budget_parts(budget) {
+        match part.ns {
+            Some(ns) => parts.push(cells![part.name, estimate_words(us(Some(ns)))]),
+            None => missing += part.why_missing,
+        }
+    }
     // Of wake-ups alone there is nothing to explain.
-    parts.peek()?;
-    let missing = all.iter().filter(|(_, ns, _)| ns.is_none()).map(|(.., why)| *why);
+    if parts.is_empty() {
+        return None;
+    }
     let has_sum = budget.sum_ns.is_some();
-    let against = budget.against.iter().map(|of| {
-        let mut cells =
-            cells![sleeper_words(record, of.case), estimate_words(us(of.measured_ns))].to_vec();
-        cells.extend(has_sum.then(|| answer_words(difference(us(of.unexplained_ns)))));
-        cells
-    });
+    let mut sleepers = Vec::new();
+    for comparison in &budget.against {
+        let sleeper = sleeper_words(record, comparison.case);
+        let mut row = cells![sleeper, estimate_words(us(comparison.measured_ns))].to_vec();
+        if has_sum {
+            row.push(answer_words(difference(us(comparison.unexplained_ns))));
+        }
+        sleepers.push(row);
+    }
     let mut columns = vec!["sleeper", "wake-up us"];
-    columns.extend(has_sum.then_some("unexplained us"));
-    let then = history.then(|| of_1984(budget)).flatten();
+    if has_sum {
+        columns.push("unexplained us");
+    }
+    let published = if history { published_budget(budget) } else { None };
     Some(printout![
         "response budget\n\n",
         Table::new(["part", "us"], parts),
         "\n\n",
-        Table::new(columns, against),
+        Table::new(columns, sleepers),
         "\n\n",
         BUDGET_LEGEND,
-        then,
-        missing.collect::<String>()
+        published,
+        missing
     ])
 }
 
-/// Why parts that were measured have no sum.
-fn no_sum(budget: &ResponseBudget) -> &'static str {
+/// Returns why measured parts have no sum; empty where the missing parts say so themselves.
+fn why_no_sum(budget: &ResponseBudget) -> &'static str {
     match (budget.entry_and_handler_ns, budget.switch_ns) {
         (Some(_), Some(_)) => "no sum: it is of parts that are resolved\n",
         _ => "",
     }
 }
 
-/// The memorandum's own sum, for its 80186.
-fn of_1984(budget: &ResponseBudget) -> Option<String> {
-    let published = venix1984::published().ok()?;
-    let of = published.into_iter().find(|processor| processor.name == "80186")?;
+/// Returns the memorandum's own sum, for its 80186.
+fn published_budget(budget: &ResponseBudget) -> Option<String> {
+    let processors = venix1984::published().ok()?;
+    let processor = processors.iter().find(|processor| processor.name == "80186")?;
     // Its return to the new process is printed as its interrupt latency is.
-    let (latency, switch) = (of.interrupt_latency_ms, of.context_switch_ms);
+    let (latency, switch) = (processor.interrupt_latency_ms, processor.context_switch_ms);
     let sum_ms = 2.0 * latency + switch;
-    let sum = budget.sum_ns.and_then(|sum| sum.quote_cost().ok());
-    let times = sum.map(|sum| 1e6 * sum_ms / sum.value());
-    let times = times.map_or(String::new(), |times| format!(", {times:.0} times the sum here"));
+    let times = match quotable_ns(budget.sum_ns) {
+        Some(sum_ns) => format!(", {:.0} times the sum here", 1e6 * sum_ms / sum_ns),
+        None => String::new(),
+    };
     Some(format!(
         "1984, 80186: interrupt latency {latency} + handler (not given) + switch {switch} + \
          return {latency} = {sum_ms:.1} ms and the handler{times}\n"

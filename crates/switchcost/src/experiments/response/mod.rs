@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use rundata::ring::Policy;
 
 use crate::experiments::clock::OneCpuArgs;
+use crate::report::terminal::figure;
 
 /// Part of the experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
@@ -86,4 +87,9 @@ impl ResponseArgs {
 /// Converts nanoseconds into microseconds.
 fn us(ns: Option<Estimate>) -> Option<Estimate> {
     ns?.scaled(1e-3)
+}
+
+/// Returns a time in microseconds; a dash without one.
+fn us_cell(ns: Option<i64>) -> String {
+    figure(ns.map(|ns| ns as f64 / 1e3))
 }

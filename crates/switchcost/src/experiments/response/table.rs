@@ -15,14 +15,14 @@ use rundata::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{brief_sleeper_words, findings, headline, measured_policy, sleeper};
 use super::details::details;
-use super::us;
+use super::{us, us_cell};
 use crate::experiments::ring::settings::under_policy;
 use crate::experiments::ring::table::{by_hop, switches_words};
 use crate::report::printout::printout;
 use crate::report::table::{Table, cells};
 use crate::report::terminal::{
     CLOCK_LEGEND, GHZ, ReportText, View, answer_interval, answer_value, at_clock, count, cpu_list,
-    figure, interval, value,
+    interval, value,
 };
 
 pub(crate) fn text(record: &ResponseRecord, view: View) -> ReportText {
@@ -56,11 +56,6 @@ fn shown(record: &ResponseRecord, is_wide: bool) -> Table {
         [false, false, false, true] => wakeups(record),
         _ => all_parts(record, is_wide),
     }
-}
-
-/// Returns a time in microseconds.
-fn us_cell(ns: Option<i64>) -> String {
-    figure(ns.map(|ns| ns as f64 / 1e3))
 }
 
 /// A line of the table of several parts.

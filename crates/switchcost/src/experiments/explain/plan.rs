@@ -18,14 +18,15 @@ use super::ExplainArgs;
 use crate::engine::policies::{Contention, take_policy};
 use crate::engine::setting::{LocalHost, PlanWithNotices, pair};
 
-/// Calls of a round that does nothing but enter and leave the kernel.
+/// Calls of a round that do nothing but enter and leave the kernel.
 const CALLS: u32 = 10_000;
-/// Wakes of a round of each sleeper: its median is enough.
+/// Wake-ups of each sleeper in a round: its median is enough.
 const WAKES: u32 = 60;
+/// Mean time from one wake-up to the next.
 const WAKE_PERIOD_NS: u64 = 500_000;
 
-/// Burdens on the CPU of the ring, and on a ring whose members have a CPU each.
-const HERE: [Burden; 6] = [
+/// Burdens on a ring on one CPU.
+const ONE_CPU_BURDENS: [Burden; 6] = [
     Burden::Seccomp,
     Burden::Ibpb,
     Burden::PerfEvent,
@@ -33,7 +34,8 @@ const HERE: [Burden; 6] = [
     Burden::Cgroup4,
     Burden::Cgroup8,
 ];
-const ELSEWHERE: [Burden; 2] = [Burden::Awake, Burden::Busy];
+/// Burdens on a ring whose members have a CPU each.
+const TWO_CPU_BURDENS: [Burden; 2] = [Burden::Awake, Burden::Busy];
 
 /// Plans the rings and trials, with a notice on each part that is not there or not granted, and how
 /// to get it.
@@ -73,39 +75,34 @@ fn trial(trial: Trial, cpu: u32, policy: Policy) -> Case {
     TrialCase { trial, cpu, policy }.into()
 }
 
-/// The whole first, then the rings that its parts are differences of.
+/// Builds the whole first, then the rings whose differences are its parts.
 fn chain(whole: &RingCase) -> Vec<Case> {
-    let by =
-        |link: &str, kind: MemberKind| RingCase { link: link.to_string(), kind, ..whole.clone() };
-    let mut all = vec![whole.clone(), by(PIPE, whole.kind).solo()];
+    let mut rings = vec![whole.clone(), ring_by(PIPE, whole.kind, whole).solo()];
     for link in [YIELD, EVENTFD] {
-        let threads = by(link, MemberKind::Thread);
-        all.extend([threads.solo(), threads]);
+        let threads = ring_by(link, MemberKind::Thread, whole);
+        rings.extend([threads.solo(), threads]);
     }
     if whole.kind == MemberKind::Process {
-        all.push(by(YIELD, MemberKind::Process));
+        rings.push(ring_by(YIELD, MemberKind::Process, whole));
     }
-    all.into_iter().map(Case::Ring).collect()
+    rings.into_iter().map(Case::Ring).collect()
 }
 
-/// Returns the cases of what would add to a switch, as far as it is there and granted; and a notice
-/// on each part that is not.
+/// Returns the ring with another link and kind of members.
+fn ring_by(link: &str, kind: MemberKind, whole: &RingCase) -> RingCase {
+    RingCase { link: link.to_string(), kind, ..whole.clone() }
+}
+
+/// Returns the cases of what would add to a switch, as far as it is available and granted, with a
+/// notice on each part that is not.
 fn added(whole: &RingCase, here: &LocalHost, is_busy: bool, seed: u64) -> (Vec<Case>, Vec<Notice>) {
-    let (mut all, mut missing) = (vec![many(whole)], Vec::new());
-    all.extend(states(whole));
-    let mut burdened = |of: RingCase, burdens: &[Burden], all: &mut Vec<RingCase>| {
-        for burden in burdens {
-            match check_burden(*burden, &of) {
-                Ok(()) => all.push(RingCase { burden: Some(*burden), ..of.clone() }),
-                Err(why) => missing.push(Notice::part_not_measured(burden.name(), why)),
-            }
-        }
-    };
-    burdened(whole.clone(), &HERE, &mut all);
-    match other_cpu(whole, here) {
-        Ok(elsewhere) => {
-            all.push(elsewhere.clone());
-            burdened(elsewhere, &ELSEWHERE, &mut all);
+    let mut rings = vec![ring_of_many(whole)];
+    rings.extend(register_rings(whole));
+    let mut missing = add_burdened(whole, &ONE_CPU_BURDENS, &mut rings);
+    match ring_on_two_cpus(whole, here) {
+        Ok(apart) => {
+            rings.push(apart.clone());
+            missing.extend(add_burdened(&apart, &TWO_CPU_BURDENS, &mut rings));
         }
         Err(why) => {
             let part = "waking on another CPU";
@@ -119,8 +116,23 @@ fn added(whole: &RingCase, here: &LocalHost, is_busy: bool, seed: u64) -> (Vec<C
             missing.push(notice);
         }
     }
-    let sleepers = sleepers.into_iter().map(|of| trial(Trial::Wakeup(of), cpu, whole.policy));
-    (all.into_iter().map(Case::Ring).chain(sleepers).collect(), missing)
+    let mut cases: Vec<Case> = rings.into_iter().map(Case::Ring).collect();
+    for sleeper in sleepers {
+        cases.push(trial(Trial::Wakeup(sleeper), cpu, whole.policy));
+    }
+    (cases, missing)
+}
+
+/// Adds the ring with each burden that is granted to `rings`; returns a notice on each other one.
+fn add_burdened(ring: &RingCase, burdens: &[Burden], rings: &mut Vec<RingCase>) -> Vec<Notice> {
+    let mut missing = Vec::new();
+    for burden in burdens {
+        match check_burden(*burden, ring) {
+            Ok(()) => rings.push(RingCase { burden: Some(*burden), ..ring.clone() }),
+            Err(why) => missing.push(Notice::part_not_measured(burden.name(), why)),
+        }
+    }
+    missing
 }
 
 /// Checks that a burden is granted to a ring; if not, says why, and whether another policy helps.
@@ -133,27 +145,36 @@ fn check_burden(burden: Burden, ring: &RingCase) -> Result<(), String> {
     Err(format!("{burden}: not granted under {}; --policy other measures it", ring.policy))
 }
 
-/// A hundred threads of which one has the token, and all want the CPU.
-fn many(whole: &RingCase) -> RingCase {
-    RingCase { link: YIELD.to_string(), kind: MemberKind::Thread, members: MANY, ..whole.clone() }
+/// Builds a ring of a hundred threads of which one has the token, and all want the CPU.
+fn ring_of_many(whole: &RingCase) -> RingCase {
+    RingCase { members: MANY, ..ring_by(YIELD, MemberKind::Thread, whole) }
 }
 
-/// The registers that this CPU has, with the ring that uses none, and all their solos.
-fn states(whole: &RingCase) -> Vec<RingCase> {
-    let told = [RegisterState::Sse, RegisterState::Avx, RegisterState::Avx512, RegisterState::Neon];
-    let there = told.into_iter().filter(|state| ring::check_state(*state).is_ok());
-    let with = |state| {
+/// Builds rings that use each kind of registers that this CPU has, after one that uses none; each
+/// behind its solo.
+fn register_rings(whole: &RingCase) -> Vec<RingCase> {
+    let mut states = vec![RegisterState::None];
+    for state in
+        [RegisterState::Sse, RegisterState::Avx, RegisterState::Avx512, RegisterState::Neon]
+    {
+        if ring::check_state(state).is_ok() {
+            states.push(state);
+        }
+    }
+    let mut rings = Vec::new();
+    for state in states {
         let ring = RingCase { state: Some(state), ..whole.clone() };
-        [ring.solo(), ring]
-    };
-    [RegisterState::None].into_iter().chain(there).flat_map(with).collect()
+        rings.extend([ring.solo(), ring]);
+    }
+    rings
 }
 
-/// The members on a CPU each, or why they cannot be. Under a real-time policy a further CPU is left
-/// for this program.
-fn other_cpu(whole: &RingCase, here: &LocalHost) -> Result<RingCase, String> {
+/// Places the members on a CPU each; the error says why they cannot be. Under a real-time policy a
+/// further CPU is left for this program.
+fn ring_on_two_cpus(whole: &RingCase, here: &LocalHost) -> Result<RingCase, String> {
     let cpu = whole.placement.cpus()[0];
-    let others: Vec<u32> = here.allowed.iter().copied().filter(|other| *other != cpu).collect();
+    let mut others = here.allowed.clone();
+    others.retain(|allowed| *allowed != cpu);
     let other = placement::choose_one(&others, &here.machine)
         .ok_or("this program may use one CPU only (taskset, cpuset)")?;
     if whole.policy.is_realtime() && others.len() < 2 {
@@ -167,8 +188,8 @@ fn other_cpu(whole: &RingCase, here: &LocalHost) -> Result<RingCase, String> {
 }
 
 /// Returns a sleeper with the least slack, one with that of applications, and one without idle
-/// states; and a notice on each that is left out. A real-time sleeper has no slack, and a CPU that
-/// others use (`busy`) is never idle.
+/// states; and a notice on each that is left out. A real-time sleeper has no slack, and the CPU `busy`,
+/// which competing tasks use, is never idle.
 fn sleepers(whole: &RingCase, busy: Option<u32>, seed: u64) -> (Vec<Wakeup>, Vec<Notice>) {
     let plain = Wakeup::plain(WAKES, WAKE_PERIOD_NS, seed);
     let by_default = Wakeup { timer_slack_ns: DEFAULT_SLACK_NS, ..plain };
@@ -218,7 +239,7 @@ mod tests {
         let three = LocalHost { allowed: vec![0, 1, 2], ..two.clone() };
         let alone = LocalHost { allowed: vec![1], ..two.clone() };
         let cpus = |policy, here: &LocalHost| {
-            other_cpu(&under(policy), here).map(|ring| ring.placement.cpus())
+            ring_on_two_cpus(&under(policy), here).map(|ring| ring.placement.cpus())
         };
         assert_eq!(cpus(Policy::Other, &two), Ok(vec![0, 1]));
         assert_eq!(cpus(Policy::Fifo, &three), Ok(vec![1, 2]));
@@ -240,6 +261,8 @@ mod tests {
     #[test]
     fn every_ring_of_the_chain_has_the_policy_of_the_whole() {
         let rings = chain(&under(Policy::Fifo));
-        assert!(rings.iter().all(|of| of.ring().is_some_and(|of| of.policy == Policy::Fifo)));
+        assert!(
+            rings.iter().all(|case| case.ring().is_some_and(|ring| ring.policy == Policy::Fifo))
+        );
     }
 }

@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use probe::ring;
 use rundata::experiment::Experiment;
 use rundata::notice::Notice;
-use rundata::placement::Placement;
 use rundata::plan;
 use rundata::ring::{Policy, RegisterState, RingBatching, RingCase, Work};
 
@@ -17,20 +16,20 @@ use crate::engine::policies::Contention;
 use crate::engine::setting::{CurrentLoad, LocalHost, PlacementArg, PlanWithNotices, pair};
 use crate::experiments::{events, links};
 
-/// What a member adds to the time of a ring: its start, its laps and its end.
-const MEMBER: Duration = Duration::from_millis(1);
+/// Time that a member adds to a ring: its start, its laps and its end.
+const MEMBER_TIME: Duration = Duration::from_millis(1);
 
-/// The plan of `switchcost ring`, and a note on each link that was left out.
+/// Plans the rings, with a note on each link and state that was left out.
 pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices> {
     let policy = args.policy.unwrap_or(Policy::Other);
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
     let load = here.current_load();
     let placements = here.placements(&args.placement, load.choose_one(here))?;
     let (states, left_out_states) = choose_states(&args.state)?;
-    let mut notices: Vec<Notice> = left_out_states.into_iter().map(Notice::from).collect();
-    let one_cpu = placements.iter().find(|of| of.is_one_cpu());
+    let mut notices = Notice::from_texts(left_out_states);
+    let one_cpu = placements.iter().find(|placement| placement.is_one_cpu());
     let also_fifo = match (args.policy, one_cpu) {
-        (None, Some(placement)) => is_also_fifo(placement.cpus()[0], (&load, here), &mut notices),
+        (None, Some(placement)) => is_also_fifo(placement.cpus()[0], &load, here, &mut notices),
         _ => false,
     };
     Work::check_stride(args.stride).map_err(usage)?;
@@ -44,31 +43,26 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
         u128::from(args.work) * u128::from(largest),
         "less work or fewer --members",
     )?;
-    let case = |placement: &Placement| RingCase {
-        kind: args.kind,
-        work,
-        policy,
-        ..pair(placement.clone())
-    };
-    let (rings, left_out) = rings(&args.link, &placements.iter().map(case).collect::<Vec<_>>())?;
-    notices.extend(left_out.into_iter().map(Notice::from));
+    let mut placed = Vec::new();
+    for placement in &placements {
+        placed.push(RingCase { kind: args.kind, work, policy, ..pair(placement.clone()) });
+    }
+    let (rings, left_out) = linked_rings(&args.link, &placed)?;
+    notices.extend(Notice::from_texts(left_out));
     if args.placement == PlacementArg::Sweep && placements.len() < 2 {
-        notices.push(
-            "--placement sweep: this program may use one CPU only (see taskset -p $$ and the \
-             control group's cpuset)"
-                .to_string()
-                .into(),
-        );
+        let note = "--placement sweep: this program may use one CPU only (see taskset -p $$ and \
+                    the control group's cpuset)";
+        notices.push(note.into());
     }
     let under_fifo =
         if also_fifo { rings.iter().filter(|ring| is_on_one_cpu(ring)).count() } else { 0 };
     let kinds = (rings.len() + under_fifo) * states.len();
     let (sizes, too_short) =
-        args.effort.fitting(&args.members, kinds, kinds, |members| MEMBER * members);
+        args.effort.fitting(&args.members, kinds, kinds, |members| MEMBER_TIME * members);
     notices.extend(too_short);
     let cases = cases(&rings, &states, &sizes, also_fifo);
     let (events, not_counted) = events::choose(&args.events, one_cpu)?;
-    notices.extend(not_counted.into_iter().map(Notice::from));
+    notices.extend(Notice::from_texts(not_counted));
     let batching = RingBatching { laps: args.laps, events, ..RingBatching::default() };
     let plan = args.effort.plan(Experiment::Ring, cases, plan::Batching::of_rings(batching));
     Ok((plan.with_solos(), notices))
@@ -86,31 +80,30 @@ fn cases(
     for ring in rings {
         for state in states {
             let ring = RingCase { state: *state, ..ring.clone() };
-            let sized = sizes.iter().map(|members| match members {
-                // The solo ring of a sweep's pair is that of its first CPU: several may have the
-                // same.
-                1 => ring.solo(),
-                _ => RingCase { members: *members, ..ring.clone() },
-            });
-            cases.extend(sized);
+            for members in sizes {
+                cases.push(match members {
+                    // The solo ring of a sweep's pair is that of its first CPU: several may have
+                    // the same.
+                    1 => ring.solo(),
+                    _ => RingCase { members: *members, ..ring.clone() },
+                });
+            }
         }
     }
     if also_fifo {
-        let beside = cases.iter().filter(|case| is_on_one_cpu(case)).cloned();
-        let beside: Vec<RingCase> =
-            beside.map(|case| RingCase { policy: Policy::Fifo, ..case }).collect();
-        cases.extend(beside);
+        let mut under_fifo = cases.clone();
+        under_fifo.retain(is_on_one_cpu);
+        for case in &mut under_fifo {
+            case.policy = Policy::Fifo;
+        }
+        cases.extend(under_fifo);
     }
     each_once(cases)
 }
 
-/// Whether rings are measured under SCHED_FIFO beside those of the normal policy, as other tasks use
-/// their CPU. Adds a note of it, or of why not.
-fn is_also_fifo(
-    cpu: u32,
-    (load, here): (&CurrentLoad, &LocalHost),
-    notices: &mut Vec<Notice>,
-) -> bool {
+/// Returns whether rings are measured under SCHED_FIFO beside those of the normal policy, as
+/// competing tasks use their CPU. Adds a note on it, or on why not.
+fn is_also_fifo(cpu: u32, load: &CurrentLoad, here: &LocalHost, notices: &mut Vec<Notice>) -> bool {
     match Contention::on_cpu(cpu, load, here) {
         Contention::Free => false,
         Contention::FifoGranted(busy) => {
@@ -129,18 +122,17 @@ fn is_on_one_cpu(case: &RingCase) -> bool {
     case.placement.is_one_cpu()
 }
 
-/// The rings of two for each link in each placement, and a note on each that was left out. Links
-/// are chosen for the first placement; which of them the others can do shows there.
-fn rings(asked: &[String], placed: &[RingCase]) -> Result<(Vec<RingCase>, Vec<String>)> {
+/// Returns the rings of two for each link in each placement, and a note on each that was left out.
+/// Links are chosen for the first placement; which of them suit the others shows there.
+fn linked_rings(asked: &[String], placed: &[RingCase]) -> Result<(Vec<RingCase>, Vec<String>)> {
     let (first, others) = placed.split_first().context("no CPU is allowed")?;
     let (links, mut notices) = links::choose(asked, first)?;
     let mut rings = Vec::new();
     for link in links {
-        let by_it = |case: &RingCase| RingCase { link: link.name.to_string(), ..case.clone() };
-        rings.push(by_it(first));
+        rings.push(RingCase { link: link.name.to_string(), ..first.clone() });
         for other in others {
             match link.suits(other) {
-                Ok(()) => rings.push(by_it(other)),
+                Ok(()) => rings.push(RingCase { link: link.name.to_string(), ..other.clone() }),
                 Err(why) => notices.push(format!("left out: placement {}: {why}", other.placement)),
             }
         }
@@ -148,23 +140,17 @@ fn rings(asked: &[String], placed: &[RingCase]) -> Result<(Vec<RingCase>, Vec<St
     Ok((rings, notices))
 }
 
-/// The states in their order, none among them, and a note on each that was left out of all. One
-/// that was asked for by name and that this CPU lacks is an error. Without any the members do
-/// nothing about registers.
+/// Returns the states in their order, none among them, and a note on each that is left out of all.
+/// A state that was asked for by name and that this CPU lacks is an error. Without any the members
+/// leave the registers alone.
 fn choose_states(asked: &[String]) -> Result<(Vec<Option<RegisterState>>, Vec<String>)> {
-    // The list of names in the error ends in a bracket.
-    let named = |name: &String| {
-        let unknown = |why: String| usage(format!("--state {}", why.replace(')', ", or all)")));
-        name.trim().parse::<RegisterState>().map_err(unknown)
-    };
+    if asked.is_empty() {
+        return Ok((vec![None], Vec::new()));
+    }
     let is_all = asked == [links::ALL];
-    let asked = match is_all {
-        _ if asked.is_empty() => return Ok((vec![None], Vec::new())),
-        true => RegisterState::ALL.to_vec(),
-        false => asked.iter().map(named).collect::<Result<_>>()?,
-    };
+    let wanted = if is_all { RegisterState::ALL.to_vec() } else { named_states(asked)? };
     let (mut states, mut notices) = (vec![RegisterState::None], Vec::new());
-    for state in asked {
+    for state in wanted {
         match ring::check_state(state) {
             Ok(()) => states.push(state),
             Err(why) if is_all => notices.push(format!("left out: {why}")),
@@ -176,8 +162,21 @@ fn choose_states(asked: &[String]) -> Result<(Vec<Option<RegisterState>>, Vec<St
     Ok((states.into_iter().map(Some).collect(), notices))
 }
 
+fn named_states(asked: &[String]) -> Result<Vec<RegisterState>> {
+    let mut states = Vec::new();
+    for name in asked {
+        match name.trim().parse::<RegisterState>() {
+            Ok(state) => states.push(state),
+            // The list of names in the error ends in a bracket.
+            Err(why) => return Err(usage(format!("--state {}", why.replace(')', ", or all)")))),
+        }
+    }
+    Ok(states)
+}
+
 #[cfg(test)]
 mod tests {
+    use rundata::placement::Placement;
     use rundata::plan::{Batching, Plan};
     use rustix::io::Errno;
 
@@ -231,7 +230,7 @@ mod tests {
     fn that_fifo_is_measured_too_or_why_not_is_noted() {
         let noted = |share, fifo| {
             let (here, mut notices) = (here(share, fifo), Vec::new());
-            let also = is_also_fifo(1, (&here.current_load(), &here), &mut notices);
+            let also = is_also_fifo(1, &here.current_load(), &here, &mut notices);
             (also, notices.iter().map(Notice::to_string).collect::<String>())
         };
         let busy = "CPU 1 was busy when measuring began (38 %)";

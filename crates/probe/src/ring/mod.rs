@@ -3,8 +3,8 @@
 //! - `link` defines a link; `links` has a file for each family and lists them in [`LINKS`].
 //! - `build` creates the members, `others` explains how they ended.
 //! - `member` has the timed loops and the leader's counts, `session` takes one worker's samples.
-//! - `slices` cuts a batch into slices and waits for an idle core; `meters` and `member_clocks` are
-//!   read around each slice.
+//! - `slices` cuts a batch into slices and waits for an idle core; `meters` are read around each
+//!   slice.
 //! - `pieces` cuts the hops of large working sets further.
 //! - `burden` and `groups` make each switch dearer on purpose.
 
@@ -14,7 +14,6 @@ mod groups;
 mod link;
 mod links;
 mod member;
-mod member_clocks;
 mod meters;
 mod others;
 mod pieces;
@@ -32,8 +31,7 @@ pub use burden::check as check_burden;
 pub use groups::sweep as sweep_groups;
 pub use link::RingError;
 pub use links::{LINKS, RegisteredLink, find_link};
-pub(crate) use member_clocks::MemberClocks;
-pub(crate) use meters::SliceMeters;
+pub(crate) use meters::{MemberClocks, SliceMeters};
 pub use session::{
     Assignment, check_events, check_policy, max_prescribed_time, max_walk_time, run_by_clock,
 };

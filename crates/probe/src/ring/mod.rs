@@ -22,10 +22,6 @@ mod register_tests;
 mod session;
 mod slices;
 
-use std::path::Path;
-
-use rundata::ring::{RingCase, RingSample};
-
 pub use build::check_state;
 pub use burden::check as check_burden;
 pub use groups::sweep as sweep_groups;
@@ -33,31 +29,6 @@ pub use link::RingError;
 pub use links::{LINKS, RegisteredLink, find_link};
 pub(crate) use meters::{MemberClocks, SliceMeters};
 pub use session::{
-    Assignment, check_events, check_policy, max_prescribed_time, max_walk_time, run_by_clock,
+    Assignment, check_events, check_policy, max_prescribed_time, max_walk_time, run, run_by_clock,
 };
 pub(crate) use slices::in_slices;
-
-use crate::limits;
-use crate::sys::monotonic_raw_ns;
-
-/// Runs one assignment in the calling process, which must be single-threaded and serve no other
-/// purpose: it forks, changes its policy and its CPUs, and sets itself a deadline. Each sample goes
-/// to `sink` as soon as every member has proven that it made its hops.
-pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(RingSample)) -> Result<(), RingError> {
-    check_room(&assignment.case)?;
-    run_by_clock(assignment, &mut monotonic_raw_ns, sink)
-}
-
-/// Smallest ring whose limits are checked before its first member is created: a larger one that
-/// fails at a limit would leave no process to anybody else meanwhile.
-const MANY_MEMBERS: u32 = 256;
-
-/// Checks that the machine has room for all members of a large ring.
-fn check_room(case: &RingCase) -> Result<(), RingError> {
-    if case.members < MANY_MEMBERS || case.link == "coroutine" {
-        return Ok(());
-    }
-    let machine = crate::machine::read(Path::new("/"));
-    let room = limits::check_tasks(&machine, case.members.into());
-    room.map_err(|limits| RingError::TooMany { wanted: case.members, limits })
-}

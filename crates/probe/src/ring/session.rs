@@ -17,6 +17,7 @@
 //! slice.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use rundata::ring::{
@@ -38,7 +39,7 @@ use super::slices::{MIN_PLACES, PLACE_LAPS, PLACES_NS, WaitBudget, best_place};
 use crate::counters::{CounterSnapshot, steal_ns};
 use crate::program::huge_page_bytes_of_process;
 use crate::sys::{self, CpuEvents, PageBallast, TaskId, WorkArray, monotonic_raw_ns};
-use crate::{halts, placement, policy};
+use crate::{halts, limits, machine, placement, policy};
 
 /// Work order of a worker: one case in one round.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,6 +66,10 @@ const RT_SPIN_LIMIT_US: u64 = 2_000_000;
 /// Additional time for each member: the leader creates them all, and reads all their counts,
 /// without sleeping once. A fork takes some tens of microseconds.
 const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
+
+/// Smallest ring whose limits are checked before its first member is created: a larger one that
+/// fails at a limit would leave no process to anybody else meanwhile.
+const MANY_MEMBERS: u32 = 256;
 
 /// Number of slices of the ring between two phases of solos.
 const RING_SLICES: u64 = 6;
@@ -99,7 +104,25 @@ const SLOW_ELEMENT_NS: f64 = 1000.0;
 /// Assumed time of a hop in nanoseconds before one was timed: far longer than on any machine.
 const SLOW_HOP_NS: f64 = 10e6;
 
-/// Runs one assignment like [`super::run`], with a clock of the caller's in nanoseconds. It is read
+/// Runs one assignment in the calling process, which must be single-threaded and serve no other
+/// purpose: it forks, changes its policy and its CPUs, and sets itself a deadline. Each sample goes
+/// to `sink` as soon as every member has proven that it made its hops.
+pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(RingSample)) -> Result<(), RingError> {
+    check_room(&assignment.case)?;
+    run_by_clock(assignment, &mut monotonic_raw_ns, sink)
+}
+
+/// Checks that the machine has room for all members of a large ring.
+fn check_room(case: &RingCase) -> Result<(), RingError> {
+    if case.members < MANY_MEMBERS || case.link == "coroutine" {
+        return Ok(());
+    }
+    let machine = machine::read(Path::new("/"));
+    let room = limits::check_tasks(&machine, case.members.into());
+    room.map_err(|limits| RingError::TooMany { wanted: case.members, limits })
+}
+
+/// Runs one assignment like [`run`], with a clock of the caller's in nanoseconds. It is read
 /// before and after each batch; the last two readings before a sample reaches `sink` are those of
 /// its batch. Whatever else the clock does is part of the sample's time.
 pub fn run_by_clock(

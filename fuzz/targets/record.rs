@@ -17,11 +17,11 @@ fuzz_target!(|data: &[u8]| {
     let experiment = run.header.plan.experiment;
     let told = match experiment.case_kinds() {
         CaseKinds::Both if experiment == Experiment::Explain => {
-            serde_json::to_string(&ExplainRecord::of(&run))
+            serde_json::to_string(&ExplainRecord::from_run(&run))
         }
-        CaseKinds::Rings => serde_json::to_string(&RingRecord::of(&run)),
-        CaseKinds::Trials => serde_json::to_string(&TrialRecord::of(&run)),
-        CaseKinds::Both => serde_json::to_string(&ResponseRecord::of(&run)),
+        CaseKinds::Rings => serde_json::to_string(&RingRecord::from_run(&run)),
+        CaseKinds::Trials => serde_json::to_string(&TrialRecord::from_run(&run)),
+        CaseKinds::Both => serde_json::to_string(&ResponseRecord::from_run(&run)),
     };
     told.expect("a record can be told");
     let _ = Subject::of_run(&run);

@@ -140,7 +140,7 @@ pub struct CpuSpeed {
 
 impl RingRecord {
     /// Computes the record of a run.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let plan = &run.header.plan;
         let table = &Table::new(plan, &run.samples);
         let target = &run.header.build.target;
@@ -158,7 +158,7 @@ impl RingRecord {
 
 impl TrialRecord {
     /// Computes the record of a run.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let ns_per_tick = findings::ns_per_tick(&run.samples);
         let findings = ExperimentFindings::from_table(table, run.company.as_ref());
@@ -170,7 +170,7 @@ impl TrialRecord {
 
 impl ResponseRecord {
     /// Computes the record of a run.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
         let of_trials = findings::widths(table, &run.failures);
@@ -202,12 +202,12 @@ fn summaries_in_order(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<
 
 impl ExplainRecord {
     /// Computes the record of a run.
-    pub fn of(run: &Run) -> Self {
+    pub fn from_run(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
         let explained = explain::find(table);
         // Of the whole: what would add to it is known to a share of that, not of itself.
-        let precision = explained.as_ref().and_then(|of| of.whole_ns?.precision());
+        let precision = explained.as_ref().and_then(|switch| switch.whole_ns?.precision());
         let ns_per_tick = findings::ns_per_tick(&run.samples);
         let found = ExplainFindings { explained, ns_per_tick };
         Self::new(run, table, summaries_in_order(run, table, rings), precision, found)

@@ -139,7 +139,7 @@ fn run_of(rings: &[(RingCase, f64)], mut hop_ns: impl FnMut(usize, f64) -> f64) 
 }
 
 fn found(run: &Run) -> ExplainedSwitch {
-    ExplainRecord::of(run).found.explained.expect("a ring of two by pipe")
+    ExplainRecord::from_run(run).found.explained.expect("a ring of two by pipe")
 }
 
 fn exact() -> Run {

@@ -101,7 +101,7 @@ fn a_call_costs_what_it_takes_above_nothing_and_less_than_nothing_stays_so() {
         let wobble = i64::from(round) % 2;
         [of(0, round, &[140 + wobble, 140, 900]), of(1, round, &[30, 31, 30])]
     });
-    let record = Record::of(&run(Experiment::ClockOverhead, trials, samples.collect()));
+    let record = Record::from_run(&run(Experiment::ClockOverhead, trials, samples.collect()));
     let Some(ExperimentFindings::Overhead(found)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };
@@ -139,7 +139,7 @@ fn the_gain_in_precision_is_the_ratio_of_deviations() {
     let trials = || vec![Trial::Primes { primes: 100 }];
     let found = |shift: fn(u32) -> i64| {
         let samples = (0..6).map(|round| of(round, shift(round))).collect();
-        match Record::of(&run(Experiment::ClockPrimes, trials(), samples)).found.findings {
+        match Record::from_run(&run(Experiment::ClockPrimes, trials(), samples)).found.findings {
             Some(ExperimentFindings::Primes(found)) => found,
             other => panic!("{other:?}"),
         }
@@ -181,7 +181,7 @@ fn slow_allocations_are_set_apart_and_explained() {
         |preload: Option<&str>| Trial::Malloc { bytes: 100, preload: preload.map(str::to_string) };
     let trials = vec![of_library(None), of_library(Some("libother.so"))];
     let samples = (0..5).flat_map(|round| [of(0, round), of(1, round)]).collect();
-    let record = Record::of(&run(Experiment::ClockMalloc, trials, samples));
+    let record = Record::from_run(&run(Experiment::ClockMalloc, trials, samples));
     let Some(ExperimentFindings::Malloc(found)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };
@@ -209,7 +209,7 @@ fn an_account_is_judged_by_the_truth_of_its_part() {
     let samples = (0..5).map(|round| sample(0, round, &[], &counts)).collect();
     let trials =
         vec![Trial::Sampling { phase: SleepPhase::AcrossTicks, duration_ns: 1_000_000_000 }];
-    let record = Record::of(&run(Experiment::ClockSampling, trials, samples));
+    let record = Record::from_run(&run(Experiment::ClockSampling, trials, samples));
     let Some(ExperimentFindings::Sampling(points)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };
@@ -248,7 +248,7 @@ fn a_file_with_absurd_rounds_is_read_at_once() {
     let samples = [0, 7, u32::MAX].map(|round| sample(0, round, &tallies, &[])).to_vec();
     let run = run(Experiment::ClockPrimes, trials, samples);
     assert_eq!(run.rounds(), u32::MAX);
-    assert_eq!(Record::of(&run).cases[0].rounds, 3);
+    assert_eq!(Record::from_run(&run).cases[0].rounds, 3);
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn what_is_disturbed_on_purpose_says_nothing_of_the_machine() {
         })
     });
     let trials = vec![trial(Environment::Quiet), trial(Environment::Disturbed)];
-    let noise = Record::of(&run(Experiment::Interference, trials, samples.collect())).noise;
+    let noise = Record::from_run(&run(Experiment::Interference, trials, samples.collect())).noise;
     assert_eq!(noise.level, crate::noise::NoiseLevel::Quiet, "{noise:?}");
     assert_eq!(noise.disturbed_share, 0.0);
     assert!(noise.round_spread.is_some_and(|spread| spread < 0.01), "{noise:?}");
@@ -332,7 +332,7 @@ fn one(round: u32, is_clean: impl Fn(u64) -> bool + Copy) -> TrialSample {
 }
 
 fn found(run: &Run) -> super::overhead::CallCost {
-    match Record::of(run).found.findings {
+    match Record::from_run(run).found.findings {
         Some(ExperimentFindings::Overhead(found)) => {
             found.calls.into_iter().next().expect("a call")
         }
@@ -354,7 +354,7 @@ fn a_call_costs_what_it_takes_in_clean_slices() {
     assert!((alone.relative_half_width().expect("an interval") - 0.0196).abs() < 1e-4, "{alone:?}");
     // What is told of all values is of all slices.
     assert_eq!((cost.net_ticks.count, cost.net_ticks.p99), (300, 141));
-    let record = Record::of(&run);
+    let record = Record::from_run(&run);
     assert_eq!(record.cases[0].quantities[overhead::BATCH_TICKS].count, 300);
     assert_eq!((record.noise.level, record.noise.clean_share), (NoiseLevel::Noisy, Some(0.4)));
     assert!(record.noise.in_words().contains("1.40 times as slow"), "{:?}", record.noise);
@@ -501,7 +501,7 @@ fn trials_mut(samples: &mut [case::Sample]) -> impl Iterator<Item = &mut TrialSa
 /// quantum.
 fn in_cycles(mut run: Run) -> (Option<f64>, Option<Estimate>) {
     run.header.build.target = "x86_64-unknown-linux-gnu".to_string();
-    let summary = &Record::of(&run).cases[0];
+    let summary = &Record::from_run(&run).cases[0];
     assert_eq!(summary.elasticity, own_power(&run));
     (summary.clock_ghz, summary.cycles)
 }
@@ -519,7 +519,7 @@ fn a_call_has_the_cycles_of_the_clock_that_it_is_at() {
     assert!(in_cycles(overhead(few)).1.is_some());
     let shared = (0..7).map(|round| one(round, |index| index < 3)).collect();
     assert_eq!(in_cycles(overhead(shared)), (None, None));
-    assert_eq!(Record::of(&at_two_clocks(1.0)).cases[0].cycles, None);
+    assert_eq!(Record::from_run(&at_two_clocks(1.0)).cases[0].cycles, None);
 }
 
 /// What waits for a timer is no count of the core's cycles, however clean its slices are.
@@ -583,7 +583,7 @@ proptest! {
         let mut run = run(Experiment::ClockOverhead, vec![call("a"), call("b")], samples);
         let looped = Trial::Loop { call: "b".to_string() };
         run.header.plan.cases[1] = TrialCase { trial: looped, ..run.header.plan.trial(1).unwrap().clone() }.into();
-        let record = Record::of(&run);
+        let record = Record::from_run(&run);
         prop_assert!(record.cases.len() == 2);
         let _ = interim::cases_without_full_speed(&run.header.plan, &run.samples);
         let _ = headlines_ns(&run).iter().filter_map(|of| of.estimate(&run.header.plan)).count();

@@ -374,7 +374,7 @@ mod tests {
     #[test]
     fn pairs_have_what_one_side_knows() {
         let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
-        let record = RingRecord::of(&Run::parse(text).unwrap());
+        let record = RingRecord::from_run(&Run::parse(text).unwrap());
         let (solo, two) = (&record.cases[0], &record.cases[1]);
         let both = || [&NS_PER_SWITCH, &ROUNDS].into_iter();
         let found = pairs(Some(solo), Some(two), both());

@@ -288,7 +288,7 @@ fn a_run_of_rings_is_a_profile() {
 
     let mut run = Run::parse(include_str!("../../../rundata/tests/fixtures/run-v1.jsonl")).unwrap();
     // Its rings of two are bare: no array, no point.
-    assert_eq!(points_of(&RingRecord::of(&run), None), []);
+    assert_eq!(points_of(&RingRecord::from_run(&run), None), []);
     // The same solo and ring again, with work that costs each switch 1,000 ns more.
     let work = Work::new(4096, 8, AccessKind::Rmw).unwrap();
     let cases = run.header.plan.cases.len();
@@ -306,7 +306,7 @@ fn a_run_of_rings_is_a_profile() {
             .collect();
         run.samples.extend(copies);
     }
-    let record = RingRecord::of(&run);
+    let record = RingRecord::from_run(&run);
     let points = points_of(&record, None);
     let [point] = points[..] else { panic!("{points:?}") };
     let of = |case: usize| record.cases[case].ns_per_switch_above_solo.unwrap().interval().unwrap();
@@ -346,7 +346,7 @@ fn a_run_of_rings_is_a_profile() {
         walked.work = Some(Work { walk, ..work });
         other.header.plan.cases[cases] = walked.solo().into();
         other.header.plan.cases[cases + 1] = walked.into();
-        let found = points_of(&RingRecord::of(&other), None);
+        let found = points_of(&RingRecord::from_run(&other), None);
         assert_eq!(found.len(), points);
         assert!(found.iter().all(|point| point.walk == walk));
     }
@@ -354,7 +354,7 @@ fn a_run_of_rings_is_a_profile() {
     let mut apart = run.header.plan.ring(cases + 1).unwrap().clone();
     apart.placement = Placement::Pinned { cpus: vec![0, 1], relation: None };
     run.header.plan.cases[cases + 1] = apart.into();
-    assert_eq!(points_of(&RingRecord::of(&run), None), []);
+    assert_eq!(points_of(&RingRecord::from_run(&run), None), []);
 }
 
 const PAGE: u64 = 4096;

@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_sum_is_that_of_its_parts_and_the_rest_is_what_they_leave() {
-        let record = Record::of(&run());
+        let record = Record::from_run(&run());
         let budget = record.found.budget.expect("wake-ups");
         // Medians of rounds 0 to 5: in the middle of 2 and 3.
         let value = |estimate: Option<Estimate>| estimate.expect("six rounds").value;
@@ -207,11 +207,11 @@ mod tests {
     fn a_part_that_is_missing_leaves_the_sum_open_and_not_the_rest() {
         let mut run = run();
         run.samples.retain(|sample| !matches!(sample, Sample::Trial(s) if s.case == 7));
-        let budget = Record::of(&run).found.budget.expect("wake-ups");
+        let budget = Record::from_run(&run).found.budget.expect("wake-ups");
         assert_eq!((budget.entry_and_handler_ns, budget.sum_ns), (None, None));
         assert!(budget.switch_ns.is_some() && budget.against[0].measured_ns.is_some());
         assert_eq!(budget.against[0].unexplained_ns, None);
-        assert_eq!(Record::of(&tests::run()).found.budget, None, "no wake-up was measured");
+        assert_eq!(Record::from_run(&tests::run()).found.budget, None, "no wake-up was measured");
     }
 
     #[test]
@@ -224,7 +224,7 @@ mod tests {
             }
         }
         let unexplained =
-            Record::of(&run).found.budget.expect("wake-ups").against[0].unexplained_ns;
+            Record::from_run(&run).found.budget.expect("wake-ups").against[0].unexplained_ns;
         assert!(unexplained.expect("six rounds").value < -3900.0);
     }
 
@@ -232,7 +232,7 @@ mod tests {
     fn there_is_no_sum_with_a_part_that_may_not_be_quoted() {
         let mut run = run();
         run.samples.retain(|sample| sample.case() != 7 || sample.round() < 2);
-        let budget = Record::of(&run).found.budget.expect("wake-ups");
+        let budget = Record::from_run(&run).found.budget.expect("wake-ups");
         assert_eq!(budget.entry_and_handler_ns.map(|ticks| ticks.rounds), Some(2));
         assert_eq!((budget.sum_ns, budget.against[0].unexplained_ns), (None, None));
         assert!(budget.switch_ns.is_some() && budget.against[0].measured_ns.is_some());

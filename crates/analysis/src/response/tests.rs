@@ -182,7 +182,7 @@ fn foreign_samples_are_passed_over() {
 /// The streams of a ring's resampling are those of its place among the rings of its plan.
 #[test]
 fn a_rings_figures_are_those_of_a_run_of_rings_alone() {
-    let mixed = Record::of(&run());
+    let mixed = Record::from_run(&run());
     let mut alone = run();
     let rings = [1, 2, 4, 5];
     alone.header.plan.experiment = Experiment::Ring;
@@ -194,14 +194,14 @@ fn a_rings_figures_are_those_of_a_run_of_rings_alone() {
             Some(sample.with_case(place))
         })
         .collect();
-    let alone = crate::record::RingRecord::of(&alone);
+    let alone = crate::record::RingRecord::from_run(&alone);
     let of_mixed: Vec<_> = mixed.cases.iter().filter_map(ResponseSummary::ring).cloned().collect();
     assert_eq!(of_mixed, alone.cases);
 }
 
 #[test]
 fn a_signals_switch_is_set_beside_the_pipes_of_its_round() {
-    let record = Record::of(&run());
+    let record = Record::from_run(&run());
     assert_eq!(record.cases.len(), 7);
     let cost = |case: usize| record.ring(case).and_then(|ring| ring.ns_per_switch_above_solo);
     assert!((cost(2).unwrap().value - 2000.0).abs() < 1e-6);
@@ -221,7 +221,7 @@ fn exactly(estimate: Option<Estimate>, value: f64) -> bool {
 
 #[test]
 fn calls_cost_what_they_take_above_the_empty_loop() {
-    let record = Record::of(&run());
+    let record = Record::from_run(&run());
     assert_eq!(record.found.loops.iter().map(|cost| cost.case).collect::<Vec<_>>(), [0, 3]);
     let [getuid, signal] = &record.found.loops[..] else { panic!("two loops") };
     // The middle of 360 to 860 and twice that in ticks.
@@ -232,12 +232,12 @@ fn calls_cost_what_they_take_above_the_empty_loop() {
     // An empty loop that took longer than the calls leaves less than nothing.
     let mut run = run();
     run.samples = (0..6).map(|round| calls(0, round, -3, Some(10), &[])).collect();
-    assert!(exactly(Record::of(&run).found.loops[0].ns, -3.0));
+    assert!(exactly(Record::from_run(&run).found.loops[0].ns, -3.0));
 }
 
 #[test]
 fn the_80186_has_its_printed_figures_whatever_drifts() {
-    let signals = Record::of(&run()).found.signals.expect("signals");
+    let signals = Record::from_run(&run()).found.signals.expect("signals");
     assert!(exactly(signals.kernel_processing_ns, 120.0));
     assert!(exactly(signals.context_switch_ns, 1500.0));
     assert!((signals.interrupt_latency_ns.unwrap().value - 152.5).abs() < 1e-6);
@@ -308,7 +308,7 @@ fn in_slices(rings_clean: u64, trials_clean: u64) -> Run {
 
 #[test]
 fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
-    let record = Record::of(&in_slices(4, 5));
+    let record = Record::from_run(&in_slices(4, 5));
     let signals = record.found.signals.expect("signals");
     let full = |estimate: Option<Estimate>, value: f64| {
         let estimate = estimate.expect("an estimate");
@@ -325,7 +325,7 @@ fn the_formulas_are_of_clean_slices_where_all_their_parts_are() {
     // 20 clean slices of each trial: what rests on trials is as the core was, what on rings alone is not.
     let few = in_slices(5, 2);
     assert_eq!(lacking(&few), [0, 3, 6]);
-    let record = Record::of(&few);
+    let record = Record::from_run(&few);
     let signals = record.found.signals.as_ref().expect("signals");
     let of_trials = [signals.system_call_ns, signals.context_switch_ns, signals.above_pipe_ns];
     for estimate in of_trials.map(|of| of.expect("an estimate")) {
@@ -343,7 +343,7 @@ fn both_halves_have_cycles_where_they_were_at_full_speed() {
     let record_of = |rings_clean: u64, trials_clean: u64| {
         let mut run = in_slices(rings_clean, trials_clean);
         run.header.build.target = "x86_64-unknown-linux-gnu".to_string();
-        Record::of(&run)
+        Record::from_run(&run)
     };
     let record = record_of(4, 5);
     let ring = record.ring(2).expect("a ring of two");
@@ -373,7 +373,8 @@ fn both_halves_are_judged_by_the_level_that_their_quanta_share() {
     let levels = speed::levels(&run.header.plan, &run.samples);
     let [level] = levels.values().collect::<Vec<_>>()[..] else { panic!("{levels:?}") };
     assert!((0.3..0.7).contains(&level.unshared_share), "{level:?}");
-    let system_call = Record::of(&run).found.signals.and_then(|signals| signals.system_call_ns);
+    let system_call =
+        Record::from_run(&run).found.signals.and_then(|signals| signals.system_call_ns);
     assert_eq!(system_call.map(|of| of.speed), Some(Speed::Contended));
 }
 
@@ -390,7 +391,7 @@ fn a_more_expensive_switch_by_signals_has_its_reason_and_time_without_ticks_no_s
             sample.counts.remove(loops::SAMPLED_NS);
         }
     }
-    let signals = Record::of(&run).found.signals.expect("signals");
+    let signals = Record::from_run(&run).found.signals.expect("signals");
     assert!(exactly(signals.above_pipe_ns, 1500.0), "{:?}", signals.above_pipe_ns);
     let says = |words: &str| signals.in_words.iter().any(|line| line.contains(words));
     assert!(
@@ -407,12 +408,12 @@ fn a_formula_without_its_parts_has_no_answer() {
     // Getuid is lacking in every round, two processes ran in others than the signal.
     run.samples.retain(|sample| sample.case() != 0);
     run.samples.retain(|sample| (sample.case() == 6) == (sample.round() > 2));
-    let signals = Record::of(&run).found.signals.expect("signals");
+    let signals = Record::from_run(&run).found.signals.expect("signals");
     assert!(signals.signal_ns.is_some() && signals.two_process_loop_ns.is_some());
     assert_eq!((signals.kernel_processing_ns, signals.context_switch_ns), (None, None));
     assert_eq!((signals.system_call_ns, signals.above_pipe_ns), (None, None));
     run.samples.retain(|sample| [1, 2].contains(&sample.case()));
-    let signals = Record::of(&run).found.signals.expect("it was planned");
+    let signals = Record::from_run(&run).found.signals.expect("it was planned");
     assert!(signals.accounts.is_empty() && signals.switches_per_loop.is_none());
 }
 

@@ -61,9 +61,9 @@ fn each_part_says_what_a_run_of_its_experiment_says() {
     assert_eq!(of_rings.header.plan.cases, rings.header.plan.cases);
     assert_eq!(of_trials.header.plan.batching, trials.header.plan.batching);
     assert_eq!(of_trials.header.plan.experiment, trials.header.plan.experiment);
-    assert_eq!(RingRecord::of(of_rings).cases, RingRecord::of(&rings).cases);
+    assert_eq!(RingRecord::from_run(of_rings).cases, RingRecord::from_run(&rings).cases);
     let measures = |run: &Run| -> Vec<_> {
-        TrialRecord::of(run).cases.into_iter().map(|case| case.quantities).collect()
+        TrialRecord::from_run(run).cases.into_iter().map(|case| case.quantities).collect()
     };
     assert_eq!(measures(of_trials), measures(&trials));
     // Failures have the numbers of the part, notices are where they belong.

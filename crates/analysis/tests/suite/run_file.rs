@@ -24,7 +24,7 @@ fn version_1_is_read_whole() {
 
 #[test]
 fn the_record_of_version_1_has_its_figures() {
-    let record = RingRecord::of(&Run::parse(V1).unwrap());
+    let record = RingRecord::from_run(&Run::parse(V1).unwrap());
     let [solo, two, four] = &record.cases[..] else { panic!("three cases") };
     assert_eq!((solo.rounds, two.samples, four.case.members), (6, 18, 4));
     // Counts are laws: alone nothing switches, two switch once a hop.
@@ -41,7 +41,7 @@ fn the_record_of_version_1_has_its_figures() {
     assert_eq!(record.found.scaling[0].cases, [1, 2]);
     assert!(record.found.scaling[0].in_words.starts_with("inconclusive"), "two sizes are no law");
     assert_eq!(
-        RingRecord::of(&Run::parse(V1).unwrap()),
+        RingRecord::from_run(&Run::parse(V1).unwrap()),
         record,
         "the same samples, the same record"
     );
@@ -61,7 +61,7 @@ fn a_negative_difference_is_recorded_as_negative_and_not_resolved_around_zero() 
     {
         sample.elapsed_ns = sample.hops * 800;
     }
-    let cost = RingRecord::of(&run).cases[1].ns_per_switch_above_solo.unwrap();
+    let cost = RingRecord::from_run(&run).cases[1].ns_per_switch_above_solo.unwrap();
     assert!((cost.value + 400.0).abs() < 5.0 && cost.high.unwrap() < 0.0 && cost.resolved);
     // As fast as the solo, give or take: not resolved.
     for sample in
@@ -70,7 +70,7 @@ fn a_negative_difference_is_recorded_as_negative_and_not_resolved_around_zero() 
         let wobble = if sample.round % 2 == 0 { 20 } else { 0 };
         sample.elapsed_ns = sample.hops * (790 + wobble);
     }
-    let cost = RingRecord::of(&run).cases[1].ns_per_switch_above_solo.unwrap();
+    let cost = RingRecord::from_run(&run).cases[1].ns_per_switch_above_solo.unwrap();
     assert!(!cost.resolved && cost.low.unwrap() < 0.0 && cost.high.unwrap() > 0.0);
 }
 
@@ -84,7 +84,7 @@ fn a_ring_that_does_not_switch_has_no_cost_of_a_switch() {
         sample.counters.voluntary = 0;
         sample.counters.involuntary = 1 + u64::from(sample.round % 2);
     }
-    let record = RingRecord::of(&run);
+    let record = RingRecord::from_run(&run);
     let [solo, two, four] = &record.cases[..] else { panic!("three cases") };
     assert!(!solo.does_not_switch && two.does_not_switch && four.does_not_switch);
     for ring in [two, four] {
@@ -104,7 +104,7 @@ fn a_ring_that_does_not_switch_has_no_cost_of_a_switch() {
         sample.counters.voluntary = sample.hops / 10;
         sample.counters.involuntary = 0;
     }
-    let two = &RingRecord::of(&run).cases[1];
+    let two = &RingRecord::from_run(&run).cases[1];
     assert!(!two.does_not_switch && two.ns_per_switch_above_solo.is_some());
 }
 
@@ -189,7 +189,7 @@ fn samples_of_unknown_cases_are_passed_over() {
     assert_eq!(run.samples.len(), 2 * 6 * 3);
     assert!(run.warnings[0].contains("18 samples"), "{:?}", run.warnings);
     // And nothing later trips over them.
-    assert_eq!(RingRecord::of(&run).cases[2].rounds, 0);
+    assert_eq!(RingRecord::from_run(&run).cases[2].rounds, 0);
 }
 
 proptest! {
@@ -200,7 +200,7 @@ proptest! {
         let rest = if cut { "" } else { &V1[at..] };
         let damaged = format!("{}{with}{rest}", &V1[..at]);
         if let Ok(run) = Run::parse(&damaged) {
-            let record = RingRecord::of(&run);
+            let record = RingRecord::from_run(&run);
             prop_assert!(record.cases.len() == run.header.plan.cases.len());
         }
     }

@@ -32,7 +32,7 @@ fn estimate(value: f64, ends: Option<(f64, f64)>) -> Estimate {
 
 /// A ring of two that costs so much a switch.
 fn rings(cost: Estimate) -> RingRecord {
-    let mut record = RingRecord::of(&Run::parse(V1).expect("the fixture"));
+    let mut record = RingRecord::from_run(&Run::parse(V1).expect("the fixture"));
     record.cases[1].ns_per_switch_above_solo = Some(cost);
     record
 }

@@ -15,7 +15,7 @@ const V1: &str = include_str!("../../../rundata/tests/fixtures/trials-v1.jsonl")
 fn a_run_of_schema_1_has_its_figures() {
     let run = Run::parse(V1).expect("a run");
     assert!(trials(&run.samples).all(|sample| sample.sliced.is_empty()));
-    let record = TrialRecord::of(&run);
+    let record = TrialRecord::from_run(&run);
     let Some(ExperimentFindings::Overhead(found)) = &record.found.findings else {
         panic!("{:?}", record.found.findings)
     };

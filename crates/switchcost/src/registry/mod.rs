@@ -60,11 +60,11 @@ impl Record {
         }
         match run.header.plan.experiment.case_kinds() {
             CaseKinds::Both if run.header.plan.experiment == Experiment::Explain => {
-                Self::Explain(Box::new(record::ExplainRecord::of(run)))
+                Self::Explain(Box::new(record::ExplainRecord::from_run(run)))
             }
-            CaseKinds::Rings => Self::Rings(Box::new(record::RingRecord::of(run))),
-            CaseKinds::Trials => Self::Trials(Box::new(record::TrialRecord::of(run))),
-            CaseKinds::Both => Self::Response(Box::new(record::ResponseRecord::of(run))),
+            CaseKinds::Rings => Self::Rings(Box::new(record::RingRecord::from_run(run))),
+            CaseKinds::Trials => Self::Trials(Box::new(record::TrialRecord::from_run(run))),
+            CaseKinds::Both => Self::Response(Box::new(record::ResponseRecord::from_run(run))),
         }
     }
 

@@ -141,7 +141,7 @@ fn calls_that_are_not_resolved_from_each_other_are_not_ranked() {
 #[test]
 fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
     let mut record =
-        analysis::record::TrialRecord::of(&of_calls(&[("times", 600), ("monotonic", 50)]));
+        analysis::record::TrialRecord::from_run(&of_calls(&[("times", 600), ("monotonic", 50)]));
     record.found.findings = None;
     let text = super::trials::text(&record, View::default());
     let said = "The fastest trial is monotonic with 25.0 ns (25.0 to 25.0), the slowest times";
@@ -161,7 +161,7 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
 #[test]
 fn a_wide_table_has_cycles_of_what_may_be_quoted() {
     let run = of_calls(&[("times", 608), ("monotonic", 50)]);
-    let mut record = analysis::record::TrialRecord::of(&run);
+    let mut record = analysis::record::TrialRecord::from_run(&run);
     let Some(ExperimentFindings::Overhead(found)) = record.found.findings.clone() else {
         panic!("calls")
     };
@@ -208,7 +208,7 @@ fn a_wide_table_of_primes_has_cycles() {
     let tallies = |_: &Trial| {
         vec![(trial::primes::THREADCLOCK_NS, vec![9, 11]), ("empty_threadclock_ns", vec![1, 1])]
     };
-    let mut record = analysis::record::TrialRecord::of(&made(
+    let mut record = analysis::record::TrialRecord::from_run(&made(
         plan(Experiment::ClockPrimes, trials),
         tallies,
         |_| Vec::new(),

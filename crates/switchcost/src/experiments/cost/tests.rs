@@ -55,7 +55,7 @@ fn points_caches_regions_and_c1_are_on_the_axis_of_arrays() {
 
 fn text_of(cases: Vec<RingCase>, view: View) -> ReportText {
     let run = run(Experiment::Cost, cases, l2);
-    let record = RingRecord::of(&run);
+    let record = RingRecord::from_run(&run);
     let cost = record.found.cost.as_ref().unwrap();
     super::table::text(&record, cost, view)
 }
@@ -66,7 +66,7 @@ fn with_and_without(works: impl IntoIterator<Item = Work>) -> Vec<RingCase> {
 
 /// Of the machine `cost` says, whatever the caches.
 fn text_by(cases: Vec<RingCase>, cost: impl Fn(&RingCase) -> u64, view: View) -> ReportText {
-    let record = RingRecord::of(&run(Experiment::Cost, cases, cost));
+    let record = RingRecord::from_run(&run(Experiment::Cost, cases, cost));
     super::table::text(&record, record.found.cost.as_ref().unwrap(), view)
 }
 
@@ -196,7 +196,7 @@ fn kinds_of_access_are_rows_where_nothing_else_was_swept() {
 fn too_few_rounds_are_said_and_nothing_is_built_on_them() {
     let mut run = run(Experiment::Cost, with_and_without(KIB.map(|kib| whole(kib, 128))), l2);
     run.samples.retain(|sample| sample.round() < 2);
-    let record = RingRecord::of(&run);
+    let record = RingRecord::from_run(&run);
     let cost = record.found.cost.as_ref().unwrap();
     let text = super::table::text(&record, cost, View::default());
     assert_eq!(
@@ -240,7 +240,7 @@ fn tables_fit_eighty_columns_and_the_paper_is_history() {
 #[test]
 fn wide_tables_have_cycles_of_what_may_be_quoted() {
     let cases = with_and_without([64, 1024].map(|kib| whole(kib, 128)));
-    let mut record = RingRecord::of(&run(Experiment::Cost, cases, l2));
+    let mut record = RingRecord::from_run(&run(Experiment::Cost, cases, l2));
     for of in &mut record.cases {
         let [cycles, open] = in_cycles(of.ns_per_switch_above_solo);
         let is_open = of.case.work.is_some_and(|work| work.bytes > 1 << 16);

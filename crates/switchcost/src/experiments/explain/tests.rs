@@ -68,7 +68,7 @@ fn made() -> Run {
 
 #[test]
 fn the_first_line_has_the_whole_its_parts_by_size_and_the_rest() {
-    let words = headline(&ExplainRecord::of(&made()));
+    let words = headline(&ExplainRecord::from_run(&made()));
     assert!(words.starts_with("A switch costs 1.87"), "{words}");
     let parts = words.split(", its system calls included: ").nth(1).unwrap_or_default();
     let names = ["pipe", "sleep/wake-up", "scheduler", "two system calls", "address space"];
@@ -84,7 +84,7 @@ fn a_run_under_fifo_says_so_at_its_figure_and_in_its_heading() {
     for ring in run.header.plan.cases.iter_mut().filter_map(rundata::case::Case::ring_mut) {
         ring.policy = Policy::Fifo;
     }
-    let record = ExplainRecord::of(&run);
+    let record = ExplainRecord::from_run(&run);
     let words = headline(&record);
     assert!(words.contains(") under fifo, its system calls included: 800 ns pipe"), "{words}");
     let text = super::table::text(&record, View::default());
@@ -97,7 +97,7 @@ fn a_run_under_fifo_says_so_at_its_figure_and_in_its_heading() {
 fn a_run_that_did_not_end_adds_nothing_up() {
     let mut run = made();
     run.end = None;
-    let record = ExplainRecord::of(&run);
+    let record = ExplainRecord::from_run(&run);
     let words = headline(&record);
     assert!(!words.contains(" ns pipe") && !words.contains("explained"), "{words}");
     let text = Record::of(&run).text(&run, None, View::ALL);

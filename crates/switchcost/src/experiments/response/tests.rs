@@ -107,7 +107,8 @@ fn made<const N: usize>(sleepers: [(Case, i64); N]) -> Run {
 /// and what waits has no clock.
 #[test]
 fn wide_tables_have_cycles_of_what_may_be_quoted() {
-    let mut record = analysis::record::ResponseRecord::of(&made([(wakeup(Policy::Other), 0)]));
+    let mut record =
+        analysis::record::ResponseRecord::from_run(&made([(wakeup(Policy::Other), 0)]));
     for summary in &mut record.cases {
         let ResponseSummary::Ring(ring) = summary else { continue };
         let [cycles, open] = in_cycles(ring.ns_per_switch_above_solo);
@@ -177,7 +178,7 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     let first = text.lines().next().unwrap();
     assert!(first.ends_with("idle states (SCHED_OTHER); under fifo, CPU 1."), "{first}");
     assert!(text.contains("wake-up, idle, other "), "{text}");
-    let record = analysis::record::ResponseRecord::of(&under_fifo);
+    let record = analysis::record::ResponseRecord::from_run(&under_fifo);
     let heading = super::table::text(&record, View::default()).heading;
     assert_eq!(heading, ", on CPU 1 under fifo");
     let text = Record::of(&run).text(&run, None, View::default()).to_string();

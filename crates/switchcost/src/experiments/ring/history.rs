@@ -93,7 +93,7 @@ mod tests {
     fn machines_that_measured_the_same_ring_are_listed_fastest_first() {
         let run = Run::parse(include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl"))
             .expect("a run file");
-        let mut record = RingRecord::of(&run);
+        let mut record = RingRecord::from_run(&run);
         let text = beside_published(&record).expect("rings of two by pipe were published");
         let text = text.to_string();
         let [fast, slow] = ["Sun-4/470", "370/4381"].map(|name| text.find(name).expect(name));

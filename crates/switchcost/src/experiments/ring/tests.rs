@@ -70,7 +70,7 @@ fn tiles_are_of_the_smallest_and_the_largest_ring_first() {
 fn the_first_line_says_where_the_cost_jumps_and_how_far() {
     let of = |cost: fn(&rundata::ring::RingCase) -> u64| {
         let cases = SIZES.iter().map(|members| case(*members, None)).collect();
-        super::answer::headline(&analysis::record::RingRecord::of(&run(
+        super::answer::headline(&analysis::record::RingRecord::from_run(&run(
             Experiment::Ring,
             cases,
             cost,
@@ -96,7 +96,7 @@ fn by_policy(case: &rundata::ring::RingCase) -> u64 {
 
 /// With other tasks on the CPU of the rings under these policies.
 fn shared(run: &Run, policies: &[Policy]) -> analysis::record::RingRecord {
-    let mut record = analysis::record::RingRecord::of(run);
+    let mut record = analysis::record::RingRecord::from_run(run);
     let is_shared = |of: &&mut CaseSummary| policies.contains(&of.case.policy);
     for of in record.cases.iter_mut().filter(is_shared) {
         let cost = of.ns_per_switch_above_solo;
@@ -128,7 +128,7 @@ fn each_policy_has_rows_and_a_law_of_its_own() {
         Policy::Fifo => 3000,
         _ => 5000,
     });
-    let record = analysis::record::RingRecord::of(&run);
+    let record = analysis::record::RingRecord::from_run(&run);
     assert_eq!(record.found.scaling.len(), 2);
     let text = super::table::text(&record, View::default());
     assert!(text.heading.contains("policies other and fifo"), "{}", text.heading);
@@ -277,7 +277,7 @@ fn a_table_by_link_fits_eighty_columns_whatever_its_figures_lack() {
     let lacks = [Speed::Full, Speed::NotAlone, Speed::Contended];
     let mut told = String::new();
     for (hop, switch) in lacks.iter().flat_map(|hop| lacks.map(|switch| (*hop, switch))) {
-        let mut record = analysis::record::RingRecord::of(&run);
+        let mut record = analysis::record::RingRecord::from_run(&run);
         for of in record.cases.iter_mut().filter(|of| of.case.link == "handler-signal") {
             // As --strict leaves them.
             let lacks = |of: Estimate, speed: Speed| match speed {

@@ -154,7 +154,7 @@ fn candidate(
 /// The costs that a run has, at the clock that there is now. Where no cost has an interval, those
 /// of the few rounds that there are.
 fn profile_of(run: &Run, name: String, clock_ghz: Option<f64>) -> CostProfile {
-    let record = RingRecord::of(run);
+    let record = RingRecord::from_run(run);
     let measured_ghz = record.cases.iter().find_map(clock_of);
     let began = humantime::parse_rfc3339(&run.header.started).ok();
     let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
@@ -273,7 +273,7 @@ pub(crate) fn apart() -> Option<Apart> {
     };
     let entries = RunStore::of_user().and_then(|folder| folder.entries()).ok()?;
     entries.into_iter().rev().filter(fits).take(MOST_SWEEPS).find_map(|entry| {
-        let record = RingRecord::of(&read(&entry.path).ok()?);
+        let record = RingRecord::from_run(&read(&entry.path).ok()?);
         let hops = record.cases.iter().filter(|of| is_pair(&of.case)).filter_map(|pair| {
             let switches = pair.switches_per_hop?.value;
             Some(Range::from(cost_of(pair)?).map(|ns| ns * switches))

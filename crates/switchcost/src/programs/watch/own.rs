@@ -178,7 +178,7 @@ fn of_entry(
     if !is_one {
         return None;
     }
-    let record = TrialRecord::of(&read(&entry.path).ok()?);
+    let record = TrialRecord::from_run(&read(&entry.path).ok()?);
     let Some(ExperimentFindings::Sensitivity(found)) = &record.found.findings else { return None };
     let began = humantime::parse_rfc3339(&header.started).ok();
     let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());

@@ -51,20 +51,26 @@ impl ConditionTimes {
         array_bytes: u64,
         by_round: BTreeMap<u32, f64>,
     ) -> Self {
-        let times = SampleSummary::from_values(&by_round.values().copied().collect::<Vec<f64>>());
+        let values: Vec<f64> = by_round.values().copied().collect();
+        let times = SampleSummary::from_values(&values);
         Self { setting, environment, array_bytes, times, by_round }
+    }
+
+    /// Returns the times if something can be relative to their mean.
+    fn positive_times(&self) -> Option<SampleSummary> {
+        self.times.filter(|times| times.mean > 0.0)
     }
 
     /// Returns the width of the mean's interval relative to the mean.
     fn width(&self) -> Option<f64> {
-        let times = self.times.filter(|times| times.mean > 0.0)?;
+        let times = self.positive_times()?;
         let interval = times.interval(CONFIDENCE)?;
         Some((interval.high - interval.low) / times.mean)
     }
 
     /// Returns the times relative to their mean.
     fn relative(&self) -> Option<SampleSummary> {
-        let times = self.times.filter(|times| times.mean > 0.0)?;
+        let times = self.positive_times()?;
         Some(SampleSummary { mean: 1.0, deviation: times.deviation / times.mean, ..times })
     }
 }
@@ -131,18 +137,22 @@ pub struct InterferenceVerdict {
 pub fn judge(runs: &[ConditionTimes]) -> InterferenceVerdict {
     let augmented = SettingGrowth::from_runs(runs, ProgramSetting::Augmented);
     let plain = SettingGrowth::from_runs(runs, ProgramSetting::Plain);
-    let over = plain.pooled.zip(augmented.pooled).map(|(plain, augmented)| plain.over(augmented));
+    let plain_over_augmented = match (plain.pooled, augmented.pooled) {
+        (Some(plain), Some(augmented)) => plain.over(augmented).growth(CONFIDENCE),
+        _ => None,
+    };
+    let mut widths = Vec::new();
+    for environment in Environment::ALL {
+        widths.extend(IntervalWidths::from_runs(runs, *environment));
+    }
     InterferenceVerdict {
         augmented_by_chance: augmented.by_chance,
         plain_by_chance: plain.by_chance,
-        augmented: augmented.pooled.and_then(|growth| growth.growth(CONFIDENCE)),
-        plain: plain.pooled.and_then(|growth| growth.growth(CONFIDENCE)),
-        plain_over_augmented: over.and_then(|growth| growth.growth(CONFIDENCE)),
+        augmented: augmented.growth(),
+        plain: plain.growth(),
+        plain_over_augmented,
         comparisons: [augmented.comparisons, plain.comparisons].concat(),
-        widths: Environment::ALL
-            .iter()
-            .filter_map(|environment| IntervalWidths::from_runs(runs, *environment))
-            .collect(),
+        widths,
     }
 }
 
@@ -166,18 +176,20 @@ impl IntervalWidths {
         for size in sizes {
             let augmented = find_condition(runs, ProgramSetting::Augmented, environment, size);
             let plain = find_condition(runs, ProgramSetting::Plain, environment, size);
-            let Some((augmented, plain)) = augmented.zip(plain) else { continue };
+            let (Some(augmented), Some(plain)) = (augmented, plain) else { continue };
             augmented_widths.extend(augmented.width());
             plain_widths.extend(plain.width());
-            relative.extend(augmented.relative().zip(plain.relative()));
+            if let (Some(augmented), Some(plain)) = (augmented.relative(), plain.relative()) {
+                relative.push((augmented, plain));
+            }
             rounds.extend(relative_times(augmented, plain));
         }
+        let growth = PooledGrowth::from_pairs(&relative);
         Some(Self {
             environment,
             augmented: value_range(&augmented_widths)?,
             plain: value_range(&plain_widths)?,
-            plain_over_augmented: PooledGrowth::from_pairs(&relative)
-                .and_then(|growth| growth.growth(CONFIDENCE)),
+            plain_over_augmented: growth.and_then(|growth| growth.growth(CONFIDENCE)),
             by_chance: Permutation::test(&rounds),
         })
     }
@@ -246,30 +258,43 @@ struct SettingGrowth {
 
 impl SettingGrowth {
     fn from_runs(runs: &[ConditionTimes], setting: ProgramSetting) -> Self {
-        let own = runs.iter().filter(|runs| runs.setting == setting);
-        let sizes: BTreeSet<u64> = own.map(|runs| runs.array_bytes).collect();
+        let mut sizes = BTreeSet::new();
+        for condition in runs {
+            if condition.setting == setting {
+                sizes.insert(condition.array_bytes);
+            }
+        }
         let (mut comparisons, mut pairs, mut rounds) = (Vec::new(), Vec::new(), Vec::new());
         for array_bytes in sizes {
             let quiet = find_condition(runs, setting, Environment::Quiet, array_bytes);
             let disturbed = find_condition(runs, setting, Environment::Disturbed, array_bytes);
-            let (quiet_times, disturbed_times) =
-                (quiet.and_then(|runs| runs.times), disturbed.and_then(|runs| runs.times));
-            let times = quiet_times.zip(disturbed_times);
-            comparisons.push(SettingComparison {
+            let quiet_times = quiet.and_then(|runs| runs.times);
+            let disturbed_times = disturbed.and_then(|runs| runs.times);
+            let mut comparison = SettingComparison {
                 setting,
                 array_bytes,
                 quiet: quiet_times.and_then(|times| times.interval(CONFIDENCE)),
                 disturbed: disturbed_times.and_then(|times| times.interval(CONFIDENCE)),
-                growth: times.and_then(|(a, b)| ScatterGrowth::between(&a, &b, CONFIDENCE)),
-                moved: times.and_then(|(a, b)| MeanShift::between(&a, &b, CONFIDENCE)),
-            });
-            pairs.extend(times);
-            if let Some((quiet, disturbed)) = quiet.zip(disturbed) {
+                growth: None,
+                moved: None,
+            };
+            if let (Some(quiet), Some(disturbed)) = (quiet_times, disturbed_times) {
+                comparison.growth = ScatterGrowth::between(&quiet, &disturbed, CONFIDENCE);
+                comparison.moved = MeanShift::between(&quiet, &disturbed, CONFIDENCE);
+                pairs.push((quiet, disturbed));
+            }
+            comparisons.push(comparison);
+            if let (Some(quiet), Some(disturbed)) = (quiet, disturbed) {
                 rounds.push(common_rounds(quiet, disturbed));
             }
         }
         let (pooled, by_chance) = (PooledGrowth::from_pairs(&pairs), Permutation::test(&rounds));
         Self { comparisons, pooled, by_chance }
+    }
+
+    /// Returns the growth of all array sizes together.
+    fn growth(&self) -> Option<ScatterGrowth> {
+        self.pooled.as_ref()?.growth(CONFIDENCE)
     }
 }
 
@@ -335,12 +360,12 @@ impl InterferenceVerdict {
     /// plain one, as the paper asked, quiet and disturbed; then their growth by the disturbance.
     pub fn headline(&self, noise: Noise) -> MarkedText {
         let mut widths = Vec::new();
-        for of_environment in &self.widths {
-            let environment = match of_environment.environment {
+        for interval_widths in &self.widths {
+            let environment = match interval_widths.environment {
                 Environment::Quiet => "in quiet ".to_string(),
                 Environment::Disturbed => format!("under {} ", noise.events()),
             };
-            widths.push(marked![environment, of_environment.in_words()]);
+            widths.push(marked![environment, interval_widths.in_words()]);
         }
         let first = if widths.is_empty() {
             "How wide intervals of execution times are in each setting is not known (too few runs)"
@@ -397,11 +422,14 @@ fn growth_factor(growth: Option<ScatterGrowth>, by_chance: Option<Permutation>) 
 
 /// Returns the share of permutations that do as much as a resolved growth, if that is too large.
 fn too_often(growth: ScatterGrowth, by_chance: Option<Permutation>) -> Option<f64> {
-    let (grew, shrank) = (growth.low > 1.0, growth.high < 1.0);
     let chance = by_chance?;
-    let share = if grew { chance.up } else { chance.down };
-    let is_more = if grew { chance.grew(CONFIDENCE) } else { chance.shrank(CONFIDENCE) };
-    (!is_more && (grew || shrank)).then_some(share)
+    if growth.low > 1.0 && !chance.grew(CONFIDENCE) {
+        return Some(chance.up);
+    }
+    if growth.high < 1.0 && !chance.shrank(CONFIDENCE) {
+        return Some(chance.down);
+    }
+    None
 }
 
 fn with_range(growth: ScatterGrowth) -> MarkedText {
@@ -436,20 +464,16 @@ pub(super) fn find<'a>(table: &'a Table<'a>) -> InterferenceFindings {
     }
     let runs: Vec<ConditionTimes> = conditions.iter().map(Condition::times).collect();
     let mut events_per_run = BTreeMap::new();
-    for setting in ProgramSetting::ALL.iter().copied() {
-        if let Some(events) = mean_events(&conditions, setting) {
+    for setting in ProgramSetting::ALL {
+        if let Some(events) = mean_events(&conditions, *setting) {
             events_per_run.insert(setting.to_string(), events);
         }
     }
     let verdict = judge(&runs);
-    let doubts = [doubt_disturbance(table, &conditions), doubt_throttling(table, &conditions)];
-    InterferenceFindings {
-        doubts: doubts.into_iter().flatten().collect(),
-        in_words: verdict.in_words(),
-        verdict,
-        runs,
-        events_per_run,
-    }
+    let mut doubts = Vec::new();
+    doubts.extend(doubt_disturbance(table, &conditions));
+    doubts.extend(doubt_throttling(table, &conditions));
+    InterferenceFindings { doubts, in_words: verdict.in_words(), verdict, runs, events_per_run }
 }
 
 /// A case of the experiment.
@@ -476,9 +500,15 @@ impl Condition<'_> {
 /// Returns the mean events of the disturbance in a run of a setting.
 fn mean_events(conditions: &[Condition], setting: ProgramSetting) -> Option<f64> {
     let mut counts = Vec::new();
-    for condition in conditions.iter().filter(|one| one.execution.setting == setting) {
-        let events = condition.samples.iter().filter_map(|sample| sample.count(NOISE_EVENTS));
-        counts.extend(events.map(|count| count as f64));
+    for condition in conditions {
+        if condition.execution.setting != setting {
+            continue;
+        }
+        for sample in condition.samples {
+            if let Some(count) = sample.count(NOISE_EVENTS) {
+                counts.push(count as f64);
+            }
+        }
     }
     mean(&counts)
 }
@@ -487,18 +517,20 @@ fn mean_events(conditions: &[Condition], setting: ProgramSetting) -> Option<f64>
 fn doubt_disturbance(table: &Table, conditions: &[Condition]) -> Option<String> {
     let mut few = Vec::new();
     for Condition { case, execution, .. } in conditions {
-        if let Some(met) = table.sum(*case, NOISE_EVENTS).filter(|met| *met < FEWEST_EVENTS) {
-            few.push(format!("{execution} ({met})"));
+        match table.sum(*case, NOISE_EVENTS) {
+            Some(met) if met < FEWEST_EVENTS => few.push(format!("{execution} ({met})")),
+            _ => {}
         }
     }
+    if few.is_empty() {
+        return None;
+    }
     let events = conditions.first()?.execution.noise.events();
-    (!few.is_empty()).then(|| {
-        format!(
-            "fewer than {FEWEST_EVENTS} {events} in all runs together of: {}; longer runs have \
-                more (--budget, or sizes that are closer together)",
-            few.join("; ")
-        )
-    })
+    Some(format!(
+        "fewer than {FEWEST_EVENTS} {events} in all runs together of: {}; longer runs have more \
+         (--budget, or sizes that are closer together)",
+        few.join("; ")
+    ))
 }
 
 /// Returns a doubt if real-time runs lasted so long that the kernel may have throttled them.
@@ -506,21 +538,26 @@ fn doubt_throttling(table: &Table, conditions: &[Condition]) -> Option<String> {
     let limit = MAX_REALTIME_NS as f64;
     let mut times_ns = Vec::new();
     for Condition { case, samples, .. } in conditions {
-        if table.plan.trial(*case).is_some_and(|case| case.policy.is_realtime()) {
-            let tallies = samples.iter().filter_map(|sample| sample.tally(EXECUTION_NS));
-            times_ns.extend(tallies.filter_map(|tally| tally.max()));
+        let is_realtime = table.plan.trial(*case).is_some_and(|case| case.policy.is_realtime());
+        if !is_realtime {
+            continue;
+        }
+        for sample in *samples {
+            if let Some(tally) = sample.tally(EXECUTION_NS) {
+                times_ns.extend(tally.max());
+            }
         }
     }
     let longest = times_ns.into_iter().max()? as f64;
-    (longest > limit).then(|| {
-        format!(
-            "real-time runs lasted up to {}: the kernel may have throttled them, as real-time \
-                work gets 950 ms of each second (sched_rt_runtime_us). Fewer --laps keep them \
-                below {}",
-            time(longest),
-            time(limit)
-        )
-    })
+    if longest <= limit {
+        return None;
+    }
+    Some(format!(
+        "real-time runs lasted up to {}: the kernel may have throttled them, as real-time work \
+         gets 950 ms of each second (sched_rt_runtime_us). Fewer --laps keep them below {}",
+        time(longest),
+        time(limit)
+    ))
 }
 
 #[cfg(test)]

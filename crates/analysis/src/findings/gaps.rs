@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use rundata::trial::gaps::*;
@@ -70,7 +71,8 @@ pub struct GapFindings {
 /// Returns the watched time of a sample in nanoseconds.
 fn watched_ns(sample: &TrialSample) -> Option<f64> {
     let window = sample.count(WINDOW_TICKS)?.saturating_sub(sample.count(LOOK_TICKS)?);
-    Some(window as f64 * sample.ns_per_tick()?).filter(|_| window > 0)
+    let window_ns = window as f64 * sample.ns_per_tick()?;
+    if window > 0 { Some(window_ns) } else { None }
 }
 
 /// Returns the figures of the samples that have one.
@@ -85,7 +87,10 @@ fn in_ns(sample: &TrialSample, ticks: &str) -> Option<f64> {
 fn interrupts_per_second(samples: &[&TrialSample]) -> Option<BTreeMap<String, f64>> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     let mut watched_s = 0.0;
-    for sample in samples.iter().filter(|sample| sample.count(ALL_INTERRUPTS).is_some()) {
+    for sample in samples {
+        if sample.count(ALL_INTERRUPTS).is_none() {
+            continue;
+        }
         watched_s += in_ns(sample, WINDOW_TICKS)? / 1e9;
         for (name, count) in &sample.counts {
             if let Some(name) = name.strip_prefix(INTERRUPTS) {
@@ -101,25 +106,26 @@ fn interrupts_per_second(samples: &[&TrialSample]) -> Option<BTreeMap<String, f6
 
 /// Returns the findings of a case, and the median length of the tick's gaps by round.
 fn find_case(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
-    let samples = table.trial_samples(case).iter().copied();
-    let samples: Vec<&TrialSample> =
-        samples.filter(|sample| watched_ns(sample).is_some()).collect();
+    let mut samples = table.trial_samples(case).to_vec();
+    samples.retain(|sample| watched_ns(sample).is_some());
     let gaps: Vec<Vec<ClassifiedGap>> = samples.iter().map(|sample| classify(sample)).collect();
-    let ticks = figures(&samples, |sample| sample.count(TICK_NS).map(|ns| ns as f64));
     let watched = WatchedGaps {
         gaps: &gaps,
         window_ns: median(&figures(&samples, |sample| in_ns(sample, WINDOW_TICKS)))?,
         watched_ns: figures(&samples, watched_ns).iter().sum(),
-        tick_ns: median(&ticks).filter(|ns| *ns > 0.0),
+        tick_ns: told_tick_period_ns(&samples),
     };
     let combs = find_combs(&watched);
     // Where two combs have the tick's period, the clearer one is the tick.
-    let tick = combs.iter().find(|found| found.comb.is_tick);
-    let tick_by_round = tick.map(|tick| median_lengths(&samples, tick)).unwrap_or_default();
+    let tick_by_round = match combs.iter().find(|found| found.comb.is_tick) {
+        Some(tick) => median_lengths(&samples, tick),
+        None => ByRound::default(),
+    };
     let mut classes = Vec::new();
-    for class in GapClass::ALL.iter().copied() {
-        classes.push(class_findings(table, case, class, &gaps, &combs));
+    for class in GapClass::ALL {
+        classes.push(class_findings(table, case, *class, &gaps, &combs));
     }
+    let cut_short = samples.iter().filter(|sample| sample.count(CUT_SHORT) == Some(1));
     let findings = GapFindings {
         case,
         watched_ns: watched.watched_ns,
@@ -131,10 +137,15 @@ fn find_case(table: &Table, case: usize) -> Option<(GapFindings, ByRound)> {
         told_tick_period_ns: watched.tick_ns,
         steal_percent: mean(&figures(&samples, stolen_percent)),
         interrupts_per_second: interrupts_per_second(&samples),
-        cut_short: samples.iter().filter(|sample| sample.count(CUT_SHORT) == Some(1)).count()
-            as u32,
+        cut_short: cut_short.count() as u32,
     };
     Some((findings, tick_by_round))
+}
+
+/// Returns the period of the timer tick as the kernel states it, in nanoseconds.
+fn told_tick_period_ns(samples: &[&TrialSample]) -> Option<f64> {
+    let ticks = figures(samples, |sample| Some(sample.count(TICK_NS)? as f64));
+    median(&ticks).filter(|ns| *ns > 0.0)
 }
 
 /// Returns the median length of a comb's gaps by round, in nanoseconds.
@@ -142,7 +153,9 @@ fn median_lengths(samples: &[&TrialSample], found: &FoundComb) -> ByRound {
     let mut medians = Vec::new();
     for (sample, gaps) in samples.iter().zip(&found.members) {
         let lengths: Vec<f64> = gaps.iter().map(|gap| gap.length_ns).collect();
-        medians.extend(median(&lengths).map(|length_ns| (sample.round, length_ns)));
+        if let Some(length_ns) = median(&lengths) {
+            medians.push((sample.round, length_ns));
+        }
     }
     medians.into_iter().collect()
 }
@@ -154,8 +167,9 @@ fn class_findings(
     gaps: &[Vec<ClassifiedGap>],
     combs: &[FoundComb],
 ) -> GapClassFindings {
-    let of_class = gaps.iter().flatten().filter(|gap| gap.class == class);
-    let lengths: Tally = of_class.map(|gap| gap.length_ns.round() as i64).collect();
+    let mut gaps = gaps.concat();
+    gaps.retain(|gap| gap.class == class);
+    let lengths: Tally = gaps.iter().map(|gap| gap.length_ns.round() as i64).collect();
     let combs = combs.iter().filter(|found| found.class == class);
     GapClassFindings {
         class,
@@ -180,7 +194,7 @@ fn lost_percent(table: &Table, case: usize, class: Option<GapClass>) -> Option<E
 
 fn stolen_percent(sample: &TrialSample) -> Option<f64> {
     let percent = 100.0 * sample.steal_ns? as f64 / sample.elapsed_ns as f64;
-    percent.is_finite().then_some(percent)
+    if percent.is_finite() { Some(percent) } else { None }
 }
 
 /// Returns the sum of a figure over the gaps of a class, or of all.
@@ -198,8 +212,13 @@ fn sum(sample: &TrialSample, class: Option<GapClass>, figure: fn(&ClassifiedGap)
 /// Returns the findings of each case of gaps, with the median length of the timer tick's gaps in
 /// nanoseconds by round: empty where no comb is the tick.
 pub(crate) fn find(table: &Table) -> Vec<(GapFindings, ByRound)> {
-    let gaps = table.trials().filter(|(_, trial)| matches!(trial, Trial::Gaps { .. }));
-    gaps.filter_map(|(case, _)| find_case(table, case)).collect()
+    let mut findings = Vec::new();
+    for (case, trial) in table.trials() {
+        if matches!(trial, Trial::Gaps { .. }) {
+            findings.extend(find_case(table, case));
+        }
+    }
+    findings
 }
 
 /// Largest number of combs of a class.
@@ -256,10 +275,14 @@ fn find_combs(watched: &WatchedGaps) -> Vec<FoundComb> {
     let mut combs = combs_of_classes(watched, &[GapClass::Interrupt, GapClass::Uncharged]);
     combs.extend(combs_of_classes(watched, &[GapClass::SwitchedOut]));
     // Another comb of the tick's period is the host's, or another timer's.
-    for other in combs.iter_mut().filter(|found| found.comb.is_tick).skip(1) {
-        other.comb.is_tick = false;
+    let mut has_tick = false;
+    for found in &mut combs {
+        if found.comb.is_tick {
+            found.comb.is_tick = !has_tick;
+            has_tick = true;
+        }
     }
-    if !combs.iter().any(|found| found.comb.is_tick) {
+    if !has_tick {
         mark_multiples_of_tick(&mut combs, watched.tick_ns);
     }
     combs
@@ -273,11 +296,12 @@ const MAX_GAPS_PER_TICK: f64 = 10.0;
 /// cannot be told apart.
 fn mark_multiples_of_tick(combs: &mut [FoundComb], tick_ns: Option<f64>) {
     let Some(tick_ns) = tick_ns else { return };
-    for found in combs.iter_mut().filter(|found| found.class != GapClass::SwitchedOut) {
-        let exactly = tick_ns / found.comb.period_ns;
-        let multiple = exactly.round();
-        let is_multiple = (exactly / multiple - 1.0).abs() < SAME_PERIOD;
-        if is_multiple && (2.0..=MAX_GAPS_PER_TICK).contains(&multiple) {
+    for found in combs {
+        let periods_per_tick = tick_ns / found.comb.period_ns;
+        let multiple = periods_per_tick.round();
+        let is_multiple = (periods_per_tick / multiple - 1.0).abs() < SAME_PERIOD;
+        let is_possible = (2.0..=MAX_GAPS_PER_TICK).contains(&multiple);
+        if found.class != GapClass::SwitchedOut && is_multiple && is_possible {
             found.comb.tick_may_be_one_of = Some(multiple as u32);
         }
     }
@@ -290,8 +314,10 @@ fn combs_of_classes(watched: &WatchedGaps, classes: &[GapClass]) -> Vec<FoundCom
     let blind = blind_times(watched, classes);
     let mut found = Vec::new();
     while found.len() < MAX_COMBS {
-        let in_stratum = |least_ns: &f64| in_stratum(watched, &left, &blind, *least_ns);
-        let strata: Vec<_> = STRATA_NS.iter().filter_map(in_stratum).collect();
+        let mut strata = Vec::new();
+        for least_ns in STRATA_NS {
+            strata.extend(in_stratum(watched, &left, &blind, least_ns));
+        }
         let Some((period, members)) = whole_comb(strata) else { break };
         let Some((class, comb)) = comb(watched, &period, &members) else { break };
         for (left, members) in left.iter_mut().zip(&members) {
@@ -307,9 +333,13 @@ fn combs_of_classes(watched: &WatchedGaps, classes: &[GapClass]) -> Vec<FoundCom
 /// Returns the gaps of each sample that match.
 fn only(
     gaps: &[Vec<ClassifiedGap>],
-    is_it: impl Fn(&ClassifiedGap) -> bool,
+    matches: impl Fn(&ClassifiedGap) -> bool,
 ) -> Vec<Vec<ClassifiedGap>> {
-    gaps.iter().map(|gaps| gaps.iter().copied().filter(&is_it).collect()).collect()
+    let mut matching = gaps.to_vec();
+    for gaps_of_sample in &mut matching {
+        gaps_of_sample.retain(&matches);
+    }
+    matching
 }
 
 /// A period and its gaps, of each sample.
@@ -349,9 +379,11 @@ fn blind_times(watched: &WatchedGaps, classes: &[GapClass]) -> Vec<Vec<(f64, f64
     if classes.contains(&GapClass::SwitchedOut) {
         return Vec::new();
     }
-    let out = only(watched.gaps, |gap| gap.class == GapClass::SwitchedOut);
-    let ends = |gap: &ClassifiedGap| (gap.at_ns, gap.at_ns + gap.length_ns);
-    out.iter().map(|gaps| gaps.iter().map(ends).collect()).collect()
+    let mut blind = Vec::new();
+    for gaps in only(watched.gaps, |gap| gap.class == GapClass::SwitchedOut) {
+        blind.push(gaps.iter().map(|gap| (gap.at_ns, gap.at_ns + gap.length_ns)).collect());
+    }
+    blind
 }
 
 /// Builds a comb, with the class of most of its gaps.
@@ -360,16 +392,14 @@ fn comb(
     period: &Period,
     members: &[Vec<ClassifiedGap>],
 ) -> Option<(GapClass, GapComb)> {
-    let gaps: Vec<&ClassifiedGap> = members.iter().flatten().collect();
-    let class = *GapClass::ALL
-        .iter()
-        .rev()
-        .max_by_key(|class| gaps.iter().filter(|gap| gap.class == **class).count())?;
+    let gaps = members.concat();
+    let class = most_frequent_class(&gaps)?;
     let lengths: Tally = gaps.iter().map(|gap| gap.length_ns.round() as i64).collect();
     let lost_ns: f64 = gaps.iter().map(|gap| gap.length_ns).sum();
-    let has_period_of_tick = watched
-        .tick_ns
-        .is_some_and(|tick_ns| (period.period_ns / tick_ns - 1.0).abs() < SAME_PERIOD);
+    let has_period_of_tick = match watched.tick_ns {
+        Some(tick_ns) => (period.period_ns / tick_ns - 1.0).abs() < SAME_PERIOD,
+        None => false,
+    };
     let comb = GapComb {
         period_ns: period.period_ns,
         hit: period.hit,
@@ -380,6 +410,12 @@ fn comb(
         tick_may_be_one_of: None,
     };
     Some((class, comb))
+}
+
+/// Returns the class of most gaps; of several the first one.
+fn most_frequent_class(gaps: &[ClassifiedGap]) -> Option<GapClass> {
+    let count = |class: &GapClass| gaps.iter().filter(|gap| gap.class == *class).count();
+    GapClass::ALL.iter().min_by_key(|class| Reverse(count(class))).copied()
 }
 
 impl GapComb {

@@ -1,6 +1,7 @@
 //! The level of a CPU that nobody shares, the clock that most of a run had, and which ratio
 //! unshared cores have by CPU model: the program's table, and what earlier launches saw.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
@@ -79,7 +80,7 @@ fn steady_ns(latencies: impl Iterator<Item = u32>) -> Option<u32> {
     let mut sorted: Vec<u32> = latencies.collect();
     sorted.sort_unstable();
     let (least, most) = (f64::from(*sorted.first()?), f64::from(*sorted.last()?));
-    sorted.get(1).copied().filter(|_| most - least <= TOLERANCE * least)
+    if most - least <= TOLERANCE * least { sorted.get(1).copied() } else { None }
 }
 
 impl QuantaCounts {
@@ -112,7 +113,28 @@ fn sorted(values: impl Iterator<Item = CountedValue>) -> Vec<CountedValue> {
 }
 
 fn count<'a>(values: impl IntoIterator<Item = &'a CountedValue>) -> usize {
-    values.into_iter().map(|(_, times)| times).sum()
+    let mut count = 0;
+    for (_, times) in values {
+        count += times;
+    }
+    count
+}
+
+/// Returns the times of the latency-bound loop.
+fn latencies(quanta: &[CountedQuantum]) -> Vec<CountedValue> {
+    sorted(quanta.iter().map(|((latency, _), times)| (*latency, *times)))
+}
+
+/// Returns the quanta that ran on an unshared core, at whatever clock.
+fn unshared_quanta(quanta: &[CountedQuantum], unshared_ratio: f64) -> Vec<CountedQuantum> {
+    let mut unshared = Vec::new();
+    for quantum in quanta {
+        let (latency, throughput) = quantum.0;
+        if is_near(throughput / latency, unshared_ratio) {
+            unshared.push(*quantum);
+        }
+    }
+    unshared
 }
 
 /// Returns the median of sorted values by their counts.
@@ -177,8 +199,7 @@ impl SpeedLevel {
     pub fn from_quanta(counts: &QuantaCounts, reference: &Reference) -> Option<Self> {
         let as_found = complete_quanta(&counts.as_found);
         let all = [&as_found[..], &complete_quanta(&counts.waited)].concat();
-        let latencies = all.iter().map(|((latency, _), times)| (*latency, *times));
-        let latency_ns = densest(&sorted(latencies))?;
+        let latency_ns = densest(&latencies(&all))?;
         let all_ratios = ratios_at_clock(&all, latency_ns);
         let (unshared_ratio, established) = unshared_ratio(&all_ratios, reference)?;
         // Shares are those of the machine as it was found: batches that waited for an unshared core
@@ -189,22 +210,28 @@ impl SpeedLevel {
             ratios.partition_point(|(ratio, _)| *ratio <= unshared_ratio * (1.0 + TOLERANCE));
         let unshared = count(ratios.iter().filter(|(ratio, _)| is_near(*ratio, unshared_ratio)));
         // At another clock both loops change by one factor; a disturbance changes one of them.
-        let (mut other_clock, mut total) = (0, 0);
-        for ((latency, throughput), times) in &quanta {
-            total += times;
-            if !is_near(*latency, latency_ns) && is_near(throughput / latency, unshared_ratio) {
+        let total: usize = quanta.iter().map(|(_, times)| times).sum();
+        let unshared_latencies = latencies(&unshared_quanta(&quanta, unshared_ratio));
+        let mut other_clock = 0;
+        for (latency, times) in &unshared_latencies {
+            if !is_near(*latency, latency_ns) {
                 other_clock += times;
             }
         }
-        let steady = counts.steady.iter().map(|(latency, times)| (f64::from(*latency), *times));
-        let clock_ns = median(&sorted(steady.filter(|(latency, _)| is_near(*latency, latency_ns))));
+        let mut steady = Vec::new();
+        for (latency, times) in &counts.steady {
+            if is_near(f64::from(*latency), latency_ns) {
+                steady.push((f64::from(*latency), *times));
+            }
+        }
+        let clock_ns = median(&sorted(steady.into_iter()));
         Some(Self {
             latency_ns,
             clock_ns: clock_ns.unwrap_or(latency_ns),
             unshared_ratio,
             established,
             other_clock_share: other_clock as f64 / total as f64,
-            latency_range_ns: latency_range(&quanta, unshared_ratio),
+            latency_range_ns: latency_range(&unshared_latencies),
             unshared_share: unshared as f64 / count(&ratios).max(1) as f64,
             shared_slowdown: median(&ratios[first_shared..]).map(|ratio| ratio / unshared_ratio),
         })
@@ -234,14 +261,16 @@ impl SpeedLevel {
         if clocks == ClockFilter::TheRuns {
             let are_clean =
                 around.iter().all(|(latency, throughput)| self.is_clean(*latency, *throughput));
-            return are_clean.then_some(self.clock_ns);
+            return if are_clean { Some(self.clock_ns) } else { None };
         }
         let quantum_ns = steady_ns(around.iter().map(|(latency, _)| *latency))?;
-        let are_unshared = around.iter().all(|(latency, throughput)| {
-            *latency > 0
-                && is_near(f64::from(*throughput), self.unshared_ratio * f64::from(*latency))
-        });
-        are_unshared.then(|| f64::from(quantum_ns))
+        for (latency_ns, throughput_ns) in around {
+            let unshared_ns = self.unshared_ratio * f64::from(*latency_ns);
+            if *latency_ns == 0 || !is_near(f64::from(*throughput_ns), unshared_ns) {
+                return None;
+            }
+        }
+        Some(f64::from(quantum_ns))
     }
 
     /// Returns the latency quantum of slice `index`; absent also where competing tasks are known to
@@ -252,8 +281,10 @@ impl SpeedLevel {
         slices: &Slices,
         index: usize,
     ) -> Option<f64> {
-        let around = slices.around(index).filter(|_| slices.was_alone(index) != Some(false))?;
-        self.quantum_ns(clocks, &around)
+        if slices.was_alone(index) == Some(false) {
+            return None;
+        }
+        self.quantum_ns(clocks, &slices.around(index)?)
     }
 
     /// Returns the core's clock in GHz, where the cycles of a multiplication are known: on x86-64.
@@ -273,8 +304,11 @@ impl SpeedLevel {
     /// the estimates relative to it. Absent within 2 %: single quanta are disturbed by as much.
     pub fn clock_range(&self) -> Option<(f64, f64)> {
         let (shortest_ns, longest_ns) = self.latency_range_ns?;
-        let moved = longest_ns > shortest_ns * (1.0 + TOLERANCE);
-        moved.then(|| (self.clock_ns / longest_ns - 1.0, self.clock_ns / shortest_ns - 1.0))
+        if longest_ns > shortest_ns * (1.0 + TOLERANCE) {
+            Some((self.clock_ns / longest_ns - 1.0, self.clock_ns / shortest_ns - 1.0))
+        } else {
+            None
+        }
     }
 }
 
@@ -282,18 +316,17 @@ impl SpeedLevel {
 /// x86-64.
 pub fn clock_ghz(latency_ns: f64, target: &str) -> Option<f64> {
     let multiplies = f64::from(MULTIPLIES_PER_TURN * MULTIPLY_TURNS);
-    let is_x86 = target.starts_with("x86_64");
-    (is_x86 && latency_ns > 0.0).then(|| multiplies * X86_MULTIPLY_CYCLES / latency_ns)
+    if target.starts_with("x86_64") && latency_ns > 0.0 {
+        Some(multiplies * X86_MULTIPLY_CYCLES / latency_ns)
+    } else {
+        None
+    }
 }
 
-/// Returns the 5th and the 95th percentile of the latency-bound loops on an unshared core.
-fn latency_range(quanta: &[CountedQuantum], unshared_ratio: f64) -> Option<(f64, f64)> {
-    let unshared = quanta
-        .iter()
-        .filter(|((latency, throughput), _)| is_near(throughput / latency, unshared_ratio));
-    let sorted = sorted(unshared.map(|((latency, _), times)| (*latency, *times)));
-    let last = count(&sorted).checked_sub(1)?;
-    Some((value_at(&sorted, last / 20)?, value_at(&sorted, last - last / 20)?))
+/// Returns the 5th and the 95th percentile of sorted times.
+fn latency_range(sorted: &[CountedValue]) -> Option<(f64, f64)> {
+    let last = count(sorted).checked_sub(1)?;
+    Some((value_at(sorted, last / 20)?, value_at(sorted, last - last / 20)?))
 }
 
 /// Returns the quanta that have both times.
@@ -309,19 +342,26 @@ fn complete_quanta(counts: &HashMap<(u32, u32), usize>) -> Vec<CountedQuantum> {
 
 /// Returns the ratios of the quanta at a clock, ascending.
 fn ratios_at_clock(quanta: &[CountedQuantum], latency_ns: f64) -> Vec<CountedValue> {
-    let at_clock = quanta.iter().filter(|((latency, _), _)| is_near(*latency, latency_ns));
-    sorted(at_clock.map(|((_, throughput), times)| (throughput / latency_ns, *times)))
+    let mut ratios = Vec::new();
+    for ((latency, throughput), times) in quanta {
+        if is_near(*latency, latency_ns) {
+            ratios.push((throughput / latency_ns, *times));
+        }
+    }
+    sorted(ratios.into_iter())
 }
 
 /// Returns k0 and whether it is established. A known k0 stands unless enough quanta of this run
 /// agree on a lower level: then the known one was that of a shared core.
 fn unshared_ratio(ratios: &[CountedValue], reference: &Reference) -> Option<(f64, bool)> {
     let lowest = lowest_level(ratios);
-    let known = reference.unshared_ratio.filter(|ratio| *ratio > 0.0 && ratio.is_finite());
-    let Some(known) = known else { return Some((lowest?, false)) };
-    match lowest.filter(|lowest| *lowest < known * (1.0 - TOLERANCE)) {
-        Some(lower) => Some((lower, false)),
-        None => Some((known, reference.established)),
+    let known = match reference.unshared_ratio {
+        Some(ratio) if ratio > 0.0 && ratio.is_finite() => ratio,
+        _ => return Some((lowest?, false)),
+    };
+    match lowest {
+        Some(lowest) if lowest < known * (1.0 - TOLERANCE) => Some((lowest, false)),
+        _ => Some((known, reference.established)),
     }
 }
 
@@ -360,7 +400,7 @@ fn densest(sorted: &[CountedValue]) -> Option<f64> {
     let windows = windows(sorted);
     let start = (0..sorted.len()).rev().max_by_key(|start| windows[*start].1)?;
     let (end, count) = windows[start];
-    (count >= FEWEST_QUANTA).then(|| median(&sorted[start..end]))?
+    if count >= FEWEST_QUANTA { median(&sorted[start..end]) } else { None }
 }
 
 /// Returns the end of the window of 2 % above each sorted value, and the count of values in it.
@@ -391,6 +431,10 @@ pub(super) const KNOWN_RATIOS: &[(&str, f64)] = &[
     // Zen 4 (EPYC 9004): four additions a cycle and three cycles a multiplication would be 1.
     ("AuthenticAMD family 25 model 17 stepping 1 microcode 0x1000065 capacity 1024", 1.010),
 ];
+
+fn known_ratio(cpu: &str) -> Option<f64> {
+    KNOWN_RATIOS.iter().find(|(known, _)| *known == cpu).map(|(_, ratio)| *ratio)
+}
 
 /// A clock that launches mostly had.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -435,13 +479,14 @@ impl SpeedFile {
     /// no CPU can have are ignored.
     pub fn reference(&self, cpu: &str) -> Reference {
         let possible = possible_ratios();
-        let table = match &self.table {
+        let in_table = match &self.table {
             Some(given) => given.get(cpu).copied(),
-            None => KNOWN_RATIOS.iter().find(|(known, _)| *known == cpu).map(|(_, ratio)| *ratio),
+            None => known_ratio(cpu),
         };
-        let table = table.filter(|ratio| possible.contains(ratio));
-        let seen_often = self.lowest_ratio(cpu, FEWEST_LAUNCHES);
-        let established = [table, seen_often].into_iter().flatten().reduce(f64::min);
+        let mut established = self.lowest_ratio(cpu, FEWEST_LAUNCHES);
+        if let Some(ratio) = in_table.filter(|ratio| possible.contains(ratio)) {
+            established = Some(established.map_or(ratio, |seen| ratio.min(seen)));
+        }
         Reference {
             unshared_ratio: established.or_else(|| self.lowest_ratio(cpu, 1)),
             established: established.is_some(),
@@ -464,9 +509,10 @@ impl SpeedFile {
 
     /// Returns the clock that most launches had; of several the one that is stored first.
     fn usual_clock_ns(&self, cpu: &str) -> Option<f64> {
-        let possible =
-            self.clocks.get(cpu)?.iter().filter(|seen| LATENCY_QUANTUM_NS.contains(&seen.clock_ns));
-        possible.rev().max_by_key(|seen| seen.launches).map(|seen| seen.clock_ns)
+        let clocks = self.clocks.get(cpu)?.iter();
+        let possible = clocks.filter(|seen| LATENCY_QUANTUM_NS.contains(&seen.clock_ns));
+        let usual = possible.min_by_key(|seen| Reverse(seen.launches))?;
+        Some(usual.clock_ns)
     }
 
     fn learn_clock(&mut self, cpu: &str, clock_ns: f64) {
@@ -478,7 +524,7 @@ impl SpeedFile {
             // Before those that as few launches have seen: these are older.
             None => clocks.insert(0, SeenClock { clock_ns, launches: 1 }),
         }
-        clocks.sort_by_key(|seen| std::cmp::Reverse(seen.launches));
+        clocks.sort_by_key(|seen| Reverse(seen.launches));
         clocks.truncate(MAX_CLOCKS);
     }
 
@@ -503,8 +549,10 @@ impl SpeedFile {
             None => levels.push(SeenRatio { ratio: level.unshared_ratio, launches: 1 }),
         }
         levels.sort_by(|a, b| a.ratio.total_cmp(&b.ratio));
-        let established = levels.iter().position(|seen| seen.launches >= FEWEST_LAUNCHES);
-        levels.truncate(established.map_or(MAX_LEVELS, |first| first + 1));
+        match levels.iter().position(|seen| seen.launches >= FEWEST_LAUNCHES) {
+            Some(established) => levels.truncate(established + 1),
+            None => levels.truncate(MAX_LEVELS),
+        }
         true
     }
 }
@@ -515,21 +563,29 @@ impl SpeedFile {
 pub fn cpu_key(machine: &Machine, cpu: u32) -> Option<String> {
     let models = machine.cpu.models.known()?;
     let model = models.iter().find(|model| model.cpus.contains(cpu)).or_else(|| models.first())?;
-    let topology = machine.cpu.topology.known().into_iter().flatten().find(|one| one.cpu == cpu);
-    let capacity = topology.and_then(|one| one.capacity.known());
+    let mut capacity = String::new();
+    if let Some(topology) = machine.cpu.topology.known() {
+        if let Some(found) = topology.iter().find(|place| place.cpu == cpu) {
+            if let Some(known) = found.capacity.known() {
+                capacity = format!(" capacity {known}");
+            }
+        }
+    }
     Some(format!(
-        "{} family {} model {} stepping {} microcode {}{}",
+        "{} family {} model {} stepping {} microcode {}{capacity}",
         model.vendor.known()?,
         text_or_unknown(&model.family),
         text_or_unknown(&model.model),
         text_or_unknown(&model.stepping),
         text_or_unknown(&model.microcode),
-        capacity.map(|capacity| format!(" capacity {capacity}")).unwrap_or_default()
     ))
 }
 
-fn text_or_unknown(reading: &Reading<String>) -> String {
-    reading.known().map_or("?", |text| text.trim()).to_string()
+fn text_or_unknown(reading: &Reading<String>) -> &str {
+    match reading.known() {
+        Some(text) => text.trim(),
+        None => "?",
+    }
 }
 
 /// A level and its quanta, for tests.

@@ -99,10 +99,13 @@ impl SampleUse {
     /// converted to full speed.
     fn from_sample(sample: &TrialSample, speed: &CoreSpeed, events: &str) -> Option<Self> {
         let cpu_ns = speed.factor(sample)? * sample.tallies.get(CPU_NS)?.total();
-        let done = sample.count(DONE).filter(|done| *done > 0)? as f64;
-        let [events, looks, wakes] =
-            [events, LOOKS, WAKES].map(|name| sample.count(name).unwrap_or_default() as f64);
-        Some(Self { cpu_ns, done, events, looks: looks.min(events), wakes })
+        let done = sample.count(DONE)? as f64;
+        if done <= 0.0 {
+            return None;
+        }
+        let events = count_or_zero(sample, events);
+        let looks = count_or_zero(sample, LOOKS).min(events);
+        Some(Self { cpu_ns, done, events, looks, wakes: count_or_zero(sample, WAKES) })
     }
 
     /// Returns the CPU time for one unit of progress, in nanoseconds.
@@ -127,6 +130,10 @@ impl SampleUse {
     }
 }
 
+fn count_or_zero(sample: &TrialSample, name: &str) -> f64 {
+    sample.count(name).unwrap_or_default() as f64
+}
+
 /// Returns the cost of an event in nanoseconds: the additional CPU time of samples over their
 /// additional events. Absent where a sample has too few.
 fn cost_per_event(alone: SampleUse, samples: &[SampleUse]) -> Option<f64> {
@@ -140,7 +147,7 @@ fn cost_per_event(alone: SampleUse, samples: &[SampleUse]) -> Option<f64> {
         cpu_ns = cpu_ns + sample.cpu_ns - alone.cpu_ns * progress;
         events += additional;
     }
-    (events > 0.0).then(|| cpu_ns / events)
+    if events > 0.0 { Some(cpu_ns / events) } else { None }
 }
 
 /// Returns the cost of a look in nanoseconds: that of a preemption by a neighbour without memory, of
@@ -157,7 +164,8 @@ fn cost_per_look(alone: SampleUse, empty: &[SampleUse]) -> Option<f64> {
         products += additional * (sample.cpu_ns - alone.cpu_ns * progress);
         squares += additional * additional;
     }
-    (squares >= FEWEST_EVENTS * FEWEST_EVENTS).then(|| products / squares)
+    let is_known = squares >= FEWEST_EVENTS * FEWEST_EVENTS;
+    if is_known { Some(products / squares) } else { None }
 }
 
 /// Uses of one round: of the program alone, beside neighbours, and the cost of a timer's interrupt.
@@ -210,7 +218,9 @@ impl<'a> SensitivityCases<'a> {
         let (alone, command) = alone?;
         let mut cases = vec![alone];
         cases.extend(elsewhere);
-        cases.extend(beside.values().flat_map(BTreeMap::values));
+        for rates in beside.values() {
+            cases.extend(rates.values());
+        }
         Some(Self { speed: CoreSpeed::fit(table, cases), alone, command, elsewhere, beside })
     }
 
@@ -222,8 +232,10 @@ impl<'a> SensitivityCases<'a> {
         beside: &[usize],
         figure: fn(&RoundUse) -> Option<f64>,
     ) -> Option<Estimate> {
-        let empty: Vec<usize> =
-            self.beside.get(&(0, 0)).into_iter().flatten().map(|(_, case)| *case).collect();
+        let mut empty = Vec::new();
+        if let Some(rates) = self.beside.get(&(0, 0)) {
+            empty.extend(rates.values());
+        }
         let elsewhere = self.elsewhere.as_slice();
         let cases = [&[self.alone], elsewhere, &*empty, beside].concat();
         table.midmean_together(&cases, |samples| {
@@ -236,8 +248,10 @@ impl<'a> SensitivityCases<'a> {
             let look_ns = cost_per_look(uses[0], empty)?;
             let alone = uses[0].without_looks(look_ns, 0.0);
             let alone_for_one = alone.events / alone.done;
-            let beside: Vec<SampleUse> =
-                beside.iter().map(|sample| sample.without_looks(look_ns, alone_for_one)).collect();
+            let mut beside = beside.to_vec();
+            for sample in &mut beside {
+                *sample = sample.without_looks(look_ns, alone_for_one);
+            }
             let timer_ns = if elsewhere.is_empty() { 0.0 } else { self.timer_ns(samples)? };
             figure(&RoundUse { alone, timer_ns, beside })
         })
@@ -263,32 +277,44 @@ impl<'a> SensitivityCases<'a> {
     ) -> SensitivityPoint {
         let (stays_ns, bytes) = kind;
         let cases: Vec<usize> = rates.values().copied().collect();
-        let difference = self.estimate(table, &cases, RoundUse::last_above_first);
+        let mut points = Vec::new();
+        for (rate_hz, case) in rates {
+            points.push(self.rate_point(table, *rate_hz, *case));
+        }
+        let mut highest_above_lowest_ns = None;
+        if cases.len() > 1 {
+            highest_above_lowest_ns = self.estimate(table, &cases, RoundUse::last_above_first);
+        }
         SensitivityPoint {
             bytes,
             stays_ns,
             ns_per_preemption: self.estimate(table, &cases, RoundUse::cost),
-            rates: rates.iter().map(|(rate, case)| self.rate_point(table, *rate, *case)).collect(),
-            highest_above_lowest_ns: difference.filter(|_| cases.len() > 1),
+            rates: points,
+            highest_above_lowest_ns,
         }
     }
 
     fn rate_point(&self, table: &Table, rate_hz: u32, case: usize) -> RatePoint {
-        let preemptions = table.sum(case, PREEMPTIONS);
-        let cpu_tallies =
-            table.trial_samples(case).iter().filter_map(|sample| sample.tallies.get(CPU_NS));
-        let cpu_ns: f64 = cpu_tallies.map(Tally::total).sum();
-        let per_second = preemptions.map(|count| count as f64 / (cpu_ns / 1e9));
         RatePoint {
             case,
             rate_hz,
             ns_per_preemption: self.estimate(table, &[case], RoundUse::cost),
-            preemptions_per_cpu_second: per_second.filter(|rate| rate.is_finite()),
+            preemptions_per_cpu_second: preemptions_per_cpu_second(table, case),
             more_cpu_share: self.estimate(table, &[case], |round| {
                 Some(round.beside[0].cpu_ns_for_one() / round.alone.cpu_ns_for_one() - 1.0)
             }),
         }
     }
+}
+
+fn preemptions_per_cpu_second(table: &Table, case: usize) -> Option<f64> {
+    let preemptions = table.sum(case, PREEMPTIONS)?;
+    let mut cpu_ns = 0.0;
+    for sample in table.trial_samples(case) {
+        cpu_ns += sample.tallies.get(CPU_NS).map_or(0.0, Tally::total);
+    }
+    let per_second = preemptions as f64 / (cpu_ns / 1e9);
+    if per_second.is_finite() { Some(per_second) } else { None }
 }
 
 /// Largest share of the CPU that competing tasks may have had for a cost to be quotable: they
@@ -327,9 +353,12 @@ pub(super) fn widths(table: &Table) -> BTreeMap<usize, Option<f64>> {
     if !table.trials().any(|(_, trial)| matches!(trial, Trial::Command(_))) {
         return widths;
     }
-    for point in estimate_costs(table).into_iter().flat_map(|findings| findings.points) {
+    let Some(findings) = estimate_costs(table) else { return widths };
+    for point in findings.points {
         let width = point.ns_per_preemption.as_ref().and_then(Estimate::precision);
-        widths.extend(point.rates.iter().map(|rate| (rate.case, width)));
+        for rate in point.rates {
+            widths.insert(rate.case, width);
+        }
     }
     widths
 }
@@ -341,13 +370,16 @@ fn estimate_costs(table: &Table) -> Option<SensitivityFindings> {
         // Costs then include the timer's interrupt.
         cases.elsewhere = None;
     }
-    let alone = cases.estimate(table, &[], |round| Some(round.alone.cpu_ns_for_one()));
+    let mut points = Vec::new();
+    for (kind, rates) in &cases.beside {
+        points.push(cases.point(table, *kind, rates));
+    }
     Some(SensitivityFindings {
         subject: cases.command.subject.clone(),
         executable: cases.command.executable.clone(),
-        alone_cpu_ns: alone,
+        alone_cpu_ns: cases.estimate(table, &[], |round| Some(round.alone.cpu_ns_for_one())),
         core_speed: cases.speed.findings(),
         timer_ns: timer,
-        points: cases.beside.iter().map(|(kind, rates)| cases.point(table, *kind, rates)).collect(),
+        points,
     })
 }

@@ -80,16 +80,15 @@ impl CoreSpeed {
             samples.extend(table.trial_samples(case));
         }
         sort_by_time(table, &mut samples);
+        let not_checked = Self { factors: BTreeMap::new(), findings: None };
+        let Some(best) = best_ratio(&samples) else { return not_checked };
         let mut speeds = Vec::new();
-        let best = best_ratio(&samples);
-        if let Some(best) = best {
-            speeds.extend(samples.iter().filter_map(|sample| speed_sample(sample, best)));
+        for sample in &samples {
+            speeds.extend(speed_sample(sample, best));
         }
-        let Some(best) = best.filter(|_| !speeds.is_empty()) else {
-            return Self { factors: BTreeMap::new(), findings: None };
+        let Some(median_period) = median(&column(&speeds, |sample| sample.period)) else {
+            return not_checked;
         };
-        let periods: Vec<f64> = speeds.iter().map(|sample| sample.period).collect();
-        let median_period = median(&periods).unwrap_or_default();
         let fit = SpeedFit::fit(&speeds);
         let [width_power, period_power, time_power] = fit.powers;
         let mut factors = BTreeMap::new();
@@ -113,9 +112,11 @@ impl CoreSpeed {
     /// Returns the factor of a sample's CPU time; absent for a sample without one where others were
     /// fitted.
     pub(super) fn factor(&self, sample: &TrialSample) -> Option<f64> {
-        let factor = self.factors.get(&(sample.case, sample.round)).copied();
-        let is_fitted = self.findings.is_some_and(|findings| findings.fitted);
-        if is_fitted { factor } else { factor.or(Some(1.0)) }
+        match (self.factors.get(&(sample.case, sample.round)), self.findings) {
+            (Some(factor), _) => Some(*factor),
+            (None, Some(CoreSpeedFindings { fitted: true, .. })) => None,
+            (None, _) => Some(1.0),
+        }
     }
 
     pub(super) fn findings(&self) -> Option<CoreSpeedFindings> {
@@ -132,7 +133,7 @@ fn sort_by_time(table: &Table, samples: &mut [&TrialSample]) {
             places.insert((round, case), place);
         }
     }
-    samples.sort_by_key(|sample| (sample.round, places.get(&(sample.round, sample.case)).copied()));
+    samples.sort_by_key(|sample| (sample.round, places.get(&(sample.round, sample.case))));
 }
 
 fn ratios<'a>(samples: &'a [&TrialSample]) -> impl Iterator<Item = &'a Tally> {
@@ -146,15 +147,19 @@ fn best_ratio(samples: &[&TrialSample]) -> Option<f64> {
         merged.merge(tally);
     }
     let ratio = merged.quantile(FASTEST_SHARE / 2.0)? as f64;
-    (ratio > 0.0).then_some(ratio)
+    if ratio > 0.0 { Some(ratio) } else { None }
 }
 
 /// Returns the share of looks on a shared core.
 fn shared_share(samples: &[&TrialSample], best: f64) -> f64 {
     let (mut looks, mut shared) = (0.0, 0.0);
-    for (ratio, times) in ratios(samples).flat_map(Tally::values) {
-        looks += f64::from(times);
-        shared += if ratio as f64 > SHARED_OVER_BEST * best { f64::from(times) } else { 0.0 };
+    for tally in ratios(samples) {
+        for (ratio, times) in tally.values() {
+            looks += f64::from(times);
+            if ratio as f64 > SHARED_OVER_BEST * best {
+                shared += f64::from(times);
+            }
+        }
     }
     shared / f64::max(looks, 1.0)
 }
@@ -177,9 +182,11 @@ fn speed_sample(sample: &TrialSample, best: f64) -> Option<SpeedSample> {
     let width = -(widths / looks).ln();
     let period = period_ns.ln();
     let time = (cpu_ns / done).ln();
-    let is_finite = width.is_finite() && period.is_finite() && time.is_finite();
-    let (case, round) = (sample.case, sample.round);
-    is_finite.then_some(SpeedSample { case, round, time, width, period })
+    if width.is_finite() && period.is_finite() && time.is_finite() {
+        Some(SpeedSample { case: sample.case, round: sample.round, time, width, period })
+    } else {
+        None
+    }
 }
 
 /// The fit of the CPU time.
@@ -196,13 +203,17 @@ struct SpeedFit {
 /// A value of each sample.
 type Column = Vec<f64>;
 
+fn column(samples: &[SpeedSample], read: fn(&SpeedSample) -> f64) -> Column {
+    samples.iter().map(read).collect()
+}
+
 impl SpeedFit {
     /// Fits the samples; with too few all powers are 0.
     fn fit(samples: &[SpeedSample]) -> Self {
         let cases: BTreeSet<usize> = samples.iter().map(|sample| sample.case).collect();
-        let time = centred(samples, samples.iter().map(|sample| sample.time).collect());
-        let width = centred(samples, samples.iter().map(|sample| sample.width).collect());
-        let period = centred(samples, samples.iter().map(|sample| sample.period).collect());
+        let time = centred(samples, column(samples, |sample| sample.time));
+        let width = centred(samples, column(samples, |sample| sample.width));
+        let period = centred(samples, column(samples, |sample| sample.period));
         let mut around = vec![0.0; samples.len()];
         let mut columns = [width, period, around.clone()];
         let measured = scatter(&time);
@@ -232,7 +243,8 @@ fn centred(samples: &[SpeedSample], mut column: Column) -> Column {
         *sum += value;
     }
     for (sample, value) in samples.iter().zip(&mut column) {
-        *value -= sums.get(&sample.case).map_or(0.0, |(count, sum)| sum / count);
+        let (count, sum) = sums[&sample.case];
+        *value -= sum / count;
     }
     column
 }
@@ -259,13 +271,13 @@ fn around_each(residuals: &[f64]) -> Column {
         residuals.iter().map(|residual| residual.clamp(-limit, limit)).collect();
     let mut around = Vec::new();
     for number in 0..limited.len() {
-        let (mut count, mut sum) = (0.0, 0.0);
-        let before = number.checked_sub(1).and_then(|before| limited.get(before));
-        for residual in before.into_iter().chain(limited.get(number + 1)) {
-            count += 1.0;
-            sum += residual;
-        }
-        around.push(sum / f64::max(count, 1.0));
+        let before = if number > 0 { Some(limited[number - 1]) } else { None };
+        let after = limited.get(number + 1).copied();
+        around.push(match (before, after) {
+            (Some(before), Some(after)) => (before + after) / 2.0,
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => 0.0,
+        });
     }
     around
 }

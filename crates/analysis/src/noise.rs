@@ -128,7 +128,10 @@ fn kind_of(disturbance: &Disturbance) -> usize {
 /// Returns the halt that most samples had.
 fn most_halted(kinds: &KindCounts, samples: usize) -> Option<HaltedSamples> {
     let counts = HaltCause::ALL.into_iter().zip(&kinds[KINDS.len()..]);
-    let (halt, count) = counts.max_by_key(|(_, count)| **count).filter(|(_, count)| **count > 0)?;
+    let (halt, count) = counts.max_by_key(|(_, count)| **count)?;
+    if *count == 0 {
+        return None;
+    }
     Some(HaltedSamples { halt, count: *count as u32, samples: samples as u32 })
 }
 
@@ -181,15 +184,14 @@ fn judge_trials(table: &Table) -> NoiseVerdict {
         if is_disturbed_on_purpose(trial) {
             continue;
         }
-        let figure = trial.headline().compute;
-        let figures: Vec<f64> =
-            table.trial_samples(case).iter().filter_map(|sample| figure(sample)).collect();
-        spreads.extend(spread(&figures));
-        counts = counts.plus(table.counts(case));
+        let mut figures = Vec::new();
         for sample in table.trial_samples(case) {
+            figures.extend((trial.headline().compute)(sample));
             samples += 1;
             stolen += usize::from(sample.steal_ns.is_some_and(|ns| ns > 0));
         }
+        spreads.extend(spread(&figures));
+        counts = counts.plus(table.counts(case));
     }
     let share = stolen as f64 / (samples as f64).max(1.0);
     let reasons = disturbances_in_words(&[stolen], samples);
@@ -208,7 +210,8 @@ fn judge_rings(table: &Table) -> NoiseVerdict {
     let (mut disturbed_share, mut solo_share): (f64, f64) = (0.0, 0.0);
     for (number, case) in table.plan.rings() {
         let (mut disturbed, mut total) = (0, 0);
-        for disturbances in table.samples(number).map(|sample| sample.disturbances(case)) {
+        for sample in table.samples(number) {
+            let disturbances = sample.disturbances(case);
             for disturbance in &disturbances {
                 kinds[kind_of(disturbance)] += 1;
             }
@@ -223,7 +226,8 @@ fn judge_rings(table: &Table) -> NoiseVerdict {
         halted = halted.max(judge_halts(table.samples(number), case));
         samples += total;
         let by_round = table.as_found_by_round(number, RingSample::ns_per_hop);
-        spreads.extend(spread(&by_round.into_values().collect::<Vec<f64>>()));
+        let hops_ns: Vec<f64> = by_round.into_values().collect();
+        spreads.extend(spread(&hops_ns));
         if let Some(slices) = table.slices(number) {
             counts = counts.plus(slices.clean_counts());
         }
@@ -244,12 +248,13 @@ fn judge_rings(table: &Table) -> NoiseVerdict {
 /// Returns the sharing of a core; absent below the smallest share that is reported.
 fn shared_core(level: &SpeedLevel) -> Option<SharedCore> {
     let share = 1.0 - level.unshared_share;
-    let slowdown = level.shared_slowdown.filter(|_| share >= MIN_REPORTED_SHARE)?;
-    Some(SharedCore { share, slowdown })
+    let slowdown = level.shared_slowdown?;
+    if share >= MIN_REPORTED_SHARE { Some(SharedCore { share, slowdown }) } else { None }
 }
 
-fn most_shared(cores: impl Iterator<Item = SharedCore>) -> Option<SharedCore> {
-    cores.max_by(|a, b| a.share.total_cmp(&b.share))
+/// Returns the core that was shared for more of the time; the second of two equal ones.
+fn more_shared(a: SharedCore, b: SharedCore) -> SharedCore {
+    if a.share.total_cmp(&b.share).is_gt() { a } else { b }
 }
 
 /// Returns the sharing of each core in words, by the quanta.
@@ -317,57 +322,64 @@ fn verdict(
     clean: CleanCounts,
     levels: &SpeedLevels,
 ) -> NoiseVerdict {
-    let clean_share = clean.share_as_found();
-    let not_alone_share = clean.not_alone_share();
-    let level = match (clean_share, round_spread) {
-        // Too few, waited for or not: there is no estimate at full speed.
-        (Some(_), _) if clean.share().is_some_and(|share| share < LEAST_SHARE) => {
-            NoiseLevel::Unusable
-        }
-        (Some(_), _) if clean.are_not_alone() => NoiseLevel::Unusable,
-        (Some(_), _) if clean.undisturbed_share().is_some_and(|share| share < QUIET_SHARE) => {
-            NoiseLevel::Noisy
-        }
-        // Estimates of the slices between hold, but the machine was not quiet.
-        (Some(_), _) if disturbed_share > NOISY_DISTURBED => NoiseLevel::Noisy,
-        (Some(_), _) if not_alone_share.is_some_and(|share| share > NOISY_DISTURBED) => {
-            NoiseLevel::Noisy
-        }
-        (Some(_), _) => NoiseLevel::Quiet,
-        (None, None) => NoiseLevel::Unknown,
-        (None, Some(spread)) => judge_disturbed(disturbed_share).max(match spread {
-            spread if spread > UNUSABLE_SPREAD => NoiseLevel::Unusable,
-            spread if spread > NOISY_SPREAD => NoiseLevel::Noisy,
-            _ => NoiseLevel::Quiet,
-        }),
-    };
-    let first = match (clean_share, round_spread) {
-        (Some(_), _) => {
-            let mut sharing = sharing_in_words(levels);
-            if let Some(share) = not_alone_share.filter(|share| *share >= MIN_REPORTED_SHARE) {
-                let percent = share * 100.0;
-                let words = format!("other tasks shared the CPU in {percent:.0} % of the slices");
-                sharing.insert(0, words);
-            }
-            sharing
-        }
-        (None, None) => vec!["one round is too few to judge it".to_string()],
-        (None, Some(spread)) if spread > NOISY_SPREAD => {
-            vec![format!("rounds scatter by {:.0} %", spread * 100.0)]
-        }
-        _ => Vec::new(),
-    };
-    reasons.splice(..0, first);
-    NoiseVerdict {
-        level,
-        clean_share,
-        clock_range: clean_share.and_then(|_| clock_range(levels)),
-        not_alone_share,
+    let mut verdict = NoiseVerdict {
+        level: NoiseLevel::Unknown,
+        clean_share: clean.share_as_found(),
+        clock_range: None,
+        not_alone_share: clean.not_alone_share(),
         halted: None,
-        shared_core: clean_share.and_then(|_| most_shared(levels.values().filter_map(shared_core))),
+        shared_core: None,
         round_spread,
         disturbed_share,
-        reasons,
+        reasons: Vec::new(),
+    };
+    if verdict.clean_share.is_some() {
+        verdict.level = judge_slices(clean, disturbed_share);
+        verdict.clock_range = clock_range(levels);
+        verdict.shared_core = levels.values().filter_map(shared_core).reduce(more_shared);
+        match verdict.not_alone_share {
+            Some(share) if share >= MIN_REPORTED_SHARE => verdict.reasons.push(format!(
+                "other tasks shared the CPU in {:.0} % of the slices",
+                share * 100.0
+            )),
+            _ => {}
+        }
+        verdict.reasons.extend(sharing_in_words(levels));
+    } else if let Some(spread) = round_spread {
+        verdict.level = judge_disturbed(disturbed_share).max(judge_spread(spread));
+        if spread > NOISY_SPREAD {
+            verdict.reasons.push(format!("rounds scatter by {:.0} %", spread * 100.0));
+        }
+    } else {
+        verdict.reasons.push("one round is too few to judge it".to_string());
+    }
+    verdict.reasons.append(&mut reasons);
+    verdict
+}
+
+/// Judges by the clean slices and the share of disturbed samples.
+fn judge_slices(clean: CleanCounts, disturbed_share: f64) -> NoiseLevel {
+    // Too few, waited for or not: there is no estimate at full speed.
+    let are_few = clean.share().is_some_and(|share| share < LEAST_SHARE);
+    // Estimates of the slices between hold, but the machine was not quiet.
+    let are_disturbed = disturbed_share > NOISY_DISTURBED
+        || clean.undisturbed_share().is_some_and(|share| share < QUIET_SHARE)
+        || clean.not_alone_share().is_some_and(|share| share > NOISY_DISTURBED);
+    if are_few || clean.are_not_alone() {
+        NoiseLevel::Unusable
+    } else if are_disturbed {
+        NoiseLevel::Noisy
+    } else {
+        NoiseLevel::Quiet
+    }
+}
+
+/// Judges by the relative scatter between rounds alone.
+fn judge_spread(spread: f64) -> NoiseLevel {
+    match spread {
+        spread if spread > UNUSABLE_SPREAD => NoiseLevel::Unusable,
+        spread if spread > NOISY_SPREAD => NoiseLevel::Noisy,
+        _ => NoiseLevel::Quiet,
     }
 }
 
@@ -429,8 +441,7 @@ impl NoiseVerdict {
             worst.clean_share = either(worst.clean_share, group.clean_share, f64::min);
             worst.clock_range = either(worst.clock_range, group.clock_range, wider_range);
             worst.halted = worst.halted.or(group.halted);
-            let cores = [worst.shared_core, group.shared_core];
-            worst.shared_core = most_shared(cores.into_iter().flatten());
+            worst.shared_core = either(worst.shared_core, group.shared_core, more_shared);
             worst.not_alone_share = either(worst.not_alone_share, group.not_alone_share, f64::max);
             worst.disturbed_share = worst.disturbed_share.max(group.disturbed_share);
             for reason in group.reasons {
@@ -460,18 +471,25 @@ impl NoiseVerdict {
         let mut facts = Vec::new();
         if let Some(share) = self.clean_share {
             facts.push(format!("{:.0} % of the time at full speed and undisturbed", share * 100.0));
-        } else if let Some(spread) = self.round_spread.filter(|spread| *spread <= NOISY_SPREAD) {
-            facts.push(format!("rounds scatter by {:.1} %", spread * 100.0));
+        } else if let Some(spread) = self.round_spread {
+            if spread <= NOISY_SPREAD {
+                facts.push(format!("rounds scatter by {:.1} %", spread * 100.0));
+            }
         }
-        facts.extend(self.clock_range.map(clocks_in_words));
-        facts.extend(self.reasons.iter().cloned());
+        if let Some(range) = self.clock_range {
+            facts.push(clocks_in_words(range));
+        }
+        facts.extend_from_slice(&self.reasons);
         facts
     }
 }
 
 /// Combines two values, of which either may be absent.
 fn either<T>(a: Option<T>, b: Option<T>, combine: fn(T, T) -> T) -> Option<T> {
-    [a, b].into_iter().flatten().reduce(combine)
+    match (a, b) {
+        (Some(a), Some(b)) => Some(combine(a, b)),
+        (a, b) => a.or(b),
+    }
 }
 
 #[cfg(test)]

@@ -76,7 +76,8 @@ pub(crate) fn best_fit<'a>(
 /// Returns the level of a flat fit at `x`; an error if it is not resolved from zero.
 pub(crate) fn flat_level(all: &CurveAnalysis, flat: &FormFit, x: f64) -> Result<f64, String> {
     let level = flat.at(x).abs();
-    let half = all.half_width(flat, [1.0, 0.0, 0.0, 0.0]);
-    let is_resolved = half.is_some_and(|half| half < level);
-    is_resolved.then_some(level).ok_or("the costs are not resolved from zero".into())
+    match all.half_width(flat, [1.0, 0.0, 0.0, 0.0]) {
+        Some(half) if half < level => Ok(level),
+        _ => Err("the costs are not resolved from zero".into()),
+    }
 }

@@ -49,19 +49,22 @@ impl<'a> MachineLevels<'a> {
     pub fn from_machine(machine: &'a Machine, plan: &Plan) -> Self {
         let cpu = plan.cpus().first().copied().unwrap_or(0);
         let caches = machine.data_caches_of(cpu).unwrap_or_default();
-        let vendor = machine.cpu.models.known().and_then(|models| models.first()?.vendor.known());
-        let is_x86 =
-            vendor.is_some_and(|vendor| ["AuthenticAMD", "GenuineIntel"].contains(&&**vendor));
-        let first = plan.rings().map(|(_, case)| case).next();
-        let first = first.filter(|case| case.placement.is_one_cpu());
-        let processes = first.is_some_and(|case| case.kind == MemberKind::Process);
-        let address_spaces = (is_x86 && processes).then_some(X86_ADDRESS_SPACES);
-        let kernel = machine.kernel.release.known().and_then(|release| version(release));
-        // With other links no more than two members are runnable at once.
-        let all_run = first.is_some_and(|case| case.link == "yield" && !case.policy.is_realtime());
-        let runnable =
-            (all_run && kernel.is_some_and(|version| version < EEVDF)).then_some(CFS_TASKS);
-        let tlbs = machine.cpu.tlbs.known().map_or(&[][..], Vec::as_slice);
+        let tlbs = match machine.cpu.tlbs.known() {
+            Some(tlbs) => tlbs.as_slice(),
+            None => &[],
+        };
+        let (mut address_spaces, mut runnable) = (None, None);
+        if let Some((_, ring)) = plan.rings().next() {
+            let is_one_cpu = ring.placement.is_one_cpu();
+            if is_one_cpu && ring.kind == MemberKind::Process && is_x86(machine) {
+                address_spaces = Some(X86_ADDRESS_SPACES);
+            }
+            // With other links no more than two members are runnable at once.
+            let all_run = ring.link == "yield" && !ring.policy.is_realtime();
+            if is_one_cpu && all_run && has_cfs(machine) {
+                runnable = Some(CFS_TASKS);
+            }
+        }
         Self { caches, tlbs, address_spaces, runnable }
     }
 
@@ -73,8 +76,8 @@ impl<'a> MachineLevels<'a> {
     ) -> Vec<MachineLevel> {
         let mut levels = Vec::new();
         for cache in &self.caches {
-            let (level, bytes) = (cache.level.known(), cache.size_bytes.known());
-            let Some((level, bytes)) = level.zip(bytes) else { continue };
+            let known = (cache.level.known(), cache.size_bytes.known());
+            let (Some(level), Some(bytes)) = known else { continue };
             if let Some(size) = size(cache, *bytes) {
                 levels.push(MachineLevel { name: format!("{what}L{level}"), size });
             }
@@ -95,8 +98,10 @@ impl<'a> MachineLevels<'a> {
     /// Returns the levels in members that touch `touched` bytes each.
     pub(super) fn for_members(&self, touched: u64) -> Vec<MachineLevel> {
         let mut levels = self.cache_levels("arrays in ", |_, bytes| bytes.checked_div(touched));
-        let name = "address spaces in the TLB".to_string();
-        levels.extend(self.address_spaces.map(|size| MachineLevel { name, size }));
+        if let Some(size) = self.address_spaces {
+            let name = "address spaces in the TLB".to_string();
+            levels.push(MachineLevel { name, size });
+        }
         levels
     }
 
@@ -110,22 +115,43 @@ impl<'a> MachineLevels<'a> {
         work: Option<Work>,
     ) -> Vec<JumpCandidate> {
         let mut names = Vec::new();
-        let by_members = *axis == SizeAxis::MEMBERS;
-        if let Some(ends) = work.and_then(|work| JumpWork::at_ends(jump, axis, members, work)) {
-            for level in self.for_arrays() {
-                if ends.outgrow(level.size, Work::fetched_bytes) {
-                    names.push(format!("{} {}", level.name, bytes(level.size)));
-                }
-            }
-            for tlb in self.tlbs {
-                let is_used = work.is_some_and(|work| work.page_bytes() == tlb.page_bytes);
-                if is_used && ends.outgrow(tlb.entries, Work::pages) {
-                    let page = bytes(tlb.page_bytes);
-                    names.push(format!("L{} TLB of {} pages of {page}", tlb.level, tlb.entries));
-                }
+        if let Some(work) = work {
+            names.extend(self.outgrown_memory(jump, axis, members, work));
+        }
+        if *axis == SizeAxis::MEMBERS {
+            names.extend(self.exceeded_tasks(jump));
+        }
+        names.into_iter().map(|name| JumpCandidate { name }).collect()
+    }
+
+    /// Returns the names of the caches and TLBs that arrays exceed at a jump.
+    fn outgrown_memory(
+        &self,
+        jump: &CostJump,
+        axis: &SizeAxis,
+        members: u32,
+        work: Work,
+    ) -> Vec<String> {
+        let mut names = Vec::new();
+        let Some(ends) = JumpWork::at_ends(jump, axis, members, work) else { return names };
+        for level in self.for_arrays() {
+            if ends.outgrow(level.size, Work::fetched_bytes) {
+                names.push(format!("{} {}", level.name, bytes(level.size)));
             }
         }
-        if let Some(spaces) = self.address_spaces.filter(|_| by_members) {
+        for tlb in self.tlbs {
+            if work.page_bytes() == tlb.page_bytes && ends.outgrow(tlb.entries, Work::pages) {
+                let page = bytes(tlb.page_bytes);
+                names.push(format!("L{} TLB of {} pages of {page}", tlb.level, tlb.entries));
+            }
+        }
+        names
+    }
+
+    /// Returns the names of the limits on tasks that the members exceed at a jump.
+    fn exceeded_tasks(&self, jump: &CostJump) -> Vec<String> {
+        let mut names = Vec::new();
+        if let Some(spaces) = self.address_spaces {
             if jump.from <= spaces && jump.to + OTHER_ADDRESS_SPACES > spaces {
                 names.push(format!(
                     "the {spaces} address spaces that Linux keeps in a CPU's TLB, shared with \
@@ -133,13 +159,27 @@ impl<'a> MachineLevels<'a> {
                 ));
             }
         }
-        if let Some(tasks) = self.runnable.filter(|_| by_members) {
+        if let Some(tasks) = self.runnable {
             if (jump.from..jump.to).contains(&tasks) {
                 names.push(format!("the {tasks} tasks that CFS gives a turn within its latency"));
             }
         }
-        names.into_iter().map(|name| JumpCandidate { name }).collect()
+        names
     }
+}
+
+fn is_x86(machine: &Machine) -> bool {
+    let models = machine.cpu.models.known();
+    match models.and_then(|models| models.first()?.vendor.known()) {
+        Some(vendor) => vendor == "AuthenticAMD" || vendor == "GenuineIntel",
+        None => false,
+    }
+}
+
+/// Returns whether the kernel has CFS, or the scheduler before it.
+fn has_cfs(machine: &Machine) -> bool {
+    let Some(release) = machine.kernel.release.known() else { return false };
+    version(release).is_some_and(|version| version < EEVDF)
 }
 
 /// The work of a member on both sides of a jump, and the number of members that have it.
@@ -169,14 +209,10 @@ impl JumpWork {
             });
         }
         let members = members.into();
-        let [before, after] = [jump.from, jump.to].map(|size| match work.walk {
-            Walk::Sparse => Some(Work { bytes: size.checked_mul(work.stride_bytes)?, ..work }),
-            Walk::Whole | Walk::Chase => Some(Work { bytes: size, ..work }),
-        });
         Some(Self {
-            before: before?,
+            before: work_of_size(work, jump.from)?,
             members_before: members,
-            after: after?,
+            after: work_of_size(work, jump.to)?,
             members_after: members,
             by_members,
         })
@@ -191,6 +227,15 @@ impl JumpWork {
         after as f64 > OVERFLOW_RANGE.0 * level as f64
             && (before as f64) < OVERFLOW_RANGE.1 * level as f64
     }
+}
+
+/// Returns the work with an array of this size, in pages for a sparse walk and in bytes for others.
+fn work_of_size(work: Work, size: u64) -> Option<Work> {
+    let bytes = match work.walk {
+        Walk::Sparse => size.checked_mul(work.stride_bytes)?,
+        Walk::Whole | Walk::Chase => size,
+    };
+    Some(Work { bytes, ..work })
 }
 
 /// Returns the version of a kernel release: (6, 1) of `6.1.0-18-amd64`.

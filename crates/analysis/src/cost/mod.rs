@@ -101,7 +101,10 @@ pub(crate) fn group_cases<K: PartialEq>(
     key: impl Fn(&CaseSummary) -> Option<K>,
 ) -> Vec<(K, Vec<usize>)> {
     let mut groups: Vec<(K, Vec<usize>)> = Vec::new();
-    for (index, case) in cases.iter().enumerate().filter(|(_, case)| case.case.members > 1) {
+    for (index, case) in cases.iter().enumerate() {
+        if case.case.members <= 1 {
+            continue;
+        }
         let Some(key) = key(case) else { continue };
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, indices)) => indices.push(index),
@@ -188,22 +191,34 @@ pub struct CostCurve {
 fn cost_points(table: &Table, cases: &[CaseSummary], direct: &[DirectCost]) -> Vec<CostPoint> {
     let mut points = Vec::new();
     for (number, case) in cases.iter().enumerate() {
-        let total_ns = case.ns_per_switch_above_solo;
-        let direct = direct_cost(direct, case.case.members).filter(|_| case.case.work.is_some());
-        points.push(CostPoint {
+        let mut point = CostPoint {
             case: number,
-            array_bytes: case.case.work.map_or(0, |work| work.bytes),
-            total_ns,
-            indirect_ns: direct.and_then(|direct| {
-                // A random stream apart from those of the summaries.
-                let stream = (1 << 32) + number as u64;
-                let paired = table.difference(number, direct.case, stream);
-                indirect_cost(total_ns?, direct.cost_ns?, paired?)
-            }),
+            array_bytes: 0,
+            total_ns: case.ns_per_switch_above_solo,
+            indirect_ns: None,
             switches_per_hop: case.switches_per_hop,
-        });
+        };
+        if let Some(work) = case.case.work {
+            point.array_bytes = work.bytes;
+            point.indirect_ns = indirect_of_case(table, number, case, direct);
+        }
+        points.push(point);
     }
     points
+}
+
+/// Returns c2 - c1 of a ring with work; absent where one of them was not measured.
+fn indirect_of_case(
+    table: &Table,
+    number: usize,
+    case: &CaseSummary,
+    direct: &[DirectCost],
+) -> Option<Estimate> {
+    let direct = direct_cost(direct, case.case.members)?;
+    // A random stream apart from those of the summaries.
+    let stream = (1 << 32) + number as u64;
+    let paired = table.difference(number, direct.case, stream)?;
+    indirect_cost(case.ns_per_switch_above_solo?, direct.cost_ns?, paired)
 }
 
 /// Returns the total less the direct cost, so that direct and indirect cost add up, with the
@@ -216,21 +231,27 @@ fn indirect_cost(total: Estimate, direct: Estimate, paired: Estimate) -> Option<
         Err(_) => false,
     };
     let value = total.value - direct.value;
-    let range = paired.interval().filter(|_| direct_is_known && total.interval().is_some());
-    let shift = value - paired.value;
-    let ends = range.map(|range| (range.low + shift.min(0.0), range.high + shift.max(0.0)));
-    let indirect = Estimate {
+    let mut indirect = Estimate {
         value,
-        standard_error: paired.standard_error.filter(|_| ends.is_some()),
-        low: ends.map(|(low, _)| low),
-        high: ends.map(|(_, high)| high),
-        resolved: ends.is_some_and(|(low, high)| low > 0.0 || high < 0.0),
+        standard_error: None,
+        low: None,
+        high: None,
+        resolved: false,
         rounds: total.rounds.min(direct.rounds).min(paired.rounds),
         speed: least_certain([total.speed, direct.speed, paired.speed]),
         confidence: paired.confidence,
         at_most: None,
     };
-    (direct.value > 0.0).then_some(indirect)
+    let has_interval = direct_is_known && total.interval().is_some();
+    if let (true, Some(range)) = (has_interval, paired.interval()) {
+        let shift = value - paired.value;
+        let (low, high) = (range.low + shift.min(0.0), range.high + shift.max(0.0));
+        indirect.standard_error = paired.standard_error;
+        indirect.low = Some(low);
+        indirect.high = Some(high);
+        indirect.resolved = low > 0.0 || high < 0.0;
+    }
+    if direct.value > 0.0 { Some(indirect) } else { None }
 }
 
 /// Returns the speed of a sum: the least certain one of its parts.
@@ -242,7 +263,8 @@ fn least_certain(speeds: [Speed; 3]) -> Speed {
 
 /// Returns a cost as a point of a curve, if it is quotable.
 fn quotable_point(size: u64, cost: Option<Estimate>) -> Option<CurvePoint> {
-    let cost = cost.filter(|cost| cost.quote_cost().is_ok())?;
+    let cost = cost?;
+    cost.quote_cost().ok()?;
     Some(curve_point(size, &cost))
 }
 
@@ -299,12 +321,7 @@ impl CostCurve {
             costs.extend(quotable_cost(size, point.total_ns));
             totals.extend(quotable_point(size, point.total_ns));
         }
-        let direct = direct.and_then(|direct| direct.quote_cost().ok());
-        let direct = direct.map(|direct| regions::DirectInterval {
-            cost_ns: direct.value(),
-            low_ns: Some(direct.low()),
-            high_ns: Some(direct.high()),
-        });
+        let direct = direct.and_then(direct_interval);
         let outcome = match (is_sparse, members) {
             (false, 2) => CurveReading::Regions(regions::regions(&totals, direct)),
             (false, _) => CurveReading::Breaks(regions::breaks(SizeAxis::ARRAY, &totals)),
@@ -324,6 +341,16 @@ impl CostCurve {
         }
         Self { members, work, points, outcome, beside, in_words, jump, peak, candidates }
     }
+}
+
+/// Returns c1 with its interval, if it is quotable.
+fn direct_interval(direct: Estimate) -> Option<regions::DirectInterval> {
+    let quoted = direct.quote_cost().ok()?;
+    Some(regions::DirectInterval {
+        cost_ns: quoted.value(),
+        low_ns: Some(quoted.low()),
+        high_ns: Some(quoted.high()),
+    })
 }
 
 fn size_on_axis(work: Work, array_bytes: u64) -> u64 {

@@ -69,10 +69,14 @@ impl CostSweep {
         let totals = measured_points(&points, |cost| cost.total_ns);
         let breaks = regions::breaks(axis.clone(), &totals);
         let indirect = measured_points(&points, |cost| cost.indirect_ns);
-        let indirect_breaks = work.map(|_| regions::breaks(axis.clone(), &indirect));
+        let (mut indirect_breaks, mut fetched_bytes) = (None, 0);
+        if let Some(work) = &work {
+            indirect_breaks = Some(regions::breaks(axis.clone(), &indirect));
+            fetched_bytes = work.fetched_bytes();
+        }
         let mut sizes = Vec::new();
         if *axis == SizeAxis::MEMBERS {
-            sizes = levels.for_members(work.map_or(0, |work| work.fetched_bytes()));
+            sizes = levels.for_members(fetched_bytes);
         }
         let beside = breaks.breaks.iter().map(|found| nearest_level(found, &sizes)).collect();
         let total_costs = quotable_costs(&points, |cost| cost.total_ns);
@@ -103,14 +107,22 @@ fn measured_points(
     points: &[SweepPoint],
     cost: fn(&CostPoint) -> Option<Estimate>,
 ) -> Vec<CurvePoint> {
-    points.iter().filter_map(|point| quotable_point(point.size, cost(&point.cost))).collect()
+    let mut measured = Vec::new();
+    for point in points {
+        measured.extend(quotable_point(point.size, cost(&point.cost)));
+    }
+    measured
 }
 
 fn quotable_costs(
     points: &[SweepPoint],
     cost: fn(&CostPoint) -> Option<Estimate>,
 ) -> Vec<SizedCost> {
-    points.iter().filter_map(|point| quotable_cost(point.size, cost(&point.cost))).collect()
+    let mut quotable = Vec::new();
+    for point in points {
+        quotable.extend(quotable_cost(point.size, cost(&point.cost)));
+    }
+    quotable
 }
 
 /// Returns the change of these costs between the two sizes of a jump.
@@ -126,12 +138,20 @@ pub(super) fn by_members(
     points: &[CostPoint],
     levels: &MachineLevels,
 ) -> Vec<CostSweep> {
-    let groups = group_cases(cases, |case| is_main_link(cases, case).then_some(case.case.work));
+    let groups =
+        group_cases(
+            cases,
+            |case| {
+                if is_main_link(cases, case) { Some(case.case.work) } else { None }
+            },
+        );
     let mut sweeps = Vec::new();
     for (_, indices) in groups {
-        let sized = |index: usize| (u64::from(cases[index].case.members), index);
-        let sizes = indices.into_iter().map(sized).collect();
-        sweeps.extend(sweep(&SizeAxis::MEMBERS, cases, points, levels, sizes));
+        let mut sizes = Vec::new();
+        for index in indices {
+            sizes.push(SweepPoint { size: cases[index].case.members.into(), cost: points[index] });
+        }
+        sweeps.extend(sweep(&SizeAxis::MEMBERS, cases, levels, sizes));
     }
     sweeps
 }
@@ -148,23 +168,27 @@ pub(super) fn by_stride(
     });
     let mut sweeps = Vec::new();
     for (_, indices) in groups {
-        let stride = |index: usize| cases[index].case.work.map_or(0, |work| work.stride_bytes);
-        let sizes = indices.into_iter().map(|index| (stride(index), index)).collect();
-        sweeps.extend(sweep(&SizeAxis::STRIDE, cases, points, levels, sizes));
+        let mut sizes = Vec::new();
+        for index in indices {
+            if let Some(work) = cases[index].case.work {
+                sizes.push(SweepPoint { size: work.stride_bytes, cost: points[index] });
+            }
+        }
+        sweeps.extend(sweep(&SizeAxis::STRIDE, cases, levels, sizes));
     }
     sweeps
 }
 
-/// Returns the sweep of cases by their sizes; absent with too few.
+/// Returns the sweep of these points; absent with too few.
 fn sweep(
     axis: &SizeAxis,
     cases: &[CaseSummary],
-    points: &[CostPoint],
     levels: &MachineLevels,
-    sizes: Vec<(u64, usize)>,
+    mut points: Vec<SweepPoint>,
 ) -> Option<CostSweep> {
-    let mut sweep: Vec<SweepPoint> =
-        sizes.into_iter().map(|(size, index)| SweepPoint { size, cost: points[index] }).collect();
-    sweep.sort_by_key(|point| point.size);
-    (sweep.len() >= FEWEST_SIZES).then(|| CostSweep::from_points(axis, cases, sweep, levels))
+    if points.len() < FEWEST_SIZES {
+        return None;
+    }
+    points.sort_by_key(|point| point.size);
+    Some(CostSweep::from_points(axis, cases, points, levels))
 }

@@ -104,10 +104,10 @@ pub fn law(points: &[CurvePoint]) -> ScalingVerdict {
 /// there is none.
 fn choose(all: &CurveAnalysis) -> Result<(&FormFit, Option<f64>), String> {
     let chosen = curve::best_fit(all, FEWEST_SIZES, "")?;
-    misfit(all, chosen)
-        .or_else(|| gradual_rival(all, chosen))
-        .or_else(|| contested(all, chosen))
-        .map_or(Ok(()), Err)?;
+    let doubts = [misfit, gradual_rival, contested];
+    if let Some(why) = doubts.into_iter().find_map(|doubt| doubt(all, chosen)) {
+        return Err(why);
+    }
     let is_flat = LawShape::from_number(chosen.number) == LawShape::Constant;
     let trend_below = if is_flat { Some(flatness(all, chosen)?) } else { None };
     Ok((chosen, trend_below))
@@ -124,15 +124,17 @@ fn fitted(all: &CurveAnalysis, fit: &FormFit) -> LawCurve {
 
 /// Returns the reason why even the best law does not describe the points, if there is one.
 fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
-    (all.lack_of_fit(fit)? < LACK_OF_FIT).then(|| {
-        let left = all.data.observations.len() - fit.form.freedoms();
-        let freedom = if left == 1 { "degree" } else { "degrees" };
-        let chi2 = two_digits(fit.solution.chi2);
-        let law = LawShape::from_number(fit.number).name();
-        format!(
-            "no law fits; the best is {law} (chi-squared {chi2} for {left} {freedom} of freedom)"
-        )
-    })
+    let is_lacking = all.lack_of_fit(fit)? < LACK_OF_FIT;
+    if !is_lacking {
+        return None;
+    }
+    let left = all.data.observations.len() - fit.form.freedoms();
+    let freedom = if left == 1 { "degree" } else { "degrees" };
+    let chi2 = two_digits(fit.solution.chi2);
+    let law = LawShape::from_number(fit.number).name();
+    Some(format!(
+        "no law fits; the best is {law} (chi-squared {chi2} for {left} {freedom} of freedom)"
+    ))
 }
 
 /// Returns the reason why a gradual law is as good as the one with a knee, however near their curves
@@ -142,11 +144,17 @@ fn gradual_rival(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
         return None;
     }
     let limit = chosen.criterion + margin(all.data.observations.len());
+    let mut rivals = Vec::new();
     // Including laws that the points do not suffice to name.
-    let fits = LawShape::GRADUAL.into_iter().filter_map(|shape| all.fit(shape as usize));
-    let rivals = fits.filter(|fit| fit.criterion <= limit);
-    let rival = rivals.min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
-    let [knee, gradual] = [chosen, &rival].map(|fit| LawShape::from_number(fit.number).name());
+    for shape in LawShape::GRADUAL {
+        match all.fit(shape as usize) {
+            Some(fit) if fit.criterion <= limit => rivals.push(fit),
+            _ => {}
+        }
+    }
+    let rival = rivals.iter().min_by(|a, b| a.criterion.total_cmp(&b.criterion))?;
+    let knee = LawShape::from_number(chosen.number).name();
+    let gradual = LawShape::from_number(rival.number).name();
     Some(format!("{knee} and {gradual} fit about equally well"))
 }
 
@@ -167,10 +175,11 @@ fn contested(all: &CurveAnalysis, chosen: &FormFit) -> Option<String> {
         }
         let (difference, members) = largest_difference(&all.data.xs, chosen, rival);
         if difference > SAME_CURVE {
-            let [a, b] = [a, b].map(|number| LawShape::from_number(number).name());
-            let by = percent(difference);
             return Some(format!(
-                "{a} and {b} fit about equally well but differ by {by} at {members:.0} members"
+                "{} and {} fit about equally well but differ by {} at {members:.0} members",
+                LawShape::from_number(a).name(),
+                LawShape::from_number(b).name(),
+                percent(difference)
             ));
         }
     }
@@ -216,76 +225,89 @@ fn too_few_or(all: &CurveAnalysis, why: String) -> String {
 fn flatness(all: &CurveAnalysis, constant: &FormFit) -> Result<f64, String> {
     let (low, high) = all.data.range();
     let level = curve::flat_level(all, constant, high).map_err(|why| too_few_or(all, why))?;
-    let trend = |shape: LawShape| {
-        let fit = all.fit(shape as usize)?;
-        let (low, high) = (fit.basis(low), fit.basis(high));
-        let across = std::array::from_fn(|i| high[i] - low[i]);
-        Some((fit.combine(across).abs() + all.half_width(&fit, across)?) / level)
-    };
-    let slopes = [LawShape::Logarithmic, LawShape::Linear];
-    let bound =
-        slopes.map(|shape| trend(shape).unwrap_or(f64::INFINITY)).into_iter().fold(0.0, f64::max);
-    (bound <= FLAT_LIMIT).then_some(bound).ok_or_else(|| {
-        let bound = percent(bound);
-        let both = format!(
-            "a flat cost and a trend of up to {bound} from {low} to {high} members both fit"
-        );
-        too_few_or(all, both)
-    })
+    let mut bound: f64 = 0.0;
+    for shape in [LawShape::Logarithmic, LawShape::Linear] {
+        bound = bound.max(largest_trend(all, shape, level).unwrap_or(f64::INFINITY));
+    }
+    if bound <= FLAT_LIMIT {
+        return Ok(bound);
+    }
+    let bound = percent(bound);
+    let both =
+        format!("a flat cost and a trend of up to {bound} from {low} to {high} members both fit");
+    Err(too_few_or(all, both))
+}
+
+/// Returns the largest trend by this law from the smallest to the largest size, relative to the
+/// level.
+fn largest_trend(all: &CurveAnalysis, shape: LawShape, level: f64) -> Option<f64> {
+    let fit = all.fit(shape as usize)?;
+    let (low, high) = all.data.range();
+    let (low, high) = (fit.basis(low), fit.basis(high));
+    let across = std::array::from_fn(|i| high[i] - low[i]);
+    Some((fit.combine(across).abs() + all.half_width(&fit, across)?) / level)
 }
 
 fn candidates(all: &CurveAnalysis) -> Vec<CandidateLaw> {
     let mut leaders = all.leaders();
     leaders.sort_by(|a, b| a.criterion.total_cmp(&b.criterion));
-    let best = leaders.first().map_or(0.0, |fit| fit.criterion);
-    let candidate = |fit: &&FormFit| CandidateLaw {
-        shape: LawShape::from_number(fit.number),
-        freedoms: fit.form.freedoms(),
-        criterion: fit.criterion,
-        above_best: fit.criterion - best,
-        scatter: (fit.solution.chi2 / all.data.observations.len() as f64).sqrt(),
-    };
-    leaders.iter().map(candidate).collect()
+    let mut candidates = Vec::new();
+    for fit in &leaders {
+        candidates.push(CandidateLaw {
+            shape: LawShape::from_number(fit.number),
+            freedoms: fit.form.freedoms(),
+            criterion: fit.criterion,
+            above_best: fit.criterion - leaders[0].criterion,
+            scatter: (fit.solution.chi2 / all.data.observations.len() as f64).sqrt(),
+        });
+    }
+    candidates
 }
 
 fn knee(all: &CurveAnalysis, fit: &FormFit, which: usize) -> Knee {
     let place = TurnBracket::from_fit(all, fit, which);
     let at_members = match place.kind {
         TurnKind::Step => all.data.places[place.after],
-        TurnKind::Hinge => fit.turns.get(which + 1).copied().unwrap_or(all.data.range().1),
+        TurnKind::Hinge => match fit.turns.get(which + 1) {
+            Some(next) => *next,
+            None => all.data.range().1,
+        },
     };
-    let (factor, (factor_low, factor_high)) = factor(all, fit, which, at_members);
-    Knee {
+    let mut knee = Knee {
         kind: place.kind,
         low_members: place.low as u32,
         high_members: place.high as u32,
-        factor,
-        factor_low,
-        factor_high,
+        factor: None,
+        factor_low: None,
+        factor_high: None,
         at_members,
         sizes_after: place.sizes_after,
-    }
+    };
+    add_factor(&mut knee, all, fit, which);
+    knee
 }
 
-/// Returns the cost after a knee over the cost by the law before it, with its interval by the delta
+/// Adds the cost after a knee over the cost by the law before it, with its interval by the delta
 /// method.
-fn factor(
-    all: &CurveAnalysis,
-    fit: &FormFit,
-    which: usize,
-    at: f64,
-) -> (Option<f64>, (Option<f64>, Option<f64>)) {
-    let (after, before) = (fit.basis(at), fit.form.basis(&fit.turns[..which], at));
+fn add_factor(knee: &mut Knee, all: &CurveAnalysis, fit: &FormFit, which: usize) {
+    let after = fit.basis(knee.at_members);
+    let before = fit.form.basis(&fit.turns[..which], knee.at_members);
     let (cost_after, cost_before) = (fit.combine(after), fit.combine(before));
     if cost_after <= 0.0 || cost_before <= 0.0 {
-        return (None, (None, None));
+        return;
     }
     let factor = cost_after / cost_before;
+    if factor.is_finite() {
+        knee.factor = Some(factor);
+    }
     let gradient = std::array::from_fn(|i| after[i] / cost_after - before[i] / cost_before);
+    let half_widths = (all.half_width(fit, before), all.half_width(fit, gradient));
+    let (Some(half_before), Some(half)) = half_widths else { return };
     // Where the cost before may be zero the ratio has no upper end, and the delta method fails.
-    let resolved = all.half_width(fit, before).is_some_and(|half| half < cost_before);
-    let half = all.half_width(fit, gradient).filter(|_| resolved);
-    let interval = half.map(|half| (factor * (-half).exp(), factor * half.exp()));
-    let finite = |&(low, high): &(f64, f64)| low.is_finite() && high.is_finite();
-    (Some(factor).filter(|f| f.is_finite()), interval.filter(finite).unzip())
+    let is_resolved = half_before < cost_before;
+    let (low, high) = (factor * (-half).exp(), factor * half.exp());
+    if is_resolved && low.is_finite() && high.is_finite() {
+        knee.factor_low = Some(low);
+        knee.factor_high = Some(high);
+    }
 }

@@ -85,30 +85,34 @@ pub(crate) fn find(table: &Table) -> Option<ExplainedSwitch> {
     let (number, ring) = explained_ring(table.plan)?;
     let rings = ExplainRings::new(table, ring);
     let hop = HopSum::hop(number);
-    let parts = rings.parts();
-    let sum = sum_of_parts(&parts);
-    let rest = sum.as_ref().map(|sum| hop.clone().plus(sum, -1.0));
-    let rest_by_round = rest.as_ref().map(|rest| rings.by_round(rest)).unwrap_or_default();
     let above_solo = rings.above_solo(ring);
-    let mut added: Vec<SwitchPart> = rings
-        .added(number)
-        .iter()
-        .map(|(name, sum)| rings.part(*name, sum.as_ref(), LaunchScatter::Common))
-        .collect();
+    let part_sums = rings.parts();
+    let mut parts = Vec::new();
+    for (name, sum) in &part_sums {
+        parts.push(rings.part(*name, sum.as_ref(), LaunchScatter::Independent));
+    }
+    let mut added = Vec::new();
+    for (name, sum) in rings.added(number) {
+        added.push(rings.part(name, sum.as_ref(), LaunchScatter::Common));
+    }
     added.extend(sleeper_parts(table));
-    Some(ExplainedSwitch {
+    let mut explained = ExplainedSwitch {
         kind: ring.kind,
         whole_ns: rings.estimate(&hop, LaunchScatter::Independent, 0),
         above_solo_ns: above_solo.and_then(|sum| rings.estimate(&sum, LaunchScatter::Common, 1)),
-        parts: parts
-            .iter()
-            .map(|(name, sum)| rings.part(*name, sum.as_ref(), LaunchScatter::Independent))
-            .collect(),
-        sum_ns: sum.as_ref().and_then(|sum| rings.estimate(sum, LaunchScatter::Independent, 2)),
-        rest_ns: rest.as_ref().and_then(|rest| rings.estimate(rest, LaunchScatter::Independent, 3)),
+        parts,
+        sum_ns: None,
+        rest_ns: None,
         added,
-        by_round: [rings.by_round(&hop), rest_by_round],
-    })
+        by_round: [rings.by_round(&hop), Figures::new()],
+    };
+    if let Some(sum) = sum_of_parts(&part_sums) {
+        let rest = hop.plus(&sum, -1.0);
+        explained.sum_ns = rings.estimate(&sum, LaunchScatter::Independent, 2);
+        explained.rest_ns = rings.estimate(&rest, LaunchScatter::Independent, 3);
+        explained.by_round[1] = rings.by_round(&rest);
+    }
+    Some(explained)
 }
 
 /// A part and the hops that it is made of; these are absent where one was not measured.
@@ -170,10 +174,13 @@ impl<'a> ExplainRings<'a> {
 
     /// Returns the parts in the order of a hop.
     fn parts(&self) -> Vec<PartSum> {
-        let two_calls = HopSum::time_apart(CALLS_PER_HOP);
-        let calls = self.call.map(|_| two_calls.clone());
-        let solo = self.number(&self.ring.solo()).map(HopSum::hop);
-        let link = difference(solo.filter(|_| calls.is_some()), Some(&two_calls));
+        let (mut calls, mut link) = (None, None);
+        if self.call.is_some() {
+            let two_calls = HopSum::time_apart(CALLS_PER_HOP);
+            let solo = self.number(&self.ring.solo()).map(HopSum::hop);
+            link = difference(solo, Some(&two_calls));
+            calls = Some(two_calls);
+        }
         let threads = self.by_link(YIELD, MemberKind::Thread);
         // A switch by yield is one system call.
         let scheduler = difference(threads.clone(), Some(&HopSum::time_apart(1.0)));
@@ -205,7 +212,10 @@ impl<'a> ExplainRings<'a> {
             added.push((PartName::Runnable, difference(self.above_solo(&many), two.as_ref())));
         }
         let without_state = RingCase { state: Some(RegisterState::None), ..self.ring.clone() };
-        for (number, case) in self.table.plan.rings().filter(|(_, case)| case.members == 2) {
+        for (number, case) in self.table.plan.rings() {
+            if case.members != 2 {
+                continue;
+            }
             let is_elsewhere = case.placement != self.ring.placement;
             let above = HopSum::hop(number).plus(&HopSum::hop(explained), -1.0);
             match (case.state.and_then(PartName::of_state), case.burden) {
@@ -238,7 +248,7 @@ impl<'a> ExplainRings<'a> {
         let mut cases = Vec::new();
         let mut by_round = Figures::new();
         if let Some(sum) = sum {
-            cases.extend(sum.hops.keys().copied());
+            cases.extend(sum.hops.keys());
             if sum.apart != 0.0 {
                 cases.extend(self.call_case);
             }
@@ -259,7 +269,8 @@ impl<'a> ExplainRings<'a> {
     }
 
     fn call_by_round(&self, times: f64) -> Figures {
-        let calls = self.call_case.map(|case| headline_ns(self.table, case)).unwrap_or_default();
+        let Some(case) = self.call_case else { return Figures::new() };
+        let calls = headline_ns(self.table, case);
         calls.figures().map(|(round, ns)| (round, times * ns)).collect()
     }
 }
@@ -270,9 +281,10 @@ fn sleeper_parts(table: &Table) -> Vec<SwitchPart> {
     let plain = sleeper(table, MIN_SLACK_NS, None);
     let awake = sleeper(table, MIN_SLACK_NS, Some(0));
     let slack = sleeper(table, DEFAULT_SLACK_NS, None);
-    let idle = sleeper_part(table, PartName::LeavingIdle, plain, awake);
-    let slack = sleeper_part(table, PartName::TimerSlack, slack, plain);
-    idle.into_iter().chain(slack).collect()
+    let mut parts = Vec::new();
+    parts.extend(sleeper_part(table, PartName::LeavingIdle, plain, awake));
+    parts.extend(sleeper_part(table, PartName::TimerSlack, slack, plain));
+    parts
 }
 
 /// Returns the case of the sleeper with this timer slack and limit of idle states.
@@ -293,7 +305,7 @@ fn sleeper_part(
     earlier: Option<usize>,
 ) -> Option<SwitchPart> {
     let cases = [later?, earlier?];
-    let [later, earlier] = cases.map(|case| medians(table, case));
+    let (later, earlier) = (medians(table, cases[0]), medians(table, cases[1]));
     let difference = ByRound::together([&later, &earlier], |[later, earlier]| later - earlier);
     Some(SwitchPart {
         part: name,

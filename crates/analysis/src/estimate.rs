@@ -272,22 +272,23 @@ impl Estimate {
 
     /// Returns the estimate in another unit; absent for a factor that is not above zero.
     pub fn scaled(&self, factor: f64) -> Option<Self> {
-        (factor > 0.0).then(|| Self {
-            value: self.value * factor,
-            standard_error: self.standard_error.map(|error| error * factor),
-            low: self.low.map(|low| low * factor),
-            high: self.high.map(|high| high * factor),
-            at_most: self.at_most.map(|most| most * factor),
-            ..*self
-        })
+        if factor > 0.0 { Some(self.rescaled(factor)) } else { None }
+    }
+
+    fn rescaled(mut self, factor: f64) -> Self {
+        self.value *= factor;
+        let rest = [&mut self.standard_error, &mut self.low, &mut self.high, &mut self.at_most];
+        for figure in rest.into_iter().flatten() {
+            *figure *= factor;
+        }
+        self
     }
 
     /// Returns the estimate with an interval widened by an uncertainty relative to its value.
     pub fn widened_by(&self, extra: ExtraUncertainty) -> Self {
         let estimate = self.times_factor(1.0, extra.error);
-        let Some((interval, error)) = estimate.interval().zip(estimate.standard_error) else {
-            return estimate;
-        };
+        let known = (estimate.interval(), estimate.standard_error);
+        let (Some(interval), Some(error)) = known else { return estimate };
         let slack = extra.slack * estimate.value.abs();
         estimate.with_interval(error, interval.low - slack, interval.high + slack)
     }
@@ -295,32 +296,27 @@ impl Estimate {
     /// Returns the estimate times a factor that is known to a standard error of `error`.
     pub fn times_factor(&self, factor: f64, error: f64) -> Self {
         let value = self.value * factor;
-        let standard_error = self
-            .standard_error
-            .map(|standard_error| (standard_error * factor).hypot(self.value * error));
-        let bare = Self {
-            value,
-            standard_error,
-            low: None,
-            high: None,
-            resolved: false,
-            at_most: self.at_most.map(|bound| bound * factor),
-            ..*self
-        };
-        let half = self.interval().and_then(|interval| {
-            let half = interval.half_width() * factor;
-            Some(half.hypot(normal_quantile(self.confidence)? * error * self.value))
-        });
-        match standard_error.zip(half) {
-            Some((error, half)) => bare.with_interval(error, value - half, value + half),
-            None => bare,
+        let mut product = Self { value, low: None, high: None, resolved: false, ..*self };
+        if let Some(at_most) = &mut product.at_most {
+            *at_most *= factor;
         }
+        if let Some(standard_error) = &mut product.standard_error {
+            *standard_error = (*standard_error * factor).hypot(self.value * error);
+        }
+        let known = (product.standard_error, self.interval(), normal_quantile(self.confidence));
+        let (Some(standard_error), Some(interval), Some(z)) = known else { return product };
+        let half = (interval.half_width() * factor).hypot(z * error * self.value);
+        product.with_interval(standard_error, value - half, value + half)
     }
 
     /// Converts a time in nanoseconds to cycles of the clock in GHz that it was measured at; absent
     /// unless at full speed, as the clock is not known.
     pub fn cycles(&self, clock_ghz: f64) -> Option<Self> {
-        self.speed.is_full().then(|| self.times_factor(clock_ghz, clock_ghz * CLOCK_ERROR))
+        if self.speed.is_full() {
+            Some(self.times_factor(clock_ghz, clock_ghz * CLOCK_ERROR))
+        } else {
+            None
+        }
     }
 
     /// Returns the interval, if there is one.
@@ -333,7 +329,7 @@ impl Estimate {
     /// interval and for a value of zero.
     pub fn relative_half_width(&self) -> Option<f64> {
         let half = self.interval()?.half_width();
-        (self.value != 0.0).then(|| half / self.value.abs())
+        if self.value == 0.0 { None } else { Some(half / self.value.abs()) }
     }
 }
 
@@ -341,7 +337,7 @@ impl Estimate {
     /// Returns the relative half-width by which a run stops; absent of the core as it was, which
     /// more rounds may still show at full speed.
     pub(crate) fn precision(&self) -> Option<f64> {
-        self.relative_half_width().filter(|_| !self.speed.is_as_it_was())
+        if self.speed.is_as_it_was() { None } else { self.relative_half_width() }
     }
 }
 
@@ -349,7 +345,10 @@ impl Estimate {
 /// `scale` is the size of the times that the figures are differences of; at least the median's own.
 pub(crate) fn shared_figures(figures: &[f64], scale: Option<f64>) -> Option<FewFigures> {
     let value = median(figures)?;
-    let scale = scale.map_or(value.abs(), |scale| scale.max(value.abs()));
+    let scale = match scale {
+        Some(scale) => scale.max(value.abs()),
+        None => value.abs(),
+    };
     let deviation = SHARED_ROUND_SCATTER * scale;
     FewFigures::robust(figures, PriorScatter { deviation, freedom: SHARED_FREEDOM })
 }

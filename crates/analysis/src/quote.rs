@@ -51,8 +51,10 @@ impl QuotedFigure {
     /// Returns whether the difference from another estimate of the same run is resolved (95 %). The
     /// variation between launches is in both, and is left out.
     pub fn differs_from(&self, other: &Self) -> bool {
-        let errors = self.standard_error.zip(other.standard_error);
-        errors.is_some_and(|(a, b)| (self.value - other.value).abs() > 1.96 * a.hypot(b))
+        match (self.standard_error, other.standard_error) {
+            (Some(a), Some(b)) => (self.value - other.value).abs() > 1.96 * a.hypot(b),
+            _ => false,
+        }
     }
 
     /// Returns the standard error within the run, without the variation between launches; absent for
@@ -109,7 +111,9 @@ impl Estimate {
             Speed::Contended => return Err(NotQuotable::NotAtFullSpeed),
             Speed::Full | Speed::FewRounds | Speed::NotJudged => {}
         }
-        let (low, high) = self.low.zip(self.high).ok_or(NotQuotable::TooFewRounds(self.rounds))?;
+        let (Some(low), Some(high)) = (self.low, self.high) else {
+            return Err(NotQuotable::TooFewRounds(self.rounds));
+        };
         let quoted =
             QuotedFigure { value: self.value, low, high, standard_error: self.standard_error };
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
@@ -123,14 +127,17 @@ impl Estimate {
     /// Returns the sum of costs. The ends of its interval are the sums of theirs, so that it holds
     /// whatever the parts have in common. An error if one of them is not quotable.
     pub fn sum(parts: &[Self]) -> Result<Self, NotQuotable> {
-        let quoted: Vec<QuotedFigure> =
-            parts.iter().map(Self::quote_cost).collect::<Result<_, _>>()?;
         let first = parts.first().ok_or(NotQuotable::TooFewRounds(0))?;
-        let value: f64 = quoted.iter().map(QuotedFigure::value).sum();
-        let low: f64 = quoted.iter().map(QuotedFigure::low).sum();
-        let high: f64 = quoted.iter().map(QuotedFigure::high).sum();
-        let speed = combined_speed(parts.iter().map(|part| part.speed));
-        let rounds = parts.iter().map(|part| part.rounds).min().unwrap_or_default();
+        let (mut value, mut low, mut high) = (0.0, 0.0, 0.0);
+        let (mut speed, mut rounds) = (Speed::Full, first.rounds);
+        for part in parts {
+            let quoted = part.quote_cost()?;
+            value += quoted.value;
+            low += quoted.low;
+            high += quoted.high;
+            speed = combined_speed(speed, part.speed);
+            rounds = rounds.min(part.rounds);
+        }
         Ok(first.replaced_by(value, [low, high], rounds, speed))
     }
 
@@ -138,7 +145,7 @@ impl Estimate {
     /// in full. An error if one of them is not quotable.
     pub fn above(&self, other: &Self) -> Result<Self, NotQuotable> {
         let (upper, lower) = (self.quote_cost()?, other.quote_cost()?);
-        let speed = combined_speed([self.speed, other.speed]);
+        let speed = combined_speed(self.speed, other.speed);
         let ends = [upper.low - lower.high, upper.high - lower.low];
         let rounds = self.rounds.min(other.rounds);
         Ok(self.replaced_by(upper.value - lower.value, ends, rounds, speed))
@@ -176,11 +183,11 @@ impl Estimate {
     }
 
     fn answer_if(&self, holds: impl Fn(f64, f64) -> bool) -> Result<BestEstimate, NotQuotable> {
-        let ends = match (self.low.zip(self.high), self.speed) {
-            (Some(ends), _) => Some(ends),
-            (None, Speed::Contended) => return Err(NotQuotable::NotAtFullSpeed),
-            (None, Speed::NotAlone | Speed::CpuTime) => return Err(NotQuotable::NotAlone),
-            (None, _) => None,
+        let ends = match (self.low, self.high, self.speed) {
+            (Some(low), Some(high), _) => Some((low, high)),
+            (_, _, Speed::Contended) => return Err(NotQuotable::NotAtFullSpeed),
+            (_, _, Speed::NotAlone | Speed::CpuTime) => return Err(NotQuotable::NotAlone),
+            _ => None,
         };
         let (low, high) = ends.unwrap_or((self.value, self.value));
         let is_finite = [self.value, low, high].iter().all(|end| end.is_finite());
@@ -203,14 +210,14 @@ fn is_too_wide(value: f64, low: f64, high: f64) -> bool {
     high > MAX_FACTOR * value || value > MAX_FACTOR * low
 }
 
-/// Returns the speed of a figure made of several: full where all of them are, few rounds where one
-/// is of few rounds.
-fn combined_speed(speeds: impl IntoIterator<Item = Speed>) -> Speed {
-    speeds.into_iter().fold(Speed::Full, |one, other| match (one, other) {
+/// Returns the speed of a figure made of two: full where both are, few rounds where one is of few
+/// rounds.
+fn combined_speed(one: Speed, other: Speed) -> Speed {
+    match (one, other) {
         (Speed::Full, Speed::Full) => Speed::Full,
         (one, other) if one.is_full() && other.is_full() => Speed::FewRounds,
         _ => Speed::NotJudged,
-    })
+    }
 }
 
 /// The best that is known of a figure, and how it was measured. It is shown to people; comparisons,
@@ -259,10 +266,14 @@ impl BestEstimate {
     /// Returns the number of rounds, where they are few: `full speed in 3 rounds`, or `2 rounds`
     /// where the speed cannot be checked.
     pub fn few_rounds(&self) -> Option<String> {
-        let is_few = self.speed == Speed::FewRounds || self.ends.is_none();
         let plural = if self.rounds == 1 { "" } else { "s" };
-        let at_speed = if self.speed == Speed::FewRounds { "full speed in " } else { "" };
-        is_few.then(|| format!("{at_speed}{} round{plural}", self.rounds))
+        if self.speed == Speed::FewRounds {
+            Some(format!("full speed in {} round{plural}", self.rounds))
+        } else if self.ends.is_none() {
+            Some(format!("{} round{plural}", self.rounds))
+        } else {
+            None
+        }
     }
 
     /// Returns whether the estimate is of CPU time.
@@ -278,8 +289,9 @@ impl BestEstimate {
     /// Returns the upper bound of the figure at full speed, where that was not seen and the bound is
     /// well below the value.
     pub fn bound(&self) -> Option<f64> {
-        let bound = self.at_most.filter(|bound| *bound < MAX_BOUND * self.value)?;
-        self.speed.is_as_it_was().then_some(bound)
+        let bound = self.at_most?;
+        let is_below = bound < MAX_BOUND * self.value;
+        if is_below && self.speed.is_as_it_was() { Some(bound) } else { None }
     }
 
     /// Returns the time in nanoseconds with its interval and kind: `~2.03 us (1.75 to 2.27, core
@@ -311,8 +323,10 @@ impl BestEstimate {
 
     fn describe_time(&self, bound: Option<f64>) -> MarkedText {
         let (scale, unit) = time_unit(self.value);
-        let is_fine = self.ends.is_some_and(|(low, high)| is_fine(self.value, low, high));
-        let digits = if is_fine { four_digits } else { three_digits };
+        let digits = match self.ends {
+            Some((low, high)) if is_fine(self.value, low, high) => four_digits,
+            _ => three_digits,
+        };
         let mut details = Vec::new();
         if let Some((low, high)) = self.ends {
             details.push(format!("{} to {}", digits(low / scale), digits(high / scale)));

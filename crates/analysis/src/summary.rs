@@ -298,8 +298,11 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &RingCase)
     let first_stream = 1 + 4 * table.rank(index);
     let counted = table.middle_by_round(index, RingSample::switches_per_hop);
     let switches_per_hop = table.over_rounds(&counted, first_stream + 1);
-    let several = switches_per_hop.filter(|_| case.members > 1).map(|estimate| estimate.value);
-    let does_not_switch = several.is_some_and(|per_hop| per_hop < HARDLY_SWITCHES_PER_HOP);
+    let (mut does_not_switch, mut counts_disagree) = (false, false);
+    if let (Some(Estimate { value: per_hop, .. }), true) = (switches_per_hop, case.members > 1) {
+        does_not_switch = per_hop < HARDLY_SWITCHES_PER_HOP;
+        counts_disagree = (per_hop - 1.0).abs() > COUNT_TOLERANCE;
+    }
     let is_told_by_hop = case.members == 1 || does_not_switch;
     let elasticity =
         if is_told_by_hop { table.hop_elasticity(index) } else { table.elasticity(index) };
@@ -327,7 +330,7 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &RingCase)
         elasticity,
         ns_per_switch_above_none: None,
         huge_page_share: huge_page_share(case, &samples),
-        counts_disagree: several.is_some_and(|per_hop| (per_hop - 1.0).abs() > COUNT_TOLERANCE),
+        counts_disagree,
         does_not_switch,
         failure: failure_of(failures, index),
         case: case.clone(),
@@ -360,9 +363,11 @@ fn add_switch_costs(summary: &mut CaseSummary, table: &Table, index: usize) {
         summary.cpu_ns_per_switch_above_solo = table.over_rounds(&above, first_stream + 3);
     }
     // A double difference of four rings, like the indirect cost of a working set.
-    if let Some(none) = plan.none_of(index).filter(|_| case.members > 1) {
-        let stream = (2 << 32) + table.rank(index);
-        summary.ns_per_switch_above_none = table.difference(index, none, stream);
+    if case.members > 1 {
+        if let Some(none) = plan.none_of(index) {
+            let stream = (2 << 32) + table.rank(index);
+            summary.ns_per_switch_above_none = table.difference(index, none, stream);
+        }
     }
 }
 
@@ -399,15 +404,20 @@ fn totals(samples: &[&RingSample]) -> Option<Totals> {
         }
     }
     let split = user.saturating_add(system);
-    let share = (split > 0).then(|| (user as f64 / split as f64).max(0.0));
-    let user_ns = share.map(|share| (cpu_ns as f64 * share).round() as u64);
+    let (mut user_ns, mut system_ns) = (None, None);
+    if split > 0 {
+        let share = (user as f64 / split as f64).max(0.0);
+        let user_part_ns = (cpu_ns as f64 * share).round() as u64;
+        user_ns = Some(user_part_ns);
+        system_ns = Some(cpu_ns.saturating_sub(user_part_ns));
+    }
     Some(Totals {
         laps: sum_of_samples(samples, |sample| sample.laps),
         hops: sum_of_samples(samples, |sample| sample.hops),
         real_ns: sum_of_samples(samples, |sample| sample.elapsed_ns),
         cpu_ns,
         user_ns,
-        system_ns: user_ns.map(|user| cpu_ns.saturating_sub(user)),
+        system_ns,
         voluntary: sum_of_samples(samples, |sample| sample.counters.voluntary),
         involuntary: sum_of_samples(samples, |sample| sample.counters.involuntary),
     })

@@ -16,7 +16,8 @@ use rundata::words::{byte_range, bytes, two_digits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::changepoint::{
-    CLEARLY_BETTER, CurveAnalysis, FitData, TURN_CHARGE, akaike_weights, credible_span, quantile,
+    CLEARLY_BETTER, CurveAnalysis, FitData, FormFit, TURN_CHARGE, akaike_weights, credible_span,
+    quantile,
 };
 use stats::{FitRow, LeastSquaresFit, nonnegative_least_squares};
 
@@ -69,13 +70,13 @@ pub struct CacheRefill {
 
 impl CacheRefill {
     pub(super) fn in_words(&self) -> String {
-        let [cost, low, high] =
-            [self.ns_per_kib, self.ns_per_kib_low, self.ns_per_kib_high].map(two_digits);
-        let holds = bytes(self.holds_bytes);
-        let range = byte_range(self.holds_bytes_low, self.holds_bytes_high);
         format!(
-            "a cache of {holds} ({range}) explains both, with {cost} ns ({low} to {high}) for \
-             each KiB fetched again"
+            "a cache of {} ({}) explains both, with {} ns ({} to {}) for each KiB fetched again",
+            bytes(self.holds_bytes),
+            byte_range(self.holds_bytes_low, self.holds_bytes_high),
+            two_digits(self.ns_per_kib),
+            two_digits(self.ns_per_kib_low),
+            two_digits(self.ns_per_kib_high)
         )
     }
 }
@@ -89,18 +90,24 @@ pub(super) fn find(all: &CurveAnalysis) -> Option<(CostBreaks, CacheRefill)> {
     if xs.len() < FEWEST_AROUND + TERMS + 1 {
         return None;
     }
-    let flat = |line| solve(all, largest, WIDTHS[0], [true, false, false, line]);
-    let without: Vec<CacheFit> = [false, true].into_iter().filter_map(flat).collect();
+    let mut without = Vec::new();
+    for line in [false, true] {
+        without.extend(solve(all, largest, WIDTHS[0], [true, false, false, line]));
+    }
     let mut with = Vec::new();
-    for (holds, width) in capacities(smallest, largest).flat_map(|h| WIDTHS.map(|w| (h, w))) {
-        let are_enough =
-            |is: &dyn Fn(f64) -> bool| xs.iter().filter(|x| is(**x)).count() >= FEWEST_AROUND;
-        let before = are_enough(&|x| 2.0 * x < holds * width.0);
-        // What is left beyond C is only seen where the array was measured well beyond it.
-        let beyond = are_enough(&|x| x >= holds * width.1);
-        if before && are_enough(&|x| 2.0 * x >= holds * width.1) {
-            let fit = |line| solve(all, holds, width, [true, true, beyond, line]);
-            with.extend([false, true].into_iter().filter_map(fit));
+    for holds in capacities(smallest, largest) {
+        for width in WIDTHS {
+            let before = xs.iter().filter(|x| 2.0 * **x < holds * width.0).count();
+            let after = xs.iter().filter(|x| 2.0 * **x >= holds * width.1).count();
+            if before < FEWEST_AROUND || after < FEWEST_AROUND {
+                continue;
+            }
+            // What is left beyond C is only seen where the array was measured well beyond it.
+            let well_beyond = xs.iter().filter(|x| **x >= holds * width.1).count();
+            let beyond = well_beyond >= FEWEST_AROUND;
+            for line in [false, true] {
+                with.extend(solve(all, holds, width, [true, true, beyond, line]));
+            }
         }
     }
     choose(all, &without, &with)
@@ -125,9 +132,15 @@ fn solve(
 
 /// Returns the capacities that are tried: geometric steps from twice the smallest size to twice the
 /// largest.
-fn capacities(smallest: f64, largest: f64) -> impl Iterator<Item = f64> {
-    let step = move |i: u32| 2.0 * smallest * (f64::from(i) / PLACES_A_DOUBLING).exp2();
-    (0..).map(step).take_while(move |place| *place <= 2.0 * largest)
+fn capacities(smallest: f64, largest: f64) -> Vec<f64> {
+    let mut capacities = Vec::new();
+    let (mut capacity, mut step) = (2.0 * smallest, 0_u32);
+    while capacity <= 2.0 * largest {
+        capacities.push(capacity);
+        step += 1;
+        capacity = 2.0 * smallest * (f64::from(step) / PLACES_A_DOUBLING).exp2();
+    }
+    capacities
 }
 
 /// Returns the basis functions of a, p, s and b.
@@ -147,29 +160,29 @@ fn choose(
     without: &[CacheFit],
     with: &[CacheFit],
 ) -> Option<(CostBreaks, CacheRefill)> {
-    let count = all.data.observations.len();
-    let free = || all.fits.iter().filter(|fit| !fit.turns.is_empty());
-    // One dispersion for all, from the best description (Burnham and Anderson 2002, section 2.5):
-    // taken from each candidate itself, a poor one would excuse its own misfit.
-    let per_freedom =
-        |chi2: f64, freedoms: usize| chi2 / count.saturating_sub(freedoms).max(1) as f64;
-    let tied = with.iter().map(|trial| per_freedom(trial.fit.chi2, TERMS + 1));
-    let others = free().map(|fit| per_freedom(fit.solution.chi2, fit.form.freedoms()));
-    let dispersion = tied.chain(others).reduce(f64::min)?.max(1.0);
-    let score = |chi2: f64, charge: f64| chi2 / dispersion + charge * (count as f64).ln();
-    let criterion = |trial: &CacheFit| score(trial.fit.chi2, trial.charge);
-    let best = with.iter().min_by(|a, b| criterion(a).total_cmp(&criterion(b)))?;
-    let support = without.iter().map(criterion).reduce(f64::min)? - criterion(best);
-    // Where nothing is resolved to be fetched again, it is a mere bend. And where two places of
-    // their own do about as well, the points are good enough to say them without the tie.
-    let per_size_half = best.fit.deviation(1)? * quantile(None)? * dispersion.sqrt();
-    let bend = best.fit.coefficients[1] <= per_size_half;
-    let apart = free().map(|fit| score(fit.solution.chi2, fit.form.charge())).reduce(f64::min);
-    let apart = apart.is_some_and(|apart| apart < criterion(best) + CLEARLY_BETTER);
-    if support < CLEARLY_BETTER || bend || apart {
+    let scores = FitScores::new(all, with)?;
+    let best = with.iter().min_by(|a, b| scores.of_cache(a).total_cmp(&scores.of_cache(b)))?;
+    let best_score = scores.of_cache(best);
+    let support = without.iter().map(|fit| scores.of_cache(fit)).reduce(f64::min)? - best_score;
+    if support < CLEARLY_BETTER {
         return None;
     }
-    let scored: Vec<(f64, f64)> = with.iter().map(|t| (t.holds, criterion(t))).collect();
+    // Where nothing is resolved to be fetched again, it is a mere bend.
+    let per_size_half = best.fit.deviation(1)? * quantile(None)? * scores.dispersion.sqrt();
+    if best.fit.coefficients[1] <= per_size_half {
+        return None;
+    }
+    // Where two places of their own do about as well, the points are good enough to say them without
+    // the tie.
+    for fit in free_fits(all) {
+        if scores.score(fit.solution.chi2, fit.form.charge()) < best_score + CLEARLY_BETTER {
+            return None;
+        }
+    }
+    let mut scored = Vec::new();
+    for fit in with {
+        scored.push((fit.holds, scores.of_cache(fit)));
+    }
     let (low, high) = credible_span(akaike_weights(&scored), best.holds);
     // Nothing was tried between two places.
     let half_step = (0.5 / PLACES_A_DOUBLING).exp2();
@@ -186,7 +199,48 @@ fn choose(
         ns_per_kib_high: per_kib(per_size_half),
     };
     let breaks = best.breaks(data, least, most, support)?;
-    outside(all, &breaks.pieces).is_none().then_some((breaks, refill))
+    if outside(all, &breaks.pieces).is_none() { Some((breaks, refill)) } else { None }
+}
+
+/// Returns the fits whose places are free.
+fn free_fits(all: &CurveAnalysis) -> impl Iterator<Item = &FormFit> {
+    all.fits.iter().filter(|fit| !fit.turns.is_empty())
+}
+
+/// The criterion of fits with one dispersion for all; lower is better.
+struct FitScores {
+    observations: usize,
+    dispersion: f64,
+}
+
+impl FitScores {
+    /// Takes the dispersion from the best description (Burnham and Anderson 2002, section 2.5): with
+    /// one from each candidate itself, a poor one would excuse its own misfit.
+    fn new(all: &CurveAnalysis, with: &[CacheFit]) -> Option<Self> {
+        let observations = all.data.observations.len();
+        let mut dispersions = Vec::new();
+        for CacheFit { fit, .. } in with {
+            dispersions.push(chi2_per_freedom(fit.chi2, observations, TERMS + 1));
+        }
+        for fit in free_fits(all) {
+            let freedoms = fit.form.freedoms();
+            dispersions.push(chi2_per_freedom(fit.solution.chi2, observations, freedoms));
+        }
+        let dispersion = dispersions.into_iter().reduce(f64::min)?.max(1.0);
+        Some(Self { observations, dispersion })
+    }
+
+    fn score(&self, chi2: f64, charge: f64) -> f64 {
+        chi2 / self.dispersion + charge * (self.observations as f64).ln()
+    }
+
+    fn of_cache(&self, fit: &CacheFit) -> f64 {
+        self.score(fit.fit.chi2, fit.charge)
+    }
+}
+
+fn chi2_per_freedom(chi2: f64, observations: usize, freedoms: usize) -> f64 {
+    chi2 / observations.saturating_sub(freedoms).max(1) as f64
 }
 
 impl CacheFit {

@@ -337,7 +337,8 @@ impl ScalingVerdict {
         if !members.is_finite() || members < 1.0 {
             return None;
         }
-        Some(curve.at(members)).filter(|cost| cost.is_finite())
+        let cost = curve.at(members);
+        if cost.is_finite() { Some(cost) } else { None }
     }
 
     /// Returns the shape; absent if the points are inconclusive.
@@ -420,8 +421,8 @@ impl ScalingVerdict {
     /// Returns `grows` or `falls`, by the cost over the measured sizes.
     fn direction(&self) -> Option<&'static str> {
         let curve = self.curve.as_ref()?;
-        let [first, last] =
-            [self.smallest_members, self.largest_members].map(|size| curve.at(f64::from(size)));
+        let first = curve.at(f64::from(self.smallest_members));
+        let last = curve.at(f64::from(self.largest_members));
         Some(if last < first { "falls" } else { "grows" })
     }
 
@@ -435,35 +436,43 @@ impl ScalingVerdict {
     }
 
     fn describe(&self, curve: &LawCurve) -> String {
+        match self.knees.first() {
+            // Knees are told even where several laws fit, with their intervals.
+            Some(first) => self.describe_knees(curve, first),
+            None => self.describe_smooth(curve),
+        }
+    }
+
+    /// Describes a law without knees.
+    fn describe_smooth(&self, curve: &LawCurve) -> String {
         let low = f64::from(self.smallest_members);
         let high = f64::from(self.largest_members);
-        // A knee is told all the same, with its interval.
-        let growth = self.growth().filter(|_| self.knees.is_empty());
-        if let (Some(growth @ (CostGrowth::Smooth | CostGrowth::Open)), Some(direction)) =
-            (growth, self.direction())
-        {
-            let [first, last] = [low, high].map(|members| time(curve.at(members)));
-            let how = if growth == CostGrowth::Smooth { " smoothly" } else { "" };
-            let open =
-                if growth == CostGrowth::Open { "; several laws fit about as well" } else { "" };
-            return format!(
-                "{direction}{how} (from {first} at {low:.0} to {last} at {high:.0} members){open}"
-            );
-        }
-        if self.knees.is_empty() {
-            let [first, last] = [low, high].map(|members| time(curve.at(members)));
-            let slope = slope(curve, low, high);
-            if curve.shape != LawShape::Constant {
-                return format!(
-                    "{slope} (from {first} at {low:.0} to {last} at {high:.0} members)"
-                );
+        let (first, last) = (time(curve.at(low)), time(curve.at(high)));
+        let range = format!("(from {first} at {low:.0} to {last} at {high:.0} members)");
+        match (self.growth(), self.direction()) {
+            (Some(CostGrowth::Smooth), Some(direction)) => {
+                return format!("{direction} smoothly {range}");
             }
-            let bound = self.trend_below.map(|b| format!(", any trend below {}", percent(b)));
-            let bound = bound.unwrap_or_default();
-            return format!("{slope} from {low:.0} to {high:.0} members: {first} a switch{bound}");
+            (Some(CostGrowth::Open), Some(direction)) => {
+                return format!("{direction} {range}; several laws fit about as well");
+            }
+            _ => {}
         }
+        let slope = slope(curve, low, high);
+        if curve.shape != LawShape::Constant {
+            return format!("{slope} {range}");
+        }
+        let mut words = format!("{slope} from {low:.0} to {high:.0} members: {first} a switch");
+        if let Some(bound) = self.trend_below {
+            words += &format!(", any trend below {}", percent(bound));
+        }
+        words
+    }
+
+    fn describe_knees(&self, curve: &LawCurve, first: &Knee) -> String {
+        let low = f64::from(self.smallest_members);
         let knees: Vec<String> = self.knees.iter().map(|knee| knee_in_words(curve, knee)).collect();
-        let until = self.knees.first().map_or(0, |knee| knee.low_members);
+        let until = first.low_members;
         let base = slope(curve, low, f64::from(until).max(low + 1.0));
         let place = if until > self.smallest_members {
             format!("from {low:.0} to {until}")
@@ -476,7 +485,7 @@ impl ScalingVerdict {
 
 /// Returns the law before the first knee in words.
 fn slope(curve: &LawCurve, low: f64, high: f64) -> String {
-    let rate = curve.coefficients.get(1).copied().unwrap_or(0.0);
+    let rate = *curve.coefficients.get(1).unwrap_or(&0.0);
     // A hinge needs some slope before it, which may be too small to count.
     let level = curve.at(low).abs().max(curve.at(high).abs());
     if curve.shape == LawShape::LinearHinge && (rate * (high - low)).abs() <= EQUIVALENCE * level {
@@ -527,7 +536,7 @@ fn knee_in_words(curve: &LawCurve, knee: &Knee) -> String {
     if knee.kind == TurnKind::Hinge {
         change += &format!(" by {:.0} members", knee.at_members);
     }
-    if let Some((low, high)) = knee.factor_low.zip(knee.factor_high) {
+    if let (Some(low), Some(high)) = (knee.factor_low, knee.factor_high) {
         change += &format!(" ({} to {})", times(low), times(high));
     }
     format!("{place}: {change}{single}")

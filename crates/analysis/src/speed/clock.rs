@@ -54,11 +54,15 @@ impl ClockModel {
     /// clock hardly changed, or too little to tell the elasticity.
     pub(crate) fn fit(by_round: &BTreeMap<u32, Vec<TimedAtClock>>, to_ns: f64) -> Option<Self> {
         let elasticity = estimate_elasticity(by_round).filter(is_known)?;
-        let times: Vec<TimedAtClock> = by_round.values().flatten().copied().collect();
-        let log_ratios = times.iter().map(|(quantum_ns, _)| (to_ns / quantum_ns).ln());
-        let mean_log_ratio = log_ratios.sum::<f64>() / times.len() as f64;
-        let mut model = Self { elasticity, to_ns, mean_log_ratio, median_ns: 0.0 };
-        let converted: Vec<f64> = times.into_iter().map(|time| model.convert(time)).collect();
+        let mut model = Self { elasticity, to_ns, mean_log_ratio: 0.0, median_ns: 0.0 };
+        let (mut log_ratios, mut converted) = (0.0, Vec::new());
+        for times in by_round.values() {
+            for (quantum_ns, time_ns) in times {
+                log_ratios += (to_ns / quantum_ns).ln();
+                converted.push(model.convert((*quantum_ns, *time_ns)));
+            }
+        }
+        model.mean_log_ratio = log_ratios / converted.len() as f64;
         model.median_ns = median(&converted)?;
         Some(model)
     }
@@ -106,16 +110,19 @@ impl CaseClocks {
                 }
             }
         }
-        let [hop, ring, solo] = [hops, rings, solos].map(|mut by_round| {
+        for by_round in [&mut hops, &mut rings, &mut solos] {
             by_round.retain(|_, times| !times.is_empty());
-            ClockModel::fit(&by_round, level.clock_ns)
-        });
-        Self { hop, ring, solo }
+        }
+        Self {
+            hop: ClockModel::fit(&hops, level.clock_ns),
+            ring: ClockModel::fit(&rings, level.clock_ns),
+            solo: ClockModel::fit(&solos, level.clock_ns),
+        }
     }
 
     /// Returns the models of the rings of triples and of their solos, if there are both.
     pub(crate) fn above(&self) -> Option<(ClockModel, ClockModel)> {
-        self.ring.zip(self.solo)
+        Some((self.ring?, self.solo?))
     }
 }
 
@@ -128,16 +135,17 @@ pub(crate) fn case_clocks(
     levels: &mut SpeedLevels,
 ) -> Vec<CaseClocks> {
     let clocks = fit_cases(plan, cases, levels);
-    // Trials beside the rings share the level, and need no elasticity. A clock that was not seen is
-    // not converted to: the elasticity is that of the clocks that were.
-    let usual_ns = plan.reference.clock_ns.filter(|usual_ns| {
-        plan.experiment.case_kinds() == CaseKinds::Rings
-            && plan.rings().all(|(number, case)| {
-                cases[number].is_empty() || is_complete(plan, case, &clocks[number])
-            })
-            && levels.values().all(|level| level.has_seen(*usual_ns))
-    });
-    let Some(usual_ns) = usual_ns else { return clocks };
+    let Some(usual_ns) = plan.reference.clock_ns else { return clocks };
+    // Trials beside the rings share the level, and need no elasticity.
+    let only_rings = plan.experiment.case_kinds() == CaseKinds::Rings;
+    let are_complete = plan
+        .rings()
+        .all(|(number, case)| cases[number].is_empty() || is_complete(plan, case, &clocks[number]));
+    // A clock that was not seen is not converted to: the elasticity is that of the clocks that were.
+    let was_seen = levels.values().all(|level| level.has_seen(usual_ns));
+    if !only_rings || !are_complete || !was_seen {
+        return clocks;
+    }
     for level in levels.values_mut() {
         level.clock_ns = usual_ns;
     }
@@ -172,27 +180,32 @@ pub(crate) fn is_known(elasticity: &Elasticity) -> bool {
 /// Returns the elasticity of figures by round, each at a latency quantum, if it is known well enough
 /// to convert by it.
 pub(crate) fn known_power(rounds: &BTreeMap<u32, Vec<FigureAtLevel>>) -> Option<Elasticity> {
-    let levels: Vec<f64> = rounds.values().flatten().map(|figure| figure.level).collect();
+    let rounds: Vec<Vec<FigureAtLevel>> = rounds.values().cloned().collect();
+    let mut levels = Vec::new();
+    for figures in &rounds {
+        levels.extend(figures.iter().map(|figure| figure.level));
+    }
     if !has_level_span(&levels) {
         return None;
     }
-    let rounds: Vec<Vec<FigureAtLevel>> = rounds.values().cloned().collect();
     let elasticity = fit_elasticity(&rounds)?;
     // A figure in steps larger than its change seems to be known exactly.
     let is_measured = elasticity.standard_error > MIN_ERROR;
-    (is_measured && is_known(&elasticity)).then_some(elasticity)
+    if is_measured && is_known(&elasticity) { Some(elasticity) } else { None }
 }
 
 /// Returns the elasticity of a sum of times, each with its factor; absent without times, and of a
 /// sum of zero.
 pub(crate) fn elasticity_of_sum(parts: &[(ClockModel, f64)]) -> Option<Elasticity> {
-    let sum: f64 = parts.iter().map(|(clock, times)| times * clock.median_ns).sum();
-    let weighted: f64 =
-        parts.iter().map(|(clock, times)| times * (clock.median_ns * clock.elasticity.value)).sum();
+    let (mut sum, mut weighted) = (0.0, 0.0);
+    for (clock, factor) in parts {
+        sum += factor * clock.median_ns;
+        weighted += factor * (clock.median_ns * clock.elasticity.value);
+    }
     let mut variance = 0.0;
-    for (clock, times) in parts {
-        variance += (times * clock.median_ns * clock.elasticity.standard_error / sum).powi(2);
+    for (clock, factor) in parts {
+        variance += (factor * clock.median_ns * clock.elasticity.standard_error / sum).powi(2);
     }
     let elasticity = Elasticity { value: weighted / sum, standard_error: f64::sqrt(variance) };
-    is_known(&elasticity).then_some(elasticity)
+    if is_known(&elasticity) { Some(elasticity) } else { None }
 }

@@ -138,13 +138,13 @@ impl CleanCounts {
     /// Returns the share of clean slices, those that were waited for included; absent where no slice
     /// was judged.
     pub fn share(&self) -> Option<f64> {
-        (self.judged > 0).then(|| f64::from(self.clean) / f64::from(self.judged))
+        share_of_slices(self.clean, self.judged)
     }
 
     /// Returns the share of slices with competing tasks in or near them; absent where no slice was
     /// judged.
     pub fn not_alone_share(&self) -> Option<f64> {
-        (self.judged > 0).then(|| f64::from(self.not_alone) / f64::from(self.judged))
+        share_of_slices(self.not_alone, self.judged)
     }
 
     /// Returns whether competing tasks were there all the time: in most slices.
@@ -155,18 +155,19 @@ impl CleanCounts {
     /// Returns the share of clean slices among those timed without waiting; among all slices where
     /// every batch waited.
     pub fn share_as_found(&self) -> Option<f64> {
-        match self.as_found {
-            0 => self.share(),
-            judged => Some(f64::from(self.clean_as_found) / f64::from(judged)),
-        }
+        share_of_slices(self.clean_as_found, self.as_found).or(self.share())
     }
 
     /// Like [`Self::share_as_found`], with the slices that only another clock keeps from being
     /// clean: a changed clock is no disturbance.
     pub fn undisturbed_share(&self) -> Option<f64> {
         let other_clock = f64::from(self.other_clock_as_found) / f64::from(self.as_found.max(1));
-        self.share_as_found().map(|share| share + other_clock)
+        Some(self.share_as_found()? + other_clock)
     }
+}
+
+fn share_of_slices(part: u32, slices: u32) -> Option<f64> {
+    if slices > 0 { Some(f64::from(part) / f64::from(slices)) } else { None }
 }
 
 impl CaseSlices {
@@ -308,8 +309,7 @@ impl CaseSlices {
                 clean = pieces.clean;
                 clean_as_found = pieces.clean_as_found;
             } else {
-                let numbers: Vec<usize> = hops.iter().map(|(number, _)| *number).collect();
-                let in_rows = in_rows(&numbers).len() as u32;
+                let in_rows = in_rows(&slice_numbers(&hops)).len() as u32;
                 if in_rows > 0 {
                     *self.clean_rows.entry(sample.round).or_default() += in_rows;
                 }
@@ -321,8 +321,8 @@ impl CaseSlices {
             self.clean_as_found += clean_as_found;
         }
         if clocks.hop.is_none() && level.clock_range().is_some() {
-            let as_found: Vec<&ring::RingSample> =
-                samples.iter().copied().filter(|sample| sample.is_as_found()).collect();
+            let mut as_found = samples.to_vec();
+            as_found.retain(|sample| sample.is_as_found());
             let at_any = count_clean_slices(case, &as_found, level, ClockFilter::Any);
             let at_the_runs = count_clean_slices(case, &as_found, level, ClockFilter::TheRuns);
             self.other_clock_as_found += at_any.saturating_sub(at_the_runs);
@@ -336,7 +336,11 @@ fn count_clean_slices(
     level: &SpeedLevel,
     clocks: ClockFilter,
 ) -> u32 {
-    clean_slices(case, samples, level, clocks).iter().map(|(_, hops)| hops.len() as u32).sum()
+    let mut count = 0;
+    for (_, hops) in clean_slices(case, samples, level, clocks) {
+        count += hops.len() as u32;
+    }
+    count
 }
 
 /// Counts the slices of a sample with competing tasks in or near them.
@@ -353,6 +357,10 @@ fn count_with_competitors(
 
 /// A sample with the time of a hop in its clean slices, by the number of the slice.
 type NumberedHops<'a> = (&'a ring::RingSample, Vec<(usize, TimedAtClock)>);
+
+fn slice_numbers(hops: &[(usize, TimedAtClock)]) -> Vec<usize> {
+    hops.iter().map(|(number, _)| *number).collect()
+}
 
 /// Returns the samples of a round that have clean slices, with the time of a hop in each of these,
 /// in nanoseconds, at the run's clock. With `clock`, slices at other clocks count too, converted.
@@ -383,8 +391,7 @@ pub(crate) fn clean_hops_in_rows(
         if sample.in_pieces().is_some() {
             continue;
         }
-        let numbers: Vec<usize> = hops.iter().map(|(number, _)| *number).collect();
-        let rows = in_rows(&numbers);
+        let rows = in_rows(&slice_numbers(&hops));
         for (number, timed) in hops {
             if rows.binary_search(&number).is_ok() {
                 hops_ns.push(at_the_runs_clock(timed, clock));
@@ -422,8 +429,10 @@ fn clean_slices<'a>(
             clean.push((sample, hops));
         }
     }
-    let hops_ns: Vec<f64> =
-        clean.iter().flat_map(|(_, hops)| hops).map(|(_, (_, hop_ns))| *hop_ns).collect();
+    let mut hops_ns = Vec::new();
+    for (_, hops) in &clean {
+        hops_ns.extend(hops.iter().map(|(_, (_, hop_ns))| *hop_ns));
+    }
     if let Some(longest) = longest_uninterrupted(&hops_ns) {
         for (_, hops) in &mut clean {
             hops.retain(|(_, (_, hop_ns))| *hop_ns <= longest);
@@ -439,13 +448,18 @@ fn clean_slices_of_sample(
     level: &SpeedLevel,
     clocks: ClockFilter,
 ) -> Vec<(usize, TimedAtClock)> {
-    if let Some(triples) = sample.in_pieces().filter(|_| !is_disturbed(case, sample)) {
-        let hop_ns = clean_in_pieces(triples, level).hop_ns;
-        return hop_ns.map(|hop_ns| (0, (level.clock_ns, hop_ns))).into_iter().collect();
-    }
-    let Some(slices) = judged_slices(case, sample) else { return Vec::new() };
-    let has_competitors = slices.beside_others();
     let mut clean = Vec::new();
+    if is_disturbed(case, sample) {
+        return clean;
+    }
+    if let Some(triples) = sample.in_pieces() {
+        if let Some(hop_ns) = clean_in_pieces(triples, level).hop_ns {
+            clean.push((0, (level.clock_ns, hop_ns)));
+        }
+        return clean;
+    }
+    let Some(slices) = sample.judged_slices() else { return clean };
+    let has_competitors = slices.beside_others();
     for (number, elapsed_ns) in slices.elapsed_ns.iter().enumerate() {
         let laps = slices.laps_of(number, sample.laps);
         let hops = laps.saturating_mul(case.members.into());
@@ -482,9 +496,12 @@ pub(crate) fn hops_as_they_were(
     for sample in samples {
         let Some(slices) = sample.judged_slices() else { continue };
         let hops = slices.laps.saturating_mul(case.members.into()) as f64;
+        if hops == 0.0 {
+            continue;
+        }
         let whole = slices.elapsed_ns.len().saturating_sub(1);
-        for (number, elapsed_ns) in slices.elapsed_ns.iter().enumerate().take(whole) {
-            let Some(quanta) = slices.around(number).filter(|_| hops > 0.0) else { continue };
+        for (number, elapsed_ns) in slices.elapsed_ns[..whole].iter().enumerate() {
+            let Some(quanta) = slices.around(number) else { continue };
             let mut sharing: f64 = 0.0;
             for (latency_ns, throughput_ns) in quanta {
                 sharing = sharing.max(f64::from(throughput_ns) / f64::from(latency_ns.max(1)));
@@ -521,7 +538,7 @@ pub(crate) fn clean_events(
             }
         }
     }
-    (hops > 0.0).then(|| counted / hops)
+    if hops > 0.0 { Some(counted / hops) } else { None }
 }
 
 /// Returns what a hop takes above the members' own solos, in nanoseconds, in each clean slice of
@@ -532,7 +549,11 @@ pub(crate) fn clean_above(
     level: &SpeedLevel,
     clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
-    clean_workers(case, samples, level, clocks).flat_map(|worker| worker.above_ns).collect()
+    let mut above_ns = Vec::new();
+    for worker in clean_workers(case, samples, level, clocks) {
+        above_ns.extend(worker.above_ns);
+    }
+    above_ns
 }
 
 /// Like [`clean_above`], of workers most of whose slices were clean.
@@ -542,8 +563,13 @@ pub(crate) fn mostly_clean_above(
     level: &SpeedLevel,
     clocks: Option<(ClockModel, ClockModel)>,
 ) -> Vec<f64> {
-    let workers = clean_workers(case, samples, level, clocks);
-    workers.filter(CleanWorker::is_mostly_clean).flat_map(|worker| worker.above_ns).collect()
+    let mut above_ns = Vec::new();
+    for worker in clean_workers(case, samples, level, clocks) {
+        if worker.is_mostly_clean() {
+            above_ns.extend(worker.above_ns);
+        }
+    }
+    above_ns
 }
 
 /// The clean rings of a worker's triples.
@@ -564,33 +590,44 @@ impl CleanWorker {
 }
 
 /// Returns the clean rings of each worker of a round whose samples have triples.
-fn clean_workers<'a>(
-    case: &'a ring::RingCase,
-    samples: &'a [&ring::RingSample],
-    level: &'a SpeedLevel,
+fn clean_workers(
+    case: &ring::RingCase,
+    samples: &[&ring::RingSample],
+    level: &SpeedLevel,
     clocks: Option<(ClockModel, ClockModel)>,
-) -> impl Iterator<Item = CleanWorker> + 'a {
-    sound_triples(case, samples).filter_map(move |(sample, triples)| {
+) -> Vec<CleanWorker> {
+    let mut workers = Vec::new();
+    for (sample, triples) in sound_triples(case, samples) {
         if triples.pieces.is_some() {
             let pieces = clean_in_pieces(triples, level);
-            let judged = triples.ring_parts().0;
-            let above_ns = vec![pieces.above_ns?];
-            return Some(CleanWorker { above_ns, clean: pieces.clean, judged });
+            if let Some(above_ns) = pieces.above_ns {
+                let (judged, _) = triples.ring_parts();
+                let above_ns = vec![above_ns];
+                workers.push(CleanWorker { above_ns, clean: pieces.clean, judged });
+            }
+        } else if sample.judged_slices().is_some() {
+            let above_ns = clean_above_solos_ns(triples, level, clocks);
+            let clean = above_ns.len() as u32;
+            workers.push(CleanWorker { above_ns, clean, judged: triples.ring_slices() });
         }
-        sample.judged_slices()?;
-        let above_ns = clean_above_solos_ns(triples, level, clocks);
-        let clean = above_ns.len() as u32;
-        Some(CleanWorker { above_ns, clean, judged: triples.ring_slices() })
-    })
+    }
+    workers
 }
 
 /// Returns the samples that have triples and were not disturbed.
 fn sound_triples<'a>(
-    case: &'a ring::RingCase,
-    samples: &'a [&ring::RingSample],
-) -> impl Iterator<Item = (&'a ring::RingSample, &'a Triples)> {
-    let sound = samples.iter().filter(|sample| !is_disturbed(case, sample));
-    sound.filter_map(|sample| Some((*sample, sample.triples.as_deref()?)))
+    case: &ring::RingCase,
+    samples: &[&'a ring::RingSample],
+) -> Vec<(&'a ring::RingSample, &'a Triples)> {
+    let mut sound = Vec::new();
+    for sample in samples {
+        if let Some(triples) = sample.triples.as_deref() {
+            if !is_disturbed(case, sample) {
+                sound.push((*sample, triples));
+            }
+        }
+    }
+    sound
 }
 
 /// Returns the slices of a sample if they can be judged and were not disturbed. Those of a sample
@@ -598,7 +635,7 @@ fn sound_triples<'a>(
 fn judged_slices<'a>(case: &ring::RingCase, sample: &'a ring::RingSample) -> Option<&'a Slices> {
     let slices = sample.judged_slices()?;
     let is_short = sample.in_pieces().is_none();
-    (is_short && !is_disturbed(case, sample)).then_some(slices)
+    if is_short && !is_disturbed(case, sample) { Some(slices) } else { None }
 }
 
 /// Returns whether the hypervisor stole time from a sample, a member left its CPU, or competing
@@ -616,7 +653,7 @@ fn are_enough(clean: &CountsByRound, judged: u32) -> bool {
 
 /// Returns the longest time that counts as uninterrupted among the clean slices of a round.
 pub(crate) fn longest_uninterrupted(slices: &[f64]) -> Option<f64> {
-    median(slices).map(|median| MAX_OVER_MEDIAN * median)
+    Some(MAX_OVER_MEDIAN * median(slices)?)
 }
 
 /// Returns the CPUs that the quanta of a case run on: the leader's.
@@ -653,9 +690,11 @@ pub(crate) fn levels_of<'a>(
     }
     for sample in trials {
         let Some(case) = plan.trial(sample.case) else { continue };
-        for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
-            let counts = counts_by_cpus.entry(vec![case.cpu]).or_default();
-            counts.add(sliced.slices.are_as_found(), sliced.slices.quanta());
+        for sliced in &sample.sliced {
+            if sliced.can_be_judged() {
+                let counts = counts_by_cpus.entry(vec![case.cpu]).or_default();
+                counts.add(sliced.slices.are_as_found(), sliced.slices.quanta());
+            }
         }
     }
     let mut levels = SpeedLevels::new();

@@ -76,9 +76,12 @@ impl ByRound {
             clean: within_rounds(parts.map(|part| part.clean.as_ref()), &combine),
             by_error: Self::by_error_together(parts, &combine),
             // The parts of one sample's CPU have one clock.
-            clock_ns: parts.first().and_then(|part| part.clock_ns),
+            clock_ns: None,
             ..Self::default()
         };
+        if let Some(first) = parts.first() {
+            together.clock_ns = first.clock_ns;
+        }
         for part in parts {
             together.judged &= part.judged;
             together.is_scarce |= part.is_scarce;
@@ -124,7 +127,10 @@ impl ByRound {
 
     /// Returns the speed at which its figures were measured.
     pub fn speed(&self) -> Speed {
-        let rounds = self.clean.as_ref().map_or(0, BTreeMap::len);
+        let rounds = match &self.clean {
+            Some(clean) => clean.len(),
+            None => 0,
+        };
         if !self.judged {
             Speed::NotJudged
         } else if rounds >= MIN_CLEAN_ROUNDS as usize && !self.is_scarce {
@@ -138,15 +144,17 @@ impl ByRound {
 
     /// Returns its clock with the elasticity of earlier launches; absent if it is not at full speed.
     pub(crate) fn clock(&self, known: Option<Elasticity>) -> Option<AtClock> {
-        let quantum_ns = self.clock_ns.filter(|_| self.speed().is_full())?;
-        Some(AtClock { quantum_ns, elasticity: self.elasticity, known })
+        if !self.speed().is_full() {
+            return None;
+        }
+        Some(AtClock { quantum_ns: self.clock_ns?, elasticity: self.elasticity, known })
     }
 
     /// Returns the median over rounds: at full speed, in many rounds or in few, with the term for
     /// launches; on a shared core; else with the interval of the rounds. Absent without rounds.
     pub fn estimate(&self, plan: &Plan) -> Option<Estimate> {
         let (confidence, seed) = (plan.stopping.confidence, plan.seed);
-        let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
+        let figures = self.values();
         let launch_scatter = self.launch_scatter.unwrap_or_else(|| plan.reference.scatter());
         let estimate = match self.speed() {
             Speed::NotJudged => Estimate::over(&figures, MIN_ROUNDS, confidence, seed),
@@ -175,15 +183,22 @@ impl ByRound {
 
     /// Returns the size of its figures, or that of the largest figure that they are made of.
     fn size(&self) -> Option<f64> {
-        let figures: Vec<f64> = self.figures().map(|(_, figure)| figure).collect();
-        let size = median(&figures)?.abs();
-        Some(self.scale.map_or(size, |scale| scale.max(size)))
+        let size = median(&self.values())?.abs();
+        larger(self.scale, Some(size))
     }
 
     /// Returns the figures behind the estimate, in the order of rounds.
     pub fn figures(&self) -> impl Iterator<Item = (u32, f64)> {
-        let clean = self.clean.as_ref().filter(|_| self.speed().is_full());
-        clean.unwrap_or(&self.all).iter().map(|(round, figure)| (*round, *figure))
+        let used = match &self.clean {
+            Some(clean) if self.speed().is_full() => clean,
+            _ => &self.all,
+        };
+        used.iter().map(|(round, figure)| (*round, *figure))
+    }
+
+    /// Like [`Self::figures`], without the rounds.
+    pub(super) fn values(&self) -> Vec<f64> {
+        self.figures().map(|(_, figure)| figure).collect()
     }
 
     /// Returns the figures of all slices, in the order of rounds.

@@ -37,11 +37,16 @@ struct SampleAtClock {
     sample: TrialSample,
 }
 
+/// Returns the slices of a sample that can be judged.
+fn judged_tallies(sample: &TrialSample) -> impl Iterator<Item = &SlicedTallies> {
+    sample.sliced.iter().filter(|sliced| sliced.can_be_judged())
+}
+
 /// Returns the latency quanta of all clean slices of a case, at any clock.
 fn quanta_ns(samples: &[&TrialSample], level: &SpeedLevel) -> Vec<f64> {
     let mut quanta = Vec::new();
     for sample in samples {
-        for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
+        for sliced in judged_tallies(sample) {
             for (quantum_ns, _) in clean_laps(sample, sliced, level, ClockFilter::Any).values() {
                 quanta.push(*quantum_ns);
             }
@@ -54,8 +59,10 @@ impl<'a> TrialSamples<'a> {
     /// Reads the samples of a case. Slices at all clocks count if the clock changed so much that
     /// they show the elasticity of figures.
     pub(super) fn from_samples(samples: &[&'a TrialSample], level: Option<&SpeedLevel>) -> Self {
-        let has_clocks = level.is_some_and(|level| has_level_span(&quanta_ns(samples, level)));
-        let clocks = if has_clocks { ClockFilter::Any } else { ClockFilter::TheRuns };
+        let clocks = match level {
+            Some(level) if has_level_span(&quanta_ns(samples, level)) => ClockFilter::Any,
+            _ => ClockFilter::TheRuns,
+        };
         let mut trial = Self::default();
         for sample in samples {
             trial.add(sample, level, clocks);
@@ -83,7 +90,7 @@ impl<'a> TrialSamples<'a> {
             self.add_counts(sample.round, sliced, &laps, &mut clean);
         }
         self.clean.push(clean);
-        if let Some(level) = level.filter(|_| clocks == ClockFilter::Any) {
+        if let (Some(level), ClockFilter::Any) = (level, clocks) {
             self.at_clocks.extend(at_clocks(sample, level));
         }
     }
@@ -134,7 +141,7 @@ fn at_clocks(sample: &TrialSample, level: &SpeedLevel) -> Vec<SampleAtClock> {
     let without_outcomes =
         TrialSample { sliced: Vec::new(), tallies: BTreeMap::new(), ..sample.clone() };
     let mut found = Vec::new();
-    for sliced in sample.sliced.iter().filter(|sliced| sliced.can_be_judged()) {
+    for sliced in judged_tallies(sample) {
         let (mut numbers, mut quanta) = (Vec::new(), Vec::new());
         for (number, (quantum_ns, _)) in clean_laps(sample, sliced, level, ClockFilter::Any) {
             numbers.push(number);
@@ -142,8 +149,11 @@ fn at_clocks(sample: &TrialSample, level: &SpeedLevel) -> Vec<SampleAtClock> {
         }
         for group in group_by_level(quanta.iter().copied()) {
             // Groups list their members in ascending order.
-            let slices: Vec<usize> = group.iter().map(|place| numbers[*place]).collect();
-            let group_quanta: Vec<f64> = group.iter().map(|place| quanta[*place]).collect();
+            let (mut slices, mut group_quanta) = (Vec::new(), Vec::new());
+            for place in group {
+                slices.push(numbers[place]);
+                group_quanta.push(quanta[place]);
+            }
             let Some(quantum_ns) = median(&group_quanta) else { continue };
             let mut sample = without_outcomes.clone();
             for name in sliced.tallies.keys() {
@@ -178,8 +188,10 @@ fn clean_laps(
         }
     }
     let times: Vec<f64> = laps.values().map(|(_, time)| *time).collect();
-    let longest = longest_uninterrupted(&times);
-    laps.retain(|_, (_, time)| longest.is_some_and(|longest| *time <= longest));
+    match longest_uninterrupted(&times) {
+        Some(longest) => laps.retain(|_, (_, time)| *time <= longest),
+        None => laps.clear(),
+    }
     laps
 }
 
@@ -201,7 +213,10 @@ impl<'a> Table<'a> {
 
     /// Returns the counts of a case's slices.
     pub(crate) fn counts(&self, case: usize) -> CleanCounts {
-        self.trials.get(case).map_or(CleanCounts::default(), |trial| trial.counts)
+        match self.trials.get(case) {
+            Some(trial) => trial.counts,
+            None => CleanCounts::default(),
+        }
     }
 
     /// Returns the counts of a tally's slices; absent where they were not judged.
@@ -261,13 +276,12 @@ impl<'a> Table<'a> {
         if !is_full && !slices.has_few_rounds() {
             return ByRound::judged(all, None::<Figures>);
         }
-        let mut figures = match self.at_one_clock(case, tally, &read) {
-            Some(clean) => ByRound { all: finite(all), judged: true, ..clean },
-            None => {
-                let trial = self.trials.get(case);
-                let clean = trial.map(|trial| figures_of_samples(&trial.clean, &read));
-                ByRound::judged(all, clean)
+        let mut figures = match (self.at_one_clock(case, tally, &read), self.trials.get(case)) {
+            (Some(clean), _) => ByRound { all: finite(all), judged: true, ..clean },
+            (None, Some(trial)) => {
+                ByRound::judged(all, Some(figures_of_samples(&trial.clean, &read)))
             }
+            (None, None) => ByRound::judged(all, None::<Figures>),
         };
         // Where full speed was seen in few rounds, only those count that saw it for a while.
         if !is_full {
@@ -289,11 +303,12 @@ impl<'a> Table<'a> {
         let level = self.trial_level(case)?;
         let mut rounds: BTreeMap<u32, Vec<FigureAtLevel>> = BTreeMap::new();
         for SampleAtClock { quantum_ns, sample } in &self.trials.get(case)?.at_clocks {
-            let weight = sample.tallies.get(tally).map_or(0.0, |tally| tally.count() as f64);
-            if weight <= 0.0 {
+            let count = sample.tallies.get(tally).map_or(0, Tally::count);
+            if count == 0 {
                 continue;
             }
             if let Some(figure) = read(sample) {
+                let weight = count as f64;
                 let figure = FigureAtLevel { level: *quantum_ns, figure, weight };
                 rounds.entry(sample.round).or_default().push(figure);
             }
@@ -353,8 +368,7 @@ impl<'a> Table<'a> {
         cases: &[usize],
         read: impl Fn(&[&TrialSample]) -> Option<f64>,
     ) -> Option<Estimate> {
-        let by_round = self.figures_together(cases, read);
-        let figures: Vec<f64> = by_round.figures().map(|(_, figure)| figure).collect();
+        let figures = self.figures_together(cases, read).values();
         let (confidence, seed) = (self.plan.stopping.confidence, self.plan.seed);
         Estimate::middle(&figures, Center::Midmean, MIN_ROUNDS, confidence, seed)
     }
@@ -367,7 +381,8 @@ impl<'a> Table<'a> {
         let mut figures = Vec::new();
         let Some(first) = cases.first() else { return ByRound::default() };
         for TrialSample { round, .. } in self.trial_samples(*first) {
-            if let Some(figure) = self.samples_in_round(cases, *round).and_then(|all| read(&all)) {
+            let Some(samples) = self.samples_in_round(cases, *round) else { continue };
+            if let Some(figure) = read(&samples) {
                 figures.push((*round, figure));
             }
         }
@@ -378,8 +393,8 @@ impl<'a> Table<'a> {
     fn samples_in_round(&self, cases: &[usize], round: u32) -> Option<Vec<&'a TrialSample>> {
         let mut samples = Vec::new();
         for case in cases {
-            let mut of_case = self.trial_samples(*case).iter();
-            samples.push(*of_case.find(|sample| sample.round == round)?);
+            let mut all_rounds = self.trial_samples(*case).iter();
+            samples.push(*all_rounds.find(|sample| sample.round == round)?);
         }
         Some(samples)
     }

@@ -87,8 +87,13 @@ impl<'a> CaseSeries<'a> {
         quantity: Option<Quantity>,
         grouping: PointGrouping,
     ) -> Self {
-        let clocks: Vec<AtClock> = runs.iter().filter_map(|run| run.clock).collect();
-        let quanta: Vec<f64> = clocks.iter().map(|clock| clock.quantum_ns).collect();
+        let (mut clocks, mut quanta) = (Vec::new(), Vec::new());
+        for run in runs {
+            if let Some(clock) = run.clock {
+                clocks.push(clock);
+                quanta.push(clock.quantum_ns);
+            }
+        }
         let to_ns = median(&quanta);
         let elasticity = common_elasticity(&clocks);
         let mut names: Vec<String> = Vec::new();
@@ -107,11 +112,14 @@ impl<'a> CaseSeries<'a> {
             figures.push(run.figure(point, to_ns, elasticity));
         }
         figures.sort_by_key(|figure| figure.point);
-        let target = runs.first().map_or("", |run| &run.build.target);
+        let mut common_ghz = None;
+        if let (Some(quantum_ns), Some(first)) = (to_ns, runs.first()) {
+            common_ghz = clock_ghz(quantum_ns, &first.build.target);
+        }
         Self {
             quantity,
             figures,
-            clock_ghz: to_ns.and_then(|ns| clock_ghz(ns, target)),
+            clock_ghz: common_ghz,
             until: runs.last().map(|run| run.started.to_string()),
             elasticity,
             left_out: Vec::new(),
@@ -188,10 +196,14 @@ impl<'a> CaseSeries<'a> {
         let log: f64 = sum / weights;
         let by_chance = steps.quantile() * f64::powf(weights, -0.5);
         let half = self.half_width(by_chance, self.clock_distance(numbers.clone()));
-        let clocks: Vec<f64> = runs.iter().filter_map(|run| run.ghz).collect();
+        let (mut names, mut clocks) = (Vec::new(), Vec::new());
+        for run in runs {
+            names.push(run.results.side.name.clone());
+            clocks.extend(run.ghz);
+        }
         TrendPoint {
             name: point_name(first.results, first.build, self.grouping),
-            runs: runs.iter().map(|run| run.results.side.name.clone()).collect(),
+            runs: names,
             started: first.started.to_string(),
             level: steps.levels.iter().filter(|level| level.end <= numbers.start).count(),
             ns: log.exp(),
@@ -321,8 +333,11 @@ fn usable_run<'a>(
     let Origin::Run { started, build, session } = &results.side.origin else {
         return Err("published, not measured".to_string());
     };
-    if session.as_ref().is_some_and(|session| !session.prefix.is_empty()) {
-        return Err("measured behind a prefix (compare --ab)".to_string());
+    match session {
+        Some(session) if !session.prefix.is_empty() => {
+            return Err("measured behind a prefix (compare --ab)".to_string());
+        }
+        _ => {}
     }
     let quantity = quantity.ok_or(NOTHING)?;
     let measured = measured(case, results, quantity).ok_or(NOTHING)?;
@@ -335,10 +350,10 @@ fn usable_run<'a>(
         return Err("the core's speed was not measured".to_string());
     }
     // A cost outside of this range would overflow in another unit.
-    let is_sound = (1e-6..1e18).contains(&estimate.value)
-        && estimate.standard_error.is_some_and(|error| error.is_finite() && error >= 0.0);
-    if !is_sound {
-        return Err("its figure is not a number".to_string());
+    let has_value = (1e-6..1e18).contains(&estimate.value);
+    match estimate.standard_error {
+        Some(error) if has_value && error.is_finite() && error >= 0.0 => {}
+        _ => return Err("its figure is not a number".to_string()),
     }
     let clock = measured.clock.filter(|clock| (1e-3..1e12).contains(&clock.quantum_ns));
     Ok(UsableRun { results, started, build, estimate, clock })

@@ -83,6 +83,11 @@ mod tests {
         assert_eq!(histogram.quantile_ns(0.51), Some((512, 1024)));
         assert_eq!(histogram.quantile_ns(0.99), Some((512, 1024)));
         assert_eq!(histogram.quantile_ns(1.0), Some((1 << 37, u64::MAX)));
+        // Of three the middle one is the second, and 99 % of them are all three.
+        (counts[0], counts[3], counts[31]) = (1, 1, 1);
+        let histogram = DurationHistogram::from(counts);
+        assert_eq!(histogram.quantile_ns(0.5), Some((512, 1024)));
+        assert_eq!(histogram.quantile_ns(0.99), Some((1 << 37, u64::MAX)));
     }
 
     #[test]

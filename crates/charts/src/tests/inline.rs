@@ -72,6 +72,7 @@ fn colours_tell_how_far_from_the_middle_a_value_is() {
         "body": {"map": map},
     })));
     assert!(svg.contains(">1</text>") && !svg.contains(">ring of 2</text>"), "{svg}");
+    assert!(svg.contains(">n2 &lt;b&gt;</text>") && !svg.contains("<b>"), "{svg}");
     let cell = |words: &str| {
         let end = svg.find(&format!("<title>{words}</title>")).unwrap_or_else(|| panic!("{svg}"));
         let start = svg[..end].rfind("<path").expect("a path");

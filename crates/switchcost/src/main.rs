@@ -47,7 +47,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // Before there is a second thread: without futexes the C library would abort.
     if let Err(refused) = probe::check_needed_calls() {
-        return base::failure::tell(&refused.into());
+        return base::failure::print_error(&refused.into());
     }
     probe::with_stack(act)
 }
@@ -65,5 +65,5 @@ fn act() -> ExitCode {
     #[cfg(feature = "programs")]
     let hidden = hidden.or_else(programs::launcher_if_asked);
     let done = hidden.unwrap_or_else(|| program::cli::run(program::cli::Cli::of_arguments()));
-    done.unwrap_or_else(|error| base::failure::tell(&error))
+    done.unwrap_or_else(|error| base::failure::print_error(&error))
 }

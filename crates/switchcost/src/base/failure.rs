@@ -27,11 +27,11 @@ pub(crate) fn usage(message: impl fmt::Display) -> anyhow::Error {
 }
 
 /// Prints the error with its causes; returns the exit code.
-pub(crate) fn tell(error: &anyhow::Error) -> ExitCode {
+pub(crate) fn print_error(error: &anyhow::Error) -> ExitCode {
     if let Some(Interrupted(code)) = error.downcast_ref() {
         return (*code).into();
     }
-    say(&format!("error: {error:#}"));
+    print_message(&format!("error: {error:#}"));
     if error.is::<UsageError>() { ExitCode::from(2) } else { ExitCode::FAILURE }
 }
 
@@ -46,14 +46,14 @@ pub(crate) fn or_trouble(answered: anyhow::Result<ExitCode>) -> ExitCode {
     match answered {
         Ok(code) => code,
         Err(error) => {
-            let code = tell(&error);
+            let code = print_error(&error);
             if error.is::<Interrupted>() { code } else { TROUBLE.into() }
         }
     }
 }
 
 /// Prints a message on standard error. It is no failure if nobody is there to read it.
-pub(crate) fn say(line: &str) {
+pub(crate) fn print_message(line: &str) {
     // In one write: another process may be writing to the same place.
     let line = fitted(&printable(&format!("{line}\n")), Layout::terminal().prose);
     let _ = io::stderr().write_all(line.as_bytes());

@@ -32,7 +32,7 @@ use rundata::run::{
 use rundata::trial::Trial;
 use rundata::trial::command::{CommandSubject, CommandTrial};
 
-use crate::base::failure::{Interrupted, say, usage};
+use crate::base::failure::{Interrupted, print_message, usage};
 use crate::base::secrets::{kept, kept_invocation, shown};
 use crate::base::values::{
     TimeBudget, above_zero, budget, in_range, nanoseconds, seconds_in_words, share,
@@ -232,7 +232,7 @@ impl RecordedRun {
         let words = take_words(&mut header);
         let file = RunStore::of_user().and_then(|store| RunFile::create(&store.path, &header));
         if let Err(error) = &file {
-            say(&format!("error: the run is not stored: {error:#}; measuring continues"));
+            print_message(&format!("error: the run is not stored: {error:#}; measuring continues"));
         }
         Self { run: Run::new(header), file: file.ok(), interrupt: interrupt.clone(), words }
     }
@@ -252,7 +252,7 @@ impl RecordedRun {
     pub(crate) fn keep_result(&mut self, result: String) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.write(&RunFileLine::Result(result)) {
-            say(&format!("error: the run is stored without its result: {error:#}"));
+            print_message(&format!("error: the run is stored without its result: {error:#}"));
         }
     }
 
@@ -299,7 +299,7 @@ pub(crate) fn resume(
     for difference in run.header.machine.differences(&host.machine) {
         let (field, base, other) = (difference.field, difference.base, difference.other);
         let difference = format!("{field}: {base} then, {other} now");
-        say(&format!("warning: the machine differs from the run's: {difference}"));
+        print_message(&format!("warning: the machine differs from the run's: {difference}"));
         differences.push(difference);
     }
     move_controller(&run.header.plan, &host);

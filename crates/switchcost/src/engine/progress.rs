@@ -156,7 +156,7 @@ impl Progress {
     /// Prints a line above the bar.
     pub(crate) fn say(&self, line: &str) {
         if self.bar.is_hidden() {
-            failure::say(line);
+            failure::print_message(line);
         } else {
             self.bar.println(fitted(&printable(line), Layout::terminal().prose));
         }

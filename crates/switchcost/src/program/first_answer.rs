@@ -38,7 +38,7 @@ pub(crate) fn run() -> Result<ExitCode> {
     let here = LocalHost::detect()?;
     let planned = plan::plan(&args, &here)?;
     let mut taken = execute::new_run(planned, here, &args.output)?;
-    let record = Record::of(&taken.run);
+    let record = Record::from_run(&taken.run);
     if let Some(result) = record.result() {
         taken.keep_result(result);
     }

@@ -4,7 +4,7 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::base::failure::say;
+use crate::base::failure::print_message;
 
 /// What an option that is another's here is called, and what does here what it does there.
 type Instead = (&'static [&'static str], &'static str);
@@ -93,7 +93,7 @@ const COMMANDS: [Instead; 9] = [
 
 /// Prints a note that a command has a new name.
 pub(crate) fn say_renamed(old: &str, new: &str) {
-    say(&format!(
+    print_message(&format!(
         "note: `switchcost {old}` is `switchcost {new}` now; the old name goes with the next version"
     ));
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::base::failure::{Interrupted, say};
+use crate::base::failure::{Interrupted, print_message};
 use crate::base::values::{Destination, TimeBudget, budget, run_name, whole};
 use crate::engine::execute::{self, HeaderOptions, RecordedRun};
 use crate::engine::interrupt::Interrupt;
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
         return Err(Interrupted(code).into());
     }
     for why in &measure.left_out {
-        say(&format!("error: {why}"));
+        print_message(&format!("error: {why}"));
     }
     let planned = measure.planned.context("nothing of it can be measured here: see above")?;
     let mut progress = Progress::new(&planned.0, args.quiet);
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     };
     let mut taken = execute::measure_run(planned, here, &interrupt, progress, None, about);
     taken.run.header.plan.reference.strict = args.strict;
-    let record = Record::of(&taken.run);
+    let record = Record::from_run(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));
     let is_told = tell(&taken, &record, args);
     let failed = !is_told || !taken.is_complete() || !measure.left_out.is_empty();
@@ -116,7 +116,7 @@ fn tell(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bool {
         Some(Destination::Stdout) => say_text(text),
         _ => errors.extend(print_text(text).context("cannot print the summary").err()),
     }
-    errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+    errors.iter().for_each(|error| print_message(&format!("error: {error:#}")));
     errors.is_empty()
 }
 

@@ -113,7 +113,7 @@ fn measured(
 /// Writes the outputs and the report of a run that has just been measured.
 pub(crate) fn tell(mut taken: RecordedRun, output: &OutputOptions) -> Result<ExitCode> {
     taken.run.header.plan.reference.strict = output.view.strict;
-    let record = Record::of(&taken.run);
+    let record = Record::from_run(&taken.run);
     record.result().into_iter().for_each(|result| taken.keep_result(result));
     record.write(&taken.run, taken.path().as_deref(), output)?;
     // Asked for last: a report takes seconds, in which somebody may lose patience.

@@ -124,7 +124,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             for entry in find_all(&run)? {
                 let mut run = read(&entry.path)?;
                 run.header.plan.reference.strict = view.strict;
-                Record::of(&run).show(&run, &entry.path, view, plot)?;
+                Record::from_run(&run).show(&run, &entry.path, view, plot)?;
             }
             Ok(ExitCode::SUCCESS)
         }

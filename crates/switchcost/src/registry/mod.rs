@@ -20,7 +20,7 @@ use rundata::run::{Header, Run};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::base::failure::say;
+use crate::base::failure::print_message;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::report::output::{
@@ -54,7 +54,7 @@ pub(crate) enum Record {
 
 impl Record {
     /// Computes the record of a run.
-    pub(crate) fn of(run: &Run) -> Self {
+    pub(crate) fn from_run(run: &Run) -> Self {
         if run.header.plan.experiment == Experiment::Measure {
             return Self::Measure(Box::new(MeasureRecord::from_run(run)));
         }
@@ -142,7 +142,7 @@ impl Record {
         errors.extend(json.into_iter().chain(csv));
         // The last is told by whoever asked; the others would be lost.
         let last = errors.pop();
-        errors.iter().for_each(|error| say(&format!("error: {error:#}")));
+        errors.iter().for_each(|error| print_message(&format!("error: {error:#}")));
         last.map_or(Ok(()), Err)
     }
 
@@ -204,7 +204,7 @@ pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) ->
 /// record.
 pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
     let bytes = match format {
-        ExportFormat::Json => to_json(&Record::of(run))?,
+        ExportFormat::Json => to_json(&Record::from_run(run))?,
         ExportFormat::Csv => return write_output_with(to, |to| csv::samples(run, to)),
         ExportFormat::SummaryCsv => summary::summary_csv(run)?,
         ExportFormat::Markdown => summary::markdown(run),

@@ -253,7 +253,7 @@ fn check_findings(record: &Record, run: &Run) {
 /// Whether there was a record to look at.
 fn try_one(seed: u64) -> bool {
     let Some(run) = made(seed) else { return false };
-    let record = Record::of(&run);
+    let record = Record::from_run(&run);
     check_text(&record, &run);
     check_figures(&record, &run);
     check_exports(&run);

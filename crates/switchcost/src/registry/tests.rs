@@ -147,14 +147,14 @@ fn changed(text: &str, random: &mut Random) -> String {
 
 /// What is made of every run.
 fn read(run: &Run) {
-    let record = Record::of(run);
+    let record = Record::from_run(run);
     assert!(!record.text(run, None, View::default()).is_empty());
     csv::samples(run, Vec::new()).expect("CSV");
 }
 
 /// What takes longer, or is made of the same figures.
 fn export(run: &Run) {
-    let (record, results) = (Record::of(run), Results::from_run(run));
+    let (record, results) = (Record::from_run(run), Results::from_run(run));
     to_json(&record).expect("JSON");
     summary::summary_csv(run).expect("CSV");
     // Of a machine that is not known there are no rows.
@@ -165,7 +165,7 @@ fn export(run: &Run) {
 }
 
 fn draw(run: &Run) {
-    let record = Record::of(run);
+    let record = Record::from_run(run);
     record.plotted(run, &PlotStyle { columns: 80, colour: false, unicode: true });
     for figure in record.figures(run, 0) {
         render_svg(&figure, &[], "caption");

@@ -86,7 +86,8 @@ fn made(
 
 /// The first line that is printed, its broken lines joined.
 fn answer(run: &Run) -> String {
-    let text = Record::of(run).text(run, None, View::default()).to_string().replace("\n  ", " ");
+    let text =
+        Record::from_run(run).text(run, None, View::default()).to_string().replace("\n  ", " ");
     text.lines().next().unwrap().to_string()
 }
 

@@ -16,7 +16,7 @@ use probe::{placement, spawn_watched};
 use rustix::process::Pid;
 
 use super::SweepArgs;
-use crate::base::failure::{say, usage};
+use crate::base::failure::{print_message, usage};
 use crate::base::values::Destination;
 use crate::engine::interrupt::Interrupt;
 use crate::engine::worker_output::WorkerOutput;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
             }
             Some(Err(why)) => {
                 failed = true;
-                say(&format!("error: pipeline {} {count}: {why}", args.laps));
+                print_message(&format!("error: pipeline {} {count}: {why}", args.laps));
             }
         }
     }
@@ -61,7 +61,10 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
     }
     if let Some(signal) = interrupt.signal() {
         let all = args.counts.len();
-        say(&format!("interrupted: {} of {all} numbers of processes are measured", points.len()));
+        print_message(&format!(
+            "interrupted: {} of {all} numbers of processes are measured",
+            points.len()
+        ));
         return Ok(ExitCode::from(128 + signal as u8));
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -70,7 +73,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
 /// Standard output belongs to machine-readable output where that goes there.
 fn tell(args: &SweepArgs, text: &str) -> Result<()> {
     match args.csv {
-        Some(Destination::Stdout) => say(text.trim_end_matches('\n')),
+        Some(Destination::Stdout) => print_message(text.trim_end_matches('\n')),
         _ => print(text.as_bytes()).context("cannot print the table")?,
     }
     Ok(())

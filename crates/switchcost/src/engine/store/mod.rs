@@ -29,7 +29,7 @@ use rundata::run::{Header, Run, RunError, RunFileReader, StopReason, parse_heade
 use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock};
 use serde::Deserialize;
 
-use crate::base::failure::{say, usage};
+use crate::base::failure::{print_message, usage};
 use crate::base::products;
 use crate::base::secrets::masked;
 use crate::report::output::file::{make_private, refuse_unsafe_store};
@@ -85,7 +85,7 @@ impl RunStore {
             if path.symlink_metadata().is_ok_and(|found| found.is_file()) {
                 entries.push(StoredRun::at(path));
             } else {
-                say(&format!("warning: {} is not a file and is ignored", path.display()));
+                print_message(&format!("warning: {} is not a file and is ignored", path.display()));
             }
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));

@@ -27,7 +27,7 @@ use rundata::run::Run;
 use stats::median;
 
 use super::{RunStore, StoredRun, header};
-use crate::base::failure::say;
+use crate::base::failure::print_message;
 use crate::report::output::file::{
     make_private, refuse_others_writing, refuse_unsafe_store, replace_private,
 };
@@ -256,6 +256,8 @@ pub(crate) fn learn(run: &Run) {
         if file.learn(&key, level) { write(&path, &file) } else { Ok(()) }
     });
     if let Err(error) = kept {
-        say(&format!("warning: the CPU's speed that this run measured is not stored: {error:#}"));
+        print_message(&format!(
+            "warning: the CPU's speed that this run measured is not stored: {error:#}"
+        ));
     }
 }

@@ -284,7 +284,7 @@ fn tiles_are_of_the_array_that_says_most_and_of_none() {
     let works = [16, 1024].map(|kib| Some(whole(kib, 128)));
     let cases = std::iter::once(None).chain(works).map(|work| case(2, work)).collect();
     let run = run(Experiment::Cost, cases, l2);
-    let tiles = Record::of(&run).tiles();
+    let tiles = Record::from_run(&run).tiles();
     let told: Vec<(&str, String, &str)> =
         tiles.iter().map(|tile| (&*tile.name, tile.figure(), tile.unit)).collect();
     assert_eq!(told[0].0, "switch, 1 MiB each");

@@ -89,7 +89,7 @@ fn a_run_under_fifo_says_so_at_its_figure_and_in_its_heading() {
     assert!(words.contains(") under fifo, its system calls included: 800 ns pipe"), "{words}");
     let text = super::table::text(&record, View::default());
     assert_eq!(text.heading, ", on CPU 1 under fifo");
-    let result = Record::of(&run).result().expect("a whole");
+    let result = Record::from_run(&run).result().expect("a whole");
     assert!(result.ends_with(" a switch under fifo, all included"), "{result}");
 }
 
@@ -100,7 +100,7 @@ fn a_run_that_did_not_end_adds_nothing_up() {
     let record = ExplainRecord::from_run(&run);
     let words = headline(&record);
     assert!(!words.contains(" ns pipe") && !words.contains("explained"), "{words}");
-    let text = Record::of(&run).text(&run, None, View::ALL);
+    let text = Record::from_run(&run).text(&run, None, View::ALL);
     assert!(
         !text.to_string().contains("not explained")
             && !text.to_string().lines().any(|of| of.starts_with("sum"))
@@ -113,7 +113,7 @@ fn what_is_not_granted_is_named_with_what_it_needs() {
     let mut run = made();
     run.header.notices =
         vec![Notice::part_not_measured("ibpb", "ibpb: prctl: ENXIO: spectre_v2_user=prctl")];
-    let text = |view| Record::of(&run).text(&run, None, view);
+    let text = |view| Record::from_run(&run).text(&run, None, view);
     assert!(
         text(View::default())
             .to_string()

@@ -143,7 +143,7 @@ fn wide_tables_have_cycles_of_what_may_be_quoted() {
 
 /// What is printed by default, its broken lines joined.
 fn printed(run: &Run) -> String {
-    Record::of(run).text(run, None, View::default()).to_string().replace("\n  ", " ")
+    Record::from_run(run).text(run, None, View::default()).to_string().replace("\n  ", " ")
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     let record = analysis::record::ResponseRecord::from_run(&under_fifo);
     let heading = super::table::text(&record, View::default()).heading;
     assert_eq!(heading, ", on CPU 1 under fifo");
-    let text = Record::of(&run).text(&run, None, View::default()).to_string();
+    let text = Record::from_run(&run).text(&run, None, View::default()).to_string();
     let rows: Vec<&str> =
         text.lines().filter_map(|line| line.trim().strip_prefix("wake-up, ")).collect();
     let names = ["idle  ", "idle, slack 50 us  ", "idle, awake  ", "idle, fifo  "];

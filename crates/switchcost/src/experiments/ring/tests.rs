@@ -58,7 +58,7 @@ fn a_law_that_leaves_the_values_is_not_drawn() {
 #[test]
 fn tiles_are_of_the_smallest_and_the_largest_ring_first() {
     let cases = SIZES.iter().map(|members| case(*members, None)).collect();
-    let tiles = Record::of(&run(Experiment::Ring, cases, |_| 3000)).tiles();
+    let tiles = Record::from_run(&run(Experiment::Ring, cases, |_| 3000)).tiles();
     let names: Vec<&str> = tiles.iter().map(|tile| &*tile.name).collect();
     let last = SIZES[SIZES.len() - 1];
     assert_eq!(names[..2], ["switch, 2 processes", &format!("switch, {last} processes")]);
@@ -250,7 +250,7 @@ fn interrupted(mut run: Run) -> Run {
 }
 
 fn printed(run: &Run) -> String {
-    Record::of(run).text(run, None, View::default()).to_string().replace("\n  ", " ")
+    Record::from_run(run).text(run, None, View::default()).to_string().replace("\n  ", " ")
 }
 
 #[test]

@@ -15,7 +15,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Arg, Args, Command};
 use rundata::run::Arm;
 
-use crate::base::failure::{UNDECIDED, or_trouble, say, usage};
+use crate::base::failure::{UNDECIDED, or_trouble, print_message, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::RecordedRun;
@@ -268,7 +268,7 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> 
     let runs_of = runs.each_ref().map(|taken| &taken.run);
     let drawn = || {
         let run = |(index, taken): (usize, &RecordedRun)| {
-            Drawn::of_run(&taken.run, &Record::of(&taken.run), taken.path().as_deref(), index)
+            Drawn::of_run(&taken.run, &Record::from_run(&taken.run), taken.path().as_deref(), index)
         };
         Ok(runs.iter().enumerate().map(run).collect())
     };
@@ -320,7 +320,7 @@ fn check_apart(names: &[&String], named: &[Named], args: &CompareArgs) -> Result
         (_, true) => Ok(()),
         (Some(_), false) => Err(usage(format!("{told}: --fail-above needs two"))),
         (None, false) => {
-            say(&format!("warning: {told}"));
+            print_message(&format!("warning: {told}"));
             Ok(())
         }
     }

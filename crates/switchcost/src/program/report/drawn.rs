@@ -58,7 +58,7 @@ impl Drawn {
     /// experiments each of these.
     pub(crate) fn of_file(path: &Path, index: usize) -> Result<(Vec<Self>, Vec<Record>)> {
         let run = read(path)?;
-        let records = match Record::of(&run) {
+        let records = match Record::from_run(&run) {
             Record::Measure(whole) => whole.parts,
             record => vec![record],
         };

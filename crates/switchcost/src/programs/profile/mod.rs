@@ -23,7 +23,7 @@ use clap::{ArgGroup, Args};
 use launcher::{CommandSeries, Launcher, LauncherError, look_up, order};
 use preload::layout;
 
-use crate::base::failure::{say, usage};
+use crate::base::failure::{print_message, usage};
 use crate::base::secrets::stored;
 use crate::base::values::{above_zero, seconds_in_words, whole};
 use crate::engine::effort::CONFIDENCE;
@@ -201,7 +201,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     let ended = all_rounds(args, &plan, &library, &mut launches, &mut left);
     let words = shell_words::join(words(&args.command, false));
     if let Some(told) = left_behind(&words, left.iter(), None::<&str>) {
-        say(&format!("note: {told}; the profiler stays in its memory"));
+        print_message(&format!("note: {told}; the profiler stays in its memory"));
     }
     let of_runs = launches.iter().map(|of| of.exit_code).find(|code| *code != 0);
     let (code, is_counted) = match ended {
@@ -257,9 +257,9 @@ fn all_rounds(
     launches: &mut Vec<Launch>,
     left: &mut Vec<u32>,
 ) -> Result<(), End> {
-    let told = |error: anyhow::Error| say(&format!("error: {error:#}"));
+    let told = |error: anyhow::Error| print_message(&format!("error: {error:#}"));
     let of_launcher = |error: LauncherError| {
-        say(&format!("error: {error}"));
+        print_message(&format!("error: {error}"));
         End::Other(error.exit_code)
     };
     for round in 0..plan.runs {

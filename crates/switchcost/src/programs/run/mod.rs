@@ -40,7 +40,7 @@ use analysis::comparison::LIMIT;
 use anyhow::Result;
 use launcher::{CommandRun, Launcher};
 
-use crate::base::failure::say;
+use crate::base::failure::print_message;
 use crate::base::values::{each_once, seconds_in_words};
 use crate::programs::watch;
 use crate::programs::watch::command::{Over, finish};
@@ -105,15 +105,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
 /// Prints why the series ended before all runs were done.
 fn print_problems(ending: &Over, runs: &[CommandRun]) {
     if let Some(error) = &ending.failed {
-        say(&format!("error: {error}"));
+        print_message(&format!("error: {error}"));
         if runs.is_empty() {
             return;
         }
     } else if runs.is_empty() {
-        say("interrupted before the first measured run");
+        print_message("interrupted before the first measured run");
     }
     if let Some(error) = &ending.stopped {
-        say(&format!("error: {error}"));
+        print_message(&format!("error: {error}"));
     }
 }
 
@@ -127,7 +127,7 @@ fn exit_code(args: &RunArgs, plan: &CommandPlan, runs: &[CommandRun], ending: &O
     if let Some(signal) = ending.signal {
         let is_any_interrupted = runs.iter().any(|run| run.interrupted);
         if are_all_done && !is_any_interrupted && args.cleanup.is_some() {
-            say(&format!("error: signal {signal}: --cleanup was not run to its end"));
+            print_message(&format!("error: signal {signal}: --cleanup was not run to its end"));
             return 128 + signal;
         }
         if !are_all_done || ending.stopped.is_some() {

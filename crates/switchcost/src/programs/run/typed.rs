@@ -12,7 +12,7 @@ use launcher::{CommandSeries, StopRule, look_up};
 use super::args::RunArgs;
 use super::commands::{LineRunner, SeriesCommand, expand_parameters, split_words};
 use super::plan::{CommandPlan, HookLines};
-use crate::base::failure::{Interrupted, say, usage};
+use crate::base::failure::{Interrupted, print_message, usage};
 use crate::base::secrets::{self, kept_line, masked};
 use crate::base::values::{each_once, nanoseconds};
 use crate::engine::effort::CONFIDENCE;
@@ -250,7 +250,7 @@ impl<'a> TypedSeries<'a> {
                  -- {words})"
             );
         }
-        say(&format!("error: cannot run '{unknown}': command not found in PATH{hint}"));
+        print_message(&format!("error: cannot run '{unknown}': command not found in PATH{hint}"));
         Err(Interrupted(NOT_FOUND).into())
     }
 
@@ -262,7 +262,7 @@ impl<'a> TypedSeries<'a> {
         let lines = [args.setup.as_slice(), &args.prepare, args.cleanup.as_slice()].concat();
         match self.runner.find_unknown_command(&lines) {
             Some(unknown) if !unknown.contains('/') => {
-                say(&format!(
+                print_message(&format!(
                     "error: cannot run '{unknown}' of --setup, --prepare or --cleanup: command not found in \
                      PATH (-s, -p and -c are options of switchcost run; one command with its own options \
                      stands behind --: switchcost run -- COMMAND ARGUMENT...)"

@@ -21,7 +21,7 @@ use super::counts::told;
 use super::findings::{Report, SeenSet};
 use super::reading::Watcher;
 use super::seen::{MOSTLY_OWN, NotRead, Remedy, Seen};
-use crate::base::failure::{Interrupted, say};
+use crate::base::failure::{Interrupted, print_message};
 use crate::base::secrets::shown;
 use crate::observe::live::account::TraceScope;
 use crate::observe::live::session::{LOOK, TracerSession};
@@ -190,11 +190,11 @@ pub(crate) fn left_behind<'a>(
 pub(crate) fn not_measured(error: Option<LauncherError>, signal: Option<u8>) -> Error {
     match (error, signal) {
         (Some(error), _) => {
-            say(&format!("error: {error}"));
+            print_message(&format!("error: {error}"));
             Interrupted(error.exit_code).into()
         }
         (None, Some(signal)) => {
-            say("interrupted before the command began");
+            print_message("interrupted before the command began");
             Interrupted(128 + signal).into()
         }
         (None, None) => anyhow!("the launcher reported no end of the command"),
@@ -283,7 +283,7 @@ impl Ended {
                 ExitCode::SUCCESS
             }
             Some(error) => {
-                say(&format!("error: {error}"));
+                print_message(&format!("error: {error}"));
                 error.exit_code.into()
             }
             None => self.used.ending.shell_code().into(),

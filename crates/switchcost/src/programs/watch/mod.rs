@@ -27,7 +27,7 @@ use clap::builder::ArgPredicate;
 use clap::{Arg, Args};
 use probe::program::{WatchError, WatchedProcess};
 
-use crate::base::failure::{say, usage};
+use crate::base::failure::{print_message, usage};
 use crate::base::values::{Destination, List, NO_EXTENSION_HINT, TimeBudget, UNTIL_END};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
@@ -317,7 +317,7 @@ fn command(
     }
     // The exit code is the command's.
     if let Err(error) = write_json(&report, output.files.json.as_ref()) {
-        say(&format!("error: {error:#}"));
+        print_message(&format!("error: {error:#}"));
     }
     Ok(ended.exit_code())
 }

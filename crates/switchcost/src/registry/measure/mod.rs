@@ -44,7 +44,8 @@ pub(crate) struct MeasureRecord {
 impl MeasureRecord {
     /// Computes the record of a run whose plan has parts.
     pub(crate) fn from_run(run: &Run) -> Self {
-        let parts: Vec<Record> = analysis::parts::part_runs(run).iter().map(Record::of).collect();
+        let parts: Vec<Record> =
+            analysis::parts::part_runs(run).iter().map(Record::from_run).collect();
         let named = parts.iter().map(|part| (part_name(part), part.common().noise.clone()));
         let noise = NoiseVerdict::together(named, &[]);
         let widths: Option<Vec<f64>> = parts.iter().map(|part| part.common().precision).collect();

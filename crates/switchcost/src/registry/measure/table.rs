@@ -67,7 +67,7 @@ pub(crate) fn sentence(record: &MeasureRecord) -> MarkedText {
 pub(crate) fn rows_so_far(run: &Run) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for part in analysis::parts::part_runs(run) {
-        for row in rows(&Record::of(&part)) {
+        for row in rows(&Record::from_run(&part)) {
             all.extend(row.so_far().map(|words| (row.what, words)));
         }
     }
@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn the_answer_comes_first_and_each_experiment_has_its_rows() {
         let run = run();
-        let text = Record::of(&run).text(&run, None, View::default());
+        let text = Record::from_run(&run).text(&run, None, View::default());
         assert!(
             text.to_string().starts_with("A switch costs 2.25 us (2.20 to 2.30) here"),
             "{text}"
@@ -252,7 +252,7 @@ mod tests {
         ] {
             assert!(text.to_string().contains(&format!("\n{what}")), "{what}: {text}");
         }
-        let verbose = Record::of(&run).text(&run, None, View::ALL);
+        let verbose = Record::from_run(&run).text(&run, None, View::ALL);
         for name in ["ring ", "cost ", "response ", "clock ", "stopped "] {
             assert!(verbose.to_string().contains(&format!("\n{name}")), "{name}: {verbose}");
         }

@@ -39,7 +39,7 @@ pub(crate) fn fixture() -> Run {
 }
 
 pub(crate) fn figures(run: &Run) -> Vec<Figure> {
-    Record::of(run).figures(run, 0)
+    Record::from_run(run).figures(run, 0)
 }
 
 pub(crate) fn case(members: u32, work: Option<Work>) -> RingCase {

@@ -41,7 +41,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use crate::base::failure::{say, usage};
+use crate::base::failure::{print_message, usage};
 use crate::base::lines::{self, Layout, with_marks_of};
 use crate::base::values::{Destination, run_name};
 use crate::report::printout::Printout;
@@ -304,7 +304,7 @@ pub(crate) fn all_written(results: impl IntoIterator<Item = Result<()>>) -> bool
     // All outputs are written before the first error is printed.
     let errors: Vec<_> = results.into_iter().filter_map(Result::err).collect();
     for error in &errors {
-        say(&format!("error: {error:#}"));
+        print_message(&format!("error: {error:#}"));
     }
     errors.is_empty()
 }

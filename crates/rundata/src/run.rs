@@ -17,7 +17,7 @@ use crate::machine::{FieldDifference, Machine};
 use crate::notice::Notice;
 use crate::plan::{Plan, Reference, Stopping};
 use crate::stored::{self, StoredSample};
-use crate::upgrade::upgrade_header;
+use crate::upgrade::{self, upgrade_header};
 
 /// Version of the format that this program writes; older ones stay readable. In version 2 samples
 /// of rings are in slices with reference quanta, which are part of their counters' CPU time.
@@ -236,8 +236,42 @@ pub enum RunFileLine {
     Company(Box<CompetingTasks>),
     /// The end of a run that was not killed; only its result may follow.
     End(RunEnd),
-    /// Result of the run in a few words, for lists of runs, as it was computed when the run ended.
-    Result(String),
+    /// Result of the run, as it was computed when the run ended.
+    Result(RunResult),
+}
+
+/// Result of a run in a few words, for lists of runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "StoredResult")]
+pub struct RunResult {
+    /// The run's main figure: `2.06 us a switch (2)`.
+    pub text: String,
+    /// Whether the figure is not quotable: no comparison uses it.
+    pub is_rough: bool,
+}
+
+/// A result as it stands in a run file.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum StoredResult {
+    /// A result with its kind.
+    WithKind {
+        /// The run's main figure: `2.06 us a switch (2)`.
+        text: String,
+        /// Whether the figure is not quotable: no comparison uses it.
+        is_rough: bool,
+    },
+    /// The text alone, in files of older programs.
+    Text(String),
+}
+
+impl From<StoredResult> for RunResult {
+    fn from(stored: StoredResult) -> Self {
+        match stored {
+            StoredResult::WithKind { text, is_rough } => Self { text, is_rough },
+            StoredResult::Text(text) => Self { is_rough: upgrade::is_rough_result(&text), text },
+        }
+    }
 }
 
 impl RunFileLine {

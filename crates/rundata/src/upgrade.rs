@@ -26,6 +26,14 @@ const TOO_SHORT: [&str; 2] = ["Measured ", "budget:"];
 /// reason follow, with a colon between them.
 const NOT_MEASURED: &str = "not measured: ";
 
+/// The mark in results of older files before a figure that is not quotable.
+const ROUGH_MARK: char = '~';
+
+/// Returns whether the result of an older file is a figure that is not quotable.
+pub(crate) fn is_rough_result(text: &str) -> bool {
+    text.contains(ROUGH_MARK)
+}
+
 /// Adds to the line of a header what older programs did not write.
 pub(crate) fn upgrade_header(line: &mut Value) {
     let Some(header) = line.get_mut("header").and_then(Value::as_object_mut) else { return };

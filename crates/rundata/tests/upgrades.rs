@@ -3,7 +3,8 @@
 // clippy.toml allows it in tests, but does not know their helpers for such.
 #![allow(clippy::unwrap_used)]
 
-use rundata::run::{Run, RunFileLine};
+use rundata::experiment::Experiment;
+use rundata::run::{Run, RunFileLine, RunResult};
 use serde_json::{Value, json};
 
 /// Each stored run of schema 1 beside its header as today's format has it.
@@ -68,4 +69,20 @@ fn a_header_without_what_was_added_reads_as_one_with_it() {
         assert_ne!(old.to_string().len(), header.len(), "nothing was taken away");
         assert_eq!(Run::parse(&format!("{old}\n{lines}")), Run::parse(today));
     }
+}
+
+fn result(line: &str) -> RunResult {
+    match RunFileLine::from_text(line, Experiment::Ring).unwrap() {
+        RunFileLine::Result(result) => result,
+        _ => panic!("not a result: {line}"),
+    }
+}
+
+#[test]
+fn a_result_of_older_programs_has_its_kind_in_a_mark() {
+    let old = result(r#"{"result":"~2.03 us a switch (2)"}"#);
+    assert_eq!(old, RunResult { text: "~2.03 us a switch (2)".to_string(), is_rough: true });
+    assert!(!result(r#"{"result":"2.03 us a switch (2)"}"#).is_rough);
+    let today = result(r#"{"result":{"text":"2.03 ms ~/bin/job","is_rough":false}}"#);
+    assert_eq!(today, RunResult { text: "2.03 ms ~/bin/job".to_string(), is_rough: false });
 }

@@ -27,7 +27,7 @@ use rundata::plan::{Plan, Stopping};
 use rundata::reading::Reading;
 use rundata::run::{
     self, Failure, Header, ProgramBuild, RUN_SCHEMA, ResumedSession, Run, RunEnd, RunFileLine,
-    SettingChange, StopReason,
+    RunResult, SettingChange, StopReason,
 };
 use rundata::trial::Trial;
 use rundata::trial::command::{CommandSubject, CommandTrial};
@@ -249,7 +249,7 @@ impl RecordedRun {
     }
 
     /// Adds to the file what the run says in a few words.
-    pub(crate) fn keep_result(&mut self, result: String) {
+    pub(crate) fn keep_result(&mut self, result: RunResult) {
         let Some(file) = &mut self.file else { return };
         if let Err(error) = file.write(&RunFileLine::Result(result)) {
             print_message(&format!("error: the run is stored without its result: {error:#}"));

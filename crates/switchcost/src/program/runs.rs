@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use analysis::program::short;
-use analysis::quote::ROUGH_MARK;
 use analysis::results::PUBLISHED_PREFIX;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
@@ -246,8 +245,8 @@ fn list(folder: &RunStore, tables: TableOptions) -> Result<ExitCode> {
         entries.iter().zip(&briefs).zip(names).map(row),
     );
     let table = table.texts(|_| true).first_to_go(&["host", "command"]);
-    let is_rough = briefs.iter().flatten().filter_map(|brief| brief.result.as_ref());
-    let is_rough = is_rough.into_iter().any(|result| result.contains(ROUGH_MARK));
+    let mut results = briefs.iter().flatten().filter_map(|brief| brief.result.as_ref());
+    let is_rough = results.any(|result| result.is_rough);
     let legend = if is_rough { "\n~ not at full speed: no comparison uses it\n" } else { "" };
     let text = if table.is_empty() {
         printout![format!("no runs in {}\n", folder.path.display())]
@@ -316,7 +315,10 @@ fn state(entry: &StoredRun, brief: &RunBrief) -> String {
         Some(StopReason::Interrupted) => "interrupted (resume)",
         Some(StopReason::Failed) => "failed",
         Some(StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone) => {
-            return brief.result.clone().unwrap_or_else(|| "complete".to_string());
+            return match &brief.result {
+                Some(result) => result.text.clone(),
+                None => "complete".to_string(),
+            };
         }
     };
     state.to_string()

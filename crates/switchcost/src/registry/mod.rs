@@ -16,7 +16,7 @@ use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Figure, FigureBody, PlotStyle, Role, render_text};
 use rundata::experiment::{CaseKinds, Experiment};
-use rundata::run::{Header, Run};
+use rundata::run::{Header, Run, RunResult};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ impl Record {
 
     /// Returns the result in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of
     /// two, else the figure that stands for the run: `114 ns getuid`.
-    pub(crate) fn result(&self) -> Option<String> {
+    pub(crate) fn result(&self) -> Option<RunResult> {
         self.reported().result()
     }
 

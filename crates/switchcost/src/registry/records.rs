@@ -4,11 +4,12 @@ use std::path::Path;
 
 use analysis::marked::MarkedText;
 use analysis::parts::part_runs;
+use analysis::quote::QuotedFigure;
 use analysis::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
 use analysis::summary::CaseSummary;
 use charts::Figure;
 use rundata::ring::{Policy, RingCase};
-use rundata::run::Run;
+use rundata::run::{Run, RunResult};
 use rundata::words;
 
 use super::measure::{self, MeasureRecord};
@@ -26,9 +27,10 @@ pub(super) trait Reported {
     fn common(&self) -> CommonFacts<'_>;
 
     /// Returns the result in a few words, for a list of runs; by default the first tile.
-    fn result(&self) -> Option<String> {
+    fn result(&self) -> Option<RunResult> {
         let tile = self.tiles().into_iter().next()?;
-        Some(format!("{} {} {}", tile.figure(), tile.unit, tile.name))
+        let text = format!("{} {} {}", tile.figure(), tile.unit, tile.name);
+        Some(RunResult { text, is_rough: !tile.mark.is_empty() })
     }
 
     /// Returns what every report begins with.
@@ -57,7 +59,7 @@ impl Reported for RingRecord {
         CommonFacts { speed: &self.found.speed, ..CommonFacts::from_record(self) }
     }
 
-    fn result(&self) -> Option<String> {
+    fn result(&self) -> Option<RunResult> {
         switch_of_smallest_ring(&self.cases)
     }
 
@@ -92,33 +94,60 @@ impl Reported for RingRecord {
     }
 }
 
-/// Returns what a switch costs in the smallest ring that has a figure; a hop where a switch is not
-/// resolved from the solo ring.
-fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<String> {
-    let rings = || cases.iter().filter(|case| case.case.members > 1);
-    let is_known = |case: &&CaseSummary| {
-        case.ns_per_switch_above_solo.is_some_and(|cost| cost.answer_cost().is_ok())
-    };
-    let smallest = rings().find(is_known).or(rings().next())?;
+/// Returns the cost of a switch in the smallest ring that has a figure. Where that is not quotable
+/// under the normal policy, the ring of this size under fifo stands for it, if its cost is. Where no
+/// switch is resolved from the solo ring, the result is the time of a hop.
+fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<RunResult> {
+    let smallest = smallest_ring(cases)?;
     let cost = smallest.ns_per_switch_above_solo?;
     if cost.quote_cost().is_err() {
-        // A normal ring that others kept from the CPU was measured under fifo, too.
-        let under_fifo = RingCase { policy: Policy::Fifo, ..smallest.case.clone() };
-        let is_normal = smallest.case.policy == Policy::Other;
-        if let Some(twin) = cases.iter().find(|case| is_normal && case.case == under_fifo) {
-            let twin_cost = twin.ns_per_switch_above_solo.and_then(|cost| cost.quote_cost().ok());
-            if let Some(cost) = twin_cost {
-                return Some(switch_in_words(&words::time(cost.value()), &under_fifo));
-            }
+        if let Some((twin, cost)) = quotable_twin_under_fifo(cases, &smallest.case) {
+            let text = switch_in_words(&words::time(cost.value()), twin);
+            return Some(RunResult { text, is_rough: false });
         }
     }
     Some(match cost.answer_cost() {
-        Ok(cost) => switch_in_words(&cost.brief_time(), &smallest.case),
+        Ok(cost) => RunResult {
+            text: switch_in_words(&cost.brief_time(), &smallest.case),
+            is_rough: cost.is_rough(),
+        },
         Err(why) => match smallest.ns_per_hop.map(|hop| hop.answer_cost()) {
-            Some(Ok(hop)) => format!("{} a hop ({})", hop.brief_time(), smallest.case.members),
-            Some(Err(_)) | None => why.with_time_unit(),
+            Some(Ok(hop)) => RunResult {
+                text: format!("{} a hop ({})", hop.brief_time(), smallest.case.members),
+                is_rough: hop.is_rough(),
+            },
+            Some(Err(_)) | None => RunResult { text: why.with_time_unit(), is_rough: false },
         },
     })
+}
+
+/// Returns the first ring of several members whose switch has a figure; else the first of all.
+fn smallest_ring(cases: &[CaseSummary]) -> Option<&CaseSummary> {
+    let mut first = None;
+    for summary in cases {
+        if summary.case.members > 1 {
+            if summary.ns_per_switch_above_solo.is_some_and(|cost| cost.answer_cost().is_ok()) {
+                return Some(summary);
+            }
+            first = first.or(Some(summary));
+        }
+    }
+    first
+}
+
+/// Returns the case under fifo that is otherwise the same as a case with the normal policy, with its
+/// cost, if that is quotable.
+fn quotable_twin_under_fifo<'a>(
+    cases: &'a [CaseSummary],
+    case: &RingCase,
+) -> Option<(&'a RingCase, QuotedFigure)> {
+    if case.policy != Policy::Other {
+        return None;
+    }
+    let under_fifo = RingCase { policy: Policy::Fifo, ..case.clone() };
+    let twin = cases.iter().find(|summary| summary.case == under_fifo)?;
+    let cost = twin.ns_per_switch_above_solo?.quote_cost().ok()?;
+    Some((&twin.case, cost))
 }
 
 /// Returns `1.55 us a switch (2)`, with the policy if it is not the normal one.
@@ -180,10 +209,11 @@ impl Reported for ExplainRecord {
         CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
     }
 
-    fn result(&self) -> Option<String> {
+    fn result(&self) -> Option<RunResult> {
         let whole = self.found.explained.as_ref()?.whole_ns?.answer_cost().ok()?;
         let policy = explain::table::policy_words(self);
-        Some(format!("{} a switch{policy}, all included", whole.brief_time()))
+        let text = format!("{} a switch{policy}, all included", whole.brief_time());
+        Some(RunResult { text, is_rough: whole.is_rough() })
     }
 
     fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
@@ -214,7 +244,7 @@ impl Reported for MeasureRecord {
         }
     }
 
-    fn result(&self) -> Option<String> {
+    fn result(&self) -> Option<RunResult> {
         self.parts.iter().find_map(Record::result)
     }
 

@@ -6,7 +6,7 @@
 //! {"sample": {"case": 0, "round": 0, ...}}
 //! {"failure": {"case": 1, "round": 3, ...}}
 //! {"end": {"reason": "precise", ...}}            none if the program was killed
-//! {"result": "a switch costs 640 ns"}
+//! {"result": {"text": "640 ns a switch (2)", "is_rough": false}}
 //! ```
 
 use std::fs::{File, OpenOptions};

@@ -25,7 +25,7 @@ use analysis::results::PUBLISHED_PREFIX;
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use directories::ProjectDirs;
 use rundata::case::Sample;
-use rundata::run::{Header, Run, RunError, RunFileReader, StopReason, parse_header_of};
+use rundata::run::{Header, Run, RunError, RunFileReader, RunResult, StopReason, parse_header_of};
 use rustix::fs::{Access, FlockOperation, Mode, OFlags, access, flock};
 use serde::Deserialize;
 
@@ -296,7 +296,7 @@ pub(crate) struct RunBrief {
     /// The reason of its end; absent where the run was killed or is still going on.
     pub(crate) end: Option<StopReason>,
     /// The run's main figure in a few words.
-    pub(crate) result: Option<String>,
+    pub(crate) result: Option<RunResult>,
 }
 
 /// Fields of a header that a list of runs needs.
@@ -324,7 +324,7 @@ struct HeaderLine {
 #[serde(rename_all = "snake_case")]
 enum LastLine {
     End { reason: StopReason },
-    Result(String),
+    Result(RunResult),
     Resumed {},
 }
 

@@ -89,7 +89,7 @@ fn a_run_under_fifo_says_so_at_its_figure_and_in_its_heading() {
     assert!(words.contains(") under fifo, its system calls included: 800 ns pipe"), "{words}");
     let text = super::table::text(&record, View::default());
     assert_eq!(text.heading, ", on CPU 1 under fifo");
-    let result = Record::from_run(&run).result().expect("a whole");
+    let result = Record::from_run(&run).result().expect("a whole").text;
     assert!(result.ends_with(" a switch under fifo, all included"), "{result}");
 }
 

@@ -153,7 +153,7 @@ fn each_policy_has_rows_and_a_law_of_its_own() {
 fn a_run_is_listed_with_the_figure_that_it_has() {
     let run = under_both(&[2], by_policy);
     let result = |policies: &[Policy]| {
-        Record::Rings(Box::new(shared(&run, policies))).result().expect("a ring")
+        Record::Rings(Box::new(shared(&run, policies))).result().expect("a ring").text
     };
     assert_eq!(result(&[]), "3.01 us a switch (2)");
     assert_eq!(result(&[Policy::Other]), "2.01 us a switch (2, fifo)");

@@ -15,7 +15,7 @@ use crate::engine::setting::LocalHost;
 use crate::program::report;
 use crate::program::report::drawn::Drawn;
 use crate::registry::measure::plan::plan;
-use crate::registry::measure::table::{rows_so_far, sentence};
+use crate::registry::measure::table::{answer, rows_so_far};
 use crate::registry::{MeasureRecord, Record};
 use crate::report::output::{print_text, say_text};
 use crate::report::page;
@@ -123,5 +123,5 @@ fn tell(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bool {
 fn write_report(taken: &RecordedRun, record: &MeasureRecord, to: &Destination) -> Result<()> {
     let path = taken.path();
     let drawn = Drawn::of_parts(&taken.run, &record.parts, path.as_deref(), 0);
-    report::write(drawn, &format!("{}.", sentence(record)), to)
+    report::write(drawn, &format!("{}.", answer(record)), to)
 }

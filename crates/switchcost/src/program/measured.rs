@@ -11,7 +11,7 @@ use crate::documents::{
     interference::{self, OldInterferenceArgs},
     paper::PaperCommand,
 };
-use crate::engine::execute::{self, RecordedRun};
+use crate::engine::execute;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::CostArgs;
@@ -25,7 +25,7 @@ use crate::programs::{
     sensitivity::{self, SensitivityArgs},
     watch::{self, ProgramArgs},
 };
-use crate::registry::Record;
+use crate::registry::report_new_run;
 use crate::report::output::OutputOptions;
 
 pub(crate) fn ring(args: &RingArgs) -> Result<ExitCode> {
@@ -107,15 +107,5 @@ fn measured(
     output.files.check()?;
     let here = LocalHost::detect()?;
     let planned = plan(&here)?;
-    tell(execute::new_run(planned, here, output)?, output)
-}
-
-/// Writes the outputs and the report of a run that has just been measured.
-pub(crate) fn tell(mut taken: RecordedRun, output: &OutputOptions) -> Result<ExitCode> {
-    taken.run.header.plan.reference.strict = output.view.strict;
-    let record = Record::from_run(&taken.run);
-    record.result().into_iter().for_each(|result| taken.keep_result(result));
-    record.write(&taken.run, taken.path().as_deref(), output)?;
-    // Asked for last: a report takes seconds, in which somebody may lose patience.
-    Ok(taken.exit_code())
+    report_new_run(execute::new_run(planned, here, output)?, output)
 }

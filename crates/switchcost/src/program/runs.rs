@@ -10,7 +10,6 @@ use anyhow::{Context, Result, bail};
 use clap::Subcommand;
 use rundata::run::StopReason;
 
-use super::measured;
 use crate::base::failure::usage;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
@@ -143,7 +142,7 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
                 ..OutputOptions::default()
             };
             let path = find(&run)?.path;
-            measured::tell(execute::resume(&path, &more, quiet, rows_so_far)?, &output)
+            registry::report_new_run(execute::resume(&path, &more, quiet, rows_so_far)?, &output)
         }
         RunsCommand::Remove { runs } => remove(&runs),
     }

@@ -1,75 +1,90 @@
-//! Which record an experiment has, and what is done with any: printed, drawn, exported. The registry
-//! above all experiments: `measure` is made of others' records, so that it stands here too.
+//! Which record an experiment has, and what is done with any: printed, drawn, stored, exported.
+//!
+//! ```text
+//! Run --Record::from_run--> Record --ExperimentReport--> Printout, Figures, Tiles, RunResult
+//!                           Rings, Trials, ...            by the experiment's own table.rs, answer.rs, figures.rs
+//! ```
+//!
+//! A record is what `--json` writes. The trait [`ExperimentReport`] is its text and its charts, and
+//! has an implementation for each kind of record. Records of trials are told apart once more, by
+//! their findings (`trials.rs`). `measure` stands here, above all experiments, because its record is
+//! made of theirs.
 
 pub(crate) mod measure;
-mod records;
 mod trials;
 
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::process::ExitCode;
 
 use analysis::marked::MarkedText;
+use analysis::parts::part_runs;
+use analysis::quote::QuotedFigure;
+use analysis::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
 use analysis::results::Results;
-use analysis::{record, summary_line};
+use analysis::summary::CaseSummary;
+use analysis::summary_line;
 use anstream::stream::RawStream;
 use anyhow::{Context, Result};
 use charts::{Figure, FigureBody, PlotStyle, Role, render_text};
 use rundata::experiment::{CaseKinds, Experiment};
+use rundata::ring::{Policy, RingCase};
 use rundata::run::{Header, Run, RunResult};
+use rundata::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::base::failure::print_message;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
+use crate::engine::execute::RecordedRun;
+use crate::experiments::{cost, explain, response, ring};
+use crate::report::figures::{rounds, with_note_on_rough};
 use crate::report::output::{
     self, ExportFormat, OutputOptions, csv, exports, history, print, rows, summary, to_json,
     write_json, write_output, write_output_with,
 };
+use crate::report::page::MAX_TILES;
 use crate::report::printout::Printout;
 use crate::report::terminal::{self, CommonFacts, View};
 use crate::report::tiles::Tile;
 
-use records::Reported;
-
 pub(crate) use measure::MeasureRecord;
 
-/// What `--json` writes of a run, and what `runs export` does.
+/// The record of a run, which `--json` and `runs export` write.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "AnyRecord")]
 pub(crate) enum Record {
-    /// Of `ring` and `cost`.
-    Rings(Box<record::RingRecord>),
-    /// Of `clock` and `classic experiment interference`.
-    Trials(Box<record::TrialRecord>),
-    /// Of `response`.
-    Response(Box<record::ResponseRecord>),
-    /// Of `explain`.
-    Explain(Box<record::ExplainRecord>),
-    /// Of `measure`: of each of its experiments.
+    /// The record of `ring` or `cost`.
+    Rings(Box<RingRecord>),
+    /// The record of `clock` or `classic experiment interference`.
+    Trials(Box<TrialRecord>),
+    /// The record of `response`.
+    Response(Box<ResponseRecord>),
+    /// The record of `explain`.
+    Explain(Box<ExplainRecord>),
+    /// The record of `measure`, made of those of its experiments.
     Measure(Box<MeasureRecord>),
 }
 
 impl Record {
     /// Computes the record of a run.
     pub(crate) fn from_run(run: &Run) -> Self {
-        if run.header.plan.experiment == Experiment::Measure {
-            return Self::Measure(Box::new(MeasureRecord::from_run(run)));
+        match run.header.plan.experiment {
+            Experiment::Measure => return Self::Measure(Box::new(MeasureRecord::from_run(run))),
+            Experiment::Explain => return Self::Explain(Box::new(ExplainRecord::from_run(run))),
+            _ => {}
         }
         match run.header.plan.experiment.case_kinds() {
-            CaseKinds::Both if run.header.plan.experiment == Experiment::Explain => {
-                Self::Explain(Box::new(record::ExplainRecord::from_run(run)))
-            }
-            CaseKinds::Rings => Self::Rings(Box::new(record::RingRecord::from_run(run))),
-            CaseKinds::Trials => Self::Trials(Box::new(record::TrialRecord::from_run(run))),
-            CaseKinds::Both => Self::Response(Box::new(record::ResponseRecord::from_run(run))),
+            CaseKinds::Rings => Self::Rings(Box::new(RingRecord::from_run(run))),
+            CaseKinds::Trials => Self::Trials(Box::new(TrialRecord::from_run(run))),
+            CaseKinds::Both => Self::Response(Box::new(ResponseRecord::from_run(run))),
         }
     }
 
-    /// Returns what the experiment makes of its record.
-    fn reported(&self) -> &dyn Reported {
+    fn report(&self) -> &dyn ExperimentReport {
         match self {
             Self::Rings(record) => &**record,
             Self::Trials(record) => &**record,
@@ -82,7 +97,7 @@ impl Record {
     /// Returns the result in a few words, for a list of runs: `1.55 us a switch (2)` of a ring of
     /// two, else the figure that stands for the run: `114 ns getuid`.
     pub(crate) fn result(&self) -> Option<RunResult> {
-        self.reported().result()
+        self.report().result()
     }
 
     /// Returns the first line of the run file.
@@ -92,69 +107,77 @@ impl Record {
 
     /// Returns what every record has beside its findings.
     pub(crate) fn common(&self) -> CommonFacts<'_> {
-        self.reported().common()
+        self.report().common()
     }
 
     /// Returns all that is printed, ending with a newline; `path` is where the run is stored.
     pub(crate) fn text(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
-        self.reported().printout(run, path, view)
+        self.report().printout(run, path, view)
     }
 
     /// Returns the charts. `index` is the run's place among the runs that are drawn together.
     pub(crate) fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        self.reported().figures(run, index)
+        self.report().figures(run, index)
     }
 
     /// Returns the sentence that a report begins with, as the terminal does.
     pub(crate) fn headline(&self) -> MarkedText {
-        self.reported().headline()
+        self.report().headline()
     }
 
     /// Returns the figures that stand for the run, what matters most first.
     pub(crate) fn tiles(&self) -> Vec<Tile> {
-        self.reported().tiles()
+        self.report().tiles()
     }
 
     /// Writes all that `output` asks for. The table goes to standard output, or to standard error
-    /// where that belongs to a machine-readable format.
-    pub(crate) fn write(
-        &self,
-        run: &Run,
-        path: Option<&Path>,
-        output: &OutputOptions,
-    ) -> Result<()> {
+    /// where that belongs to a machine-readable format. One error of several is returned, the
+    /// others are printed.
+    fn write(&self, run: &Run, path: Option<&Path>, output: &OutputOptions) -> Result<()> {
         let mut errors = Vec::new();
         if !output.files.quiet {
-            let is_taken =
-                [&output.files.json, &output.files.csv].contains(&&Some(Destination::Stdout));
-            let text = self.text(run, path, output.view);
-            let printed = if is_taken {
-                let text = self.shown(&text, run, output.view, output.plot, &io::stderr());
-                output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
-            } else {
-                let text = self.shown(&text, run, output.view, output.plot, &io::stdout());
-                print(text.as_bytes())
-            };
+            let printed = self.print(run, path, output);
             errors.extend(printed.context("cannot print the report").err());
         }
-        let json = output.files.json.as_ref().and_then(|to| write_json(self, Some(to)).err());
-        let csv = output.files.csv.as_ref().and_then(|to| export(run, ExportFormat::Csv, to).err());
-        errors.extend(json.into_iter().chain(csv));
-        // The last is told by whoever asked; the others would be lost.
+        if let Some(to) = &output.files.json {
+            errors.extend(write_json(self, Some(to)).err());
+        }
+        if let Some(to) = &output.files.csv {
+            errors.extend(export(run, ExportFormat::Csv, to).err());
+        }
         let last = errors.pop();
-        errors.iter().for_each(|error| print_message(&format!("error: {error:#}")));
-        last.map_or(Ok(()), Err)
+        for error in errors {
+            print_message(&format!("error: {error:#}"));
+        }
+        match last {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the report of a run that was just measured.
+    fn print(&self, run: &Run, path: Option<&Path>, output: &OutputOptions) -> io::Result<()> {
+        let text = self.text(run, path, output.view);
+        let stdout = Some(Destination::Stdout);
+        if output.files.json == stdout || output.files.csv == stdout {
+            let text = self.with_plot(&text, run, output.view, output.plot, &io::stderr());
+            output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
+        } else {
+            let text = self.with_plot(&text, run, output.view, output.plot, &io::stdout());
+            print(text.as_bytes())
+        }
     }
 
     /// Prints the report of a stored run, with its charts if they are asked for.
     pub(crate) fn show(&self, run: &Run, path: &Path, view: View, plot: bool) -> Result<()> {
         let text = self.text(run, Some(path), view);
-        print(self.shown(&text, run, view, plot, &io::stdout()).as_bytes())
+        print(self.with_plot(&text, run, view, plot, &io::stdout()).as_bytes())
             .context("cannot print the report")
     }
 
-    /// The report as a stream shows it, with its charts if they are asked for.
-    fn shown(
+    /// Returns the report in the width and colours of a stream, with its charts if they are asked
+    /// for.
+    fn with_plot(
         &self,
         text: &Printout,
         run: &Run,
@@ -165,42 +188,75 @@ impl Record {
         let layout = Layout::terminal().with_wide_tables(view.wide);
         let mut text = output::render_printout(text, layout, stream);
         if is_plotted {
-            text += &self.plotted(run, &output::plot_style(stream));
+            text += &self.plot(run, &output::plot_style(stream));
         }
         text
     }
 
-    /// Its charts in text. Single samples by round are left to the report in HTML: they are too
-    /// many for a terminal. Maps are in the report already.
-    fn plotted(&self, run: &Run, look: &PlotStyle) -> String {
-        let is_raw = |figure: &Figure| figure.series().iter().any(|of| of.role == Role::Raw);
-        let is_shown =
-            |figure: &Figure| !is_raw(figure) && matches!(figure.body, FigureBody::Series(_));
-        let figures = self.figures(run, 0).into_iter().filter(is_shown);
-        let drawn: String =
-            figures.map(|figure| format!("\n{}", render_text(&figure, &[], look))).collect();
-        match drawn.is_empty() {
-            true => "\nplot: nothing was measured that can be drawn\n".to_string(),
-            false => drawn,
+    /// Draws the charts in text. Single samples by round are left to the report in HTML: they are
+    /// too many for a terminal. Maps are in the report already.
+    fn plot(&self, run: &Run, style: &PlotStyle) -> String {
+        let mut text = String::new();
+        for figure in self.figures(run, 0) {
+            let has_samples = figure.series().iter().any(|series| series.role == Role::Raw);
+            if !has_samples && matches!(figure.body, FigureBody::Series(_)) {
+                text += &format!("\n{}", render_text(&figure, &[], style));
+            }
         }
+        if text.is_empty() {
+            text += "\nplot: nothing was measured that can be drawn\n";
+        }
+        text
     }
 }
 
-/// What runs of several experiments say together, each with its name and what is said of it if it
-/// did not end.
-pub(crate) fn sentence(all: &[(&'static str, &Record, Option<&'static str>)]) -> MarkedText {
-    let rings = |experiment: Experiment| {
-        all.iter().find_map(|(name, record, _)| match record {
-            Record::Rings(record) if *name == experiment.name() => Some(&**record),
-            _ => None,
-        })
-    };
-    let noise: Vec<_> = all.iter().map(|(name, of, _)| (*name, of.common().noise)).collect();
-    let words = summary_line::in_words(rings(Experiment::Ring), rings(Experiment::Cost), &noise);
-    terminal::sentence(all.iter().find_map(|(.., unfinished)| *unfinished), words)
+/// Stores the result of a run that was just measured, and writes its report and all files that were
+/// asked for.
+pub(crate) fn report_new_run(mut taken: RecordedRun, output: &OutputOptions) -> Result<ExitCode> {
+    taken.run.header.plan.reference.strict = output.view.strict;
+    let record = Record::from_run(&taken.run);
+    if let Some(result) = record.result() {
+        taken.keep_result(result);
+    }
+    record.write(&taken.run, taken.path().as_deref(), output)?;
+    // Last: a report takes seconds, in which the user may interrupt it.
+    Ok(taken.exit_code())
 }
 
-/// Writes a run in a machine-readable format. The record is computed only for the one that is the
+/// A record of one experiment beside those of others.
+pub(crate) struct NamedRecord<'a> {
+    /// Name of the experiment, as the answer calls it.
+    pub(crate) name: &'static str,
+    /// The record.
+    pub(crate) record: &'a Record,
+    /// Beginning of a sentence on the run, if it did not end.
+    pub(crate) unfinished: Option<&'static str>,
+}
+
+/// Returns the answer of several experiments on one machine in one sentence, without its full stop.
+pub(crate) fn joint_answer(parts: &[NamedRecord]) -> MarkedText {
+    let mut noise = Vec::new();
+    for part in parts {
+        noise.push((part.name, part.record.common().noise));
+    }
+    let ring = find_rings(parts, Experiment::Ring);
+    let words = summary_line::in_words(ring, find_rings(parts, Experiment::Cost), &noise);
+    terminal::sentence(parts.iter().find_map(|part| part.unfinished), words)
+}
+
+/// Returns the first record of rings that is of this experiment.
+fn find_rings<'a>(parts: &[NamedRecord<'a>], experiment: Experiment) -> Option<&'a RingRecord> {
+    for part in parts {
+        if let Record::Rings(record) = part.record {
+            if part.name == experiment.name() {
+                return Some(record);
+            }
+        }
+    }
+    None
+}
+
+/// Writes a run in a machine-readable format. The record is computed only for JSON, which is the
 /// record.
 pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Result<()> {
     let bytes = match format {
@@ -214,6 +270,255 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
         ExportFormat::History => history::rows(run)?,
     };
     write_output(&bytes, to)
+}
+
+/// Text and charts of a record.
+trait ExperimentReport {
+    /// Returns what every record has beside its findings.
+    fn common(&self) -> CommonFacts<'_>;
+
+    /// Returns the result in a few words, for a list of runs; by default the first tile.
+    fn result(&self) -> Option<RunResult> {
+        let tile = self.tiles().into_iter().next()?;
+        let text = format!("{} {} {}", tile.figure(), tile.unit, tile.name);
+        Some(RunResult { text, is_rough: !tile.mark.is_empty() })
+    }
+
+    /// Returns the sentence that every report begins with.
+    fn headline(&self) -> MarkedText;
+
+    /// Returns the report for a terminal; `path` is where the run is stored.
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout;
+
+    /// Returns the charts. `index` is the run's place among the runs that are drawn together.
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure>;
+
+    /// Returns the figures that stand for the run, what matters most first.
+    fn tiles(&self) -> Vec<Tile>;
+}
+
+/// Adds the charts of single rounds to those of an experiment, and a note where figures are rough.
+fn with_rounds(mut figures: Vec<Figure>, run: &Run, index: usize) -> Vec<Figure> {
+    let mut samples = rounds::ring_values(run);
+    samples.extend(rounds::trial_values(run));
+    figures.extend(rounds::rounds_figure(samples, index));
+    figures.into_iter().map(with_note_on_rough).collect()
+}
+
+impl ExperimentReport for RingRecord {
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { speed: &self.found.speed, ..CommonFacts::from_record(self) }
+    }
+
+    fn result(&self) -> Option<RunResult> {
+        switch_of_smallest_ring(&self.cases)
+    }
+
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        let text = match &self.found.cost {
+            Some(found) => cost::table::text(self, found, view),
+            None => ring::table::text(self, view),
+        };
+        terminal::report(run, text, &self.common(), path, view)
+    }
+
+    fn headline(&self) -> MarkedText {
+        match &self.found.cost {
+            Some(found) => cost::answer::headline(self, found),
+            None => ring::answer::headline(self),
+        }
+    }
+
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        let figures = match &self.found.cost {
+            Some(found) => cost::figures::figures(self, found, index),
+            None => ring::figures::figures(run, self, index),
+        };
+        with_rounds(figures, run, index)
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        match &self.found.cost {
+            Some(found) => cost::figures::tiles(self, found),
+            None => ring::figures::tiles(self),
+        }
+    }
+}
+
+/// Returns the cost of a switch in the smallest ring that has a figure. Where that is not quotable
+/// under the normal policy, the ring of this size under fifo stands for it, if its cost is. Where no
+/// switch is resolved from the solo ring, the result is the time of a hop.
+fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<RunResult> {
+    let smallest = smallest_ring(cases)?;
+    let cost = smallest.ns_per_switch_above_solo?;
+    if cost.quote_cost().is_err() {
+        if let Some((twin, cost)) = quotable_twin_under_fifo(cases, &smallest.case) {
+            let text = switch_in_words(&words::time(cost.value()), twin);
+            return Some(RunResult { text, is_rough: false });
+        }
+    }
+    Some(match cost.answer_cost() {
+        Ok(cost) => RunResult {
+            text: switch_in_words(&cost.brief_time(), &smallest.case),
+            is_rough: cost.is_rough(),
+        },
+        Err(why) => match smallest.ns_per_hop.map(|hop| hop.answer_cost()) {
+            Some(Ok(hop)) => RunResult {
+                text: format!("{} a hop ({})", hop.brief_time(), smallest.case.members),
+                is_rough: hop.is_rough(),
+            },
+            Some(Err(_)) | None => RunResult { text: why.with_time_unit(), is_rough: false },
+        },
+    })
+}
+
+/// Returns the first ring of several members whose switch has a figure; else the first of all.
+fn smallest_ring(cases: &[CaseSummary]) -> Option<&CaseSummary> {
+    let mut first = None;
+    for summary in cases {
+        if summary.case.members > 1 {
+            if summary.ns_per_switch_above_solo.is_some_and(|cost| cost.answer_cost().is_ok()) {
+                return Some(summary);
+            }
+            first = first.or(Some(summary));
+        }
+    }
+    first
+}
+
+/// Returns the case under fifo that is otherwise the same as a case with the normal policy, with its
+/// cost, if that is quotable.
+fn quotable_twin_under_fifo<'a>(
+    cases: &'a [CaseSummary],
+    case: &RingCase,
+) -> Option<(&'a RingCase, QuotedFigure)> {
+    if case.policy != Policy::Other {
+        return None;
+    }
+    let under_fifo = RingCase { policy: Policy::Fifo, ..case.clone() };
+    let twin = cases.iter().find(|summary| summary.case == under_fifo)?;
+    let cost = twin.ns_per_switch_above_solo?.quote_cost().ok()?;
+    Some((&twin.case, cost))
+}
+
+/// Returns `1.55 us a switch (2)`, with the policy if it is not the normal one.
+fn switch_in_words(cost: &str, case: &RingCase) -> String {
+    let policy = if case.policy == Policy::Fifo { ", fifo" } else { "" };
+    format!("{cost} a switch ({}{policy})", case.members)
+}
+
+impl ExperimentReport for TrialRecord {
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
+    }
+
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        let mut text = trials::text(self, view);
+        if let Some(case) = self.cases.first() {
+            text.heading = format!(", on CPU {}", case.case.cpu);
+        }
+        terminal::report(run, text, &self.common(), path, view)
+    }
+
+    fn headline(&self) -> MarkedText {
+        trials::text(self, View::default()).headline
+    }
+
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        with_rounds(trials::figure(self, index).into_iter().collect(), run, index)
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        trials::tiles(self)
+    }
+}
+
+impl ExperimentReport for ResponseRecord {
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
+    }
+
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        terminal::report(run, response::table::text(self, view), &self.common(), path, view)
+    }
+
+    fn headline(&self) -> MarkedText {
+        response::answer::headline(self)
+    }
+
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        with_rounds(response::figures::figures(self, index), run, index)
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        response::figures::tiles(self)
+    }
+}
+
+impl ExperimentReport for ExplainRecord {
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
+    }
+
+    fn result(&self) -> Option<RunResult> {
+        let whole = self.found.explained.as_ref()?.whole_ns?.answer_cost().ok()?;
+        let policy = explain::table::policy_words(self);
+        let text = format!("{} a switch{policy}, all included", whole.brief_time());
+        Some(RunResult { text, is_rough: whole.is_rough() })
+    }
+
+    fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        terminal::report(run, explain::table::text(self, view), &self.common(), path, view)
+    }
+
+    fn headline(&self) -> MarkedText {
+        explain::answer::headline(self)
+    }
+
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        with_rounds(explain::figures::figures(self, index), run, index)
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        explain::figures::tiles(self)
+    }
+}
+
+impl ExperimentReport for MeasureRecord {
+    fn common(&self) -> CommonFacts<'_> {
+        CommonFacts {
+            header: &self.header,
+            noise: &self.noise,
+            speed: &self.speed,
+            ns_per_tick: None,
+            precision: self.worst_precision,
+        }
+    }
+
+    fn result(&self) -> Option<RunResult> {
+        self.parts.iter().find_map(Record::result)
+    }
+
+    fn printout(&self, _run: &Run, path: Option<&Path>, view: View) -> Printout {
+        measure::table::text(self, path, view)
+    }
+
+    fn headline(&self) -> MarkedText {
+        measure::table::answer(self) + "."
+    }
+
+    fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        for (part, part_run) in self.parts.iter().zip(&part_runs(run)) {
+            figures.extend(part.figures(part_run, index));
+        }
+        figures
+    }
+
+    fn tiles(&self) -> Vec<Tile> {
+        let tiles: Vec<Vec<Tile>> = self.parts.iter().map(Record::tiles).collect();
+        Tile::in_turn(&tiles, MAX_TILES)
+    }
 }
 
 #[cfg(test)]

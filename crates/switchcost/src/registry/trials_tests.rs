@@ -1,9 +1,12 @@
 //! Answers and charts of clocks.
 
+use std::collections::BTreeMap;
+
 use analysis::findings::ExperimentFindings;
 use charts::{Figure, Role, Scale};
 use rundata::experiment::Experiment;
 use rundata::plan::{Batching, Plan, Stopping};
+use rundata::ring::Policy;
 use rundata::run::{Header, Run};
 use rundata::trial;
 use rundata::trial::sampling::SleepPhase;
@@ -14,10 +17,13 @@ use crate::report::figures::tests::*;
 use crate::report::terminal::View;
 
 fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
-    let case = |trial| TrialCase { trial, cpu: 1, policy: rundata::ring::Policy::Other }.into();
+    let mut cases = Vec::new();
+    for trial in trials {
+        cases.push(TrialCase { trial, cpu: 1, policy: Policy::Other }.into());
+    }
     Plan {
         experiment,
-        cases: trials.into_iter().map(case).collect(),
+        cases,
         seed: 1,
         batching: Batching::of_trials(TrialBatching { trials: 10 }),
         stopping: Stopping {
@@ -32,15 +38,23 @@ fn plan(experiment: Experiment, trials: Vec<Trial>) -> Plan {
     }
 }
 
-/// Six rounds at two ticks a nanosecond; each sample has the tallies that `of` gives its case.
-fn drawn(plan: Plan, of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>) -> Vec<Figure> {
-    figures(&made(plan, of, |_| Vec::new()))
+/// Tallies of a sample: their names and values.
+type Tallies = Vec<(&'static str, Vec<i64>)>;
+
+/// Draws a run of six rounds whose samples have the same tallies in each.
+fn draw(plan: Plan, tallies: impl Fn(&Trial) -> Tallies) -> Vec<Figure> {
+    figures(&run_with(plan, tallies, no_counts))
 }
 
-/// The same with counts.
-fn made(
+fn no_counts(_: &Trial) -> Vec<(String, i64)> {
+    Vec::new()
+}
+
+/// Builds a run of six rounds at two ticks a nanosecond, whose samples have these tallies and counts
+/// in each round.
+fn run_with(
     plan: Plan,
-    of: impl Fn(&Trial) -> Vec<(&'static str, Vec<i64>)>,
+    tallies: impl Fn(&Trial) -> Tallies,
     counts: impl Fn(&Trial) -> Vec<(String, i64)>,
 ) -> Run {
     let rings = fixture();
@@ -64,7 +78,10 @@ fn made(
     let plan = run.header.plan.clone();
     for round in 0..6 {
         for (number, case) in plan.trials() {
-            let tallies = of(&case.trial).into_iter();
+            let mut by_name = BTreeMap::new();
+            for (name, values) in tallies(&case.trial) {
+                by_name.insert(name.to_string(), values.into_iter().collect());
+            }
             let sample = TrialSample {
                 case: number,
                 round,
@@ -72,9 +89,7 @@ fn made(
                 elapsed_ticks: Some(2_000_000),
                 gaps: Vec::new(),
                 sliced: Vec::new(),
-                tallies: tallies
-                    .map(|(name, values)| (name.to_string(), values.into_iter().collect()))
-                    .collect(),
+                tallies: by_name,
                 counts: counts(&case.trial).into_iter().collect(),
                 steal_ns: None,
             };
@@ -84,26 +99,38 @@ fn made(
     run
 }
 
-/// The first line that is printed, its broken lines joined.
+/// Returns the first line that is printed, its broken lines joined.
 fn answer(run: &Run) -> String {
     let text =
         Record::from_run(run).text(run, None, View::default()).to_string().replace("\n  ", " ");
     text.lines().next().unwrap().to_string()
 }
 
-fn of_calls(calls: &[(&'static str, i64)]) -> Run {
-    let trials = calls.iter().map(|(call, _)| Trial::Call { call: call.to_string() }).collect();
-    let ticks = |trial: &Trial| {
-        let is_it = |(call, _): &&(&str, i64)| *trial == Trial::Call { call: call.to_string() };
-        let ticks = calls.iter().find(is_it).unwrap().1;
-        let batch = ticks * i64::from(trial::overhead::BATCH_CALLS);
-        vec![
-            (trial::overhead::CALL_TICKS, vec![ticks; 4]),
-            (trial::overhead::EMPTY_TICKS, vec![0; 4]),
-            (trial::overhead::BATCH_TICKS, vec![batch; 4]),
-        ]
-    };
-    made(plan(Experiment::ClockOverhead, trials), ticks, |_| Vec::new())
+/// Builds a run of `clock overhead` by the ticks that each call takes.
+fn run_of_calls(calls: &[(&'static str, i64)]) -> Run {
+    let trials = calls.iter().map(|(call, _)| call_trial(call)).collect();
+    run_with(
+        plan(Experiment::ClockOverhead, trials),
+        |trial| {
+            let call = calls.iter().find(|(call, _)| *trial == call_trial(call));
+            call_tallies(call.unwrap().1)
+        },
+        no_counts,
+    )
+}
+
+fn call_trial(call: &str) -> Trial {
+    Trial::Call { call: call.to_string() }
+}
+
+/// Returns the tallies of a call that always takes so many ticks.
+fn call_tallies(ticks: i64) -> Tallies {
+    let batch = ticks * i64::from(trial::overhead::BATCH_CALLS);
+    vec![
+        (trial::overhead::CALL_TICKS, vec![ticks; 4]),
+        (trial::overhead::EMPTY_TICKS, vec![0; 4]),
+        (trial::overhead::BATCH_TICKS, vec![batch; 4]),
+    ]
 }
 
 /// Two ticks are a nanosecond.
@@ -112,16 +139,16 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
     let clocks =
         [("getrusage", 1216), ("monotonic", 50), ("threadclock-now", 20), ("thread-cputime", 1022)];
     assert_eq!(
-        answer(&of_calls(&clocks)),
+        answer(&run_of_calls(&clocks)),
         "Reading a thread's CPU time takes 10.0 ns by threadclock, 511 ns by \
          clock_gettime(CLOCK_THREAD_CPUTIME_ID), 608 ns by getrusage."
     );
     assert_eq!(
-        answer(&of_calls(&clocks[1..2])),
+        answer(&run_of_calls(&clocks[1..2])),
         "A call of monotonic takes 25.0 ns (25.0 to 25.0)."
     );
     assert_eq!(
-        answer(&of_calls(&[("times", 600), ("monotonic", 50)])),
+        answer(&run_of_calls(&[("times", 600), ("monotonic", 50)])),
         "The fastest call is monotonic with 25.0 ns (25.0 to 25.0), the slowest times with 300 ns."
     );
 }
@@ -129,11 +156,11 @@ fn the_answer_is_what_reading_a_threads_time_costs() {
 #[test]
 fn calls_that_are_not_resolved_from_each_other_are_not_ranked() {
     assert_eq!(
-        answer(&of_calls(&[("times", 600), ("monotonic", 600)])),
+        answer(&run_of_calls(&[("times", 600), ("monotonic", 600)])),
         "No call is shown to take longer than times, which takes 300 ns (300 to 300)."
     );
     assert_eq!(
-        answer(&of_calls(&[("times", 600), ("monotonic", 50), ("clock", 50)])),
+        answer(&run_of_calls(&[("times", 600), ("monotonic", 50), ("clock", 50)])),
         "The fastest call is monotonic with 25.0 ns (25.0 to 25.0), not resolved from clock, \
          the slowest times with 300 ns."
     );
@@ -141,8 +168,10 @@ fn calls_that_are_not_resolved_from_each_other_are_not_ranked() {
 
 #[test]
 fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
-    let mut record =
-        analysis::record::TrialRecord::from_run(&of_calls(&[("times", 600), ("monotonic", 50)]));
+    let mut record = analysis::record::TrialRecord::from_run(&run_of_calls(&[
+        ("times", 600),
+        ("monotonic", 50),
+    ]));
     record.found.findings = None;
     let text = super::trials::text(&record, View::default());
     let said = "The fastest trial is monotonic with 25.0 ns (25.0 to 25.0), the slowest times";
@@ -161,15 +190,16 @@ fn what_has_no_finding_of_its_own_is_told_by_its_measures() {
 /// 304 ns at 2 GHz; a time that may not be quoted has no cycles, and by default none has.
 #[test]
 fn a_wide_table_has_cycles_of_what_may_be_quoted() {
-    let run = of_calls(&[("times", 608), ("monotonic", 50)]);
+    let run = run_of_calls(&[("times", 608), ("monotonic", 50)]);
     let mut record = analysis::record::TrialRecord::from_run(&run);
     let Some(ExperimentFindings::Overhead(found)) = record.found.findings.clone() else {
         panic!("calls")
     };
-    for (of, call) in record.cases.iter_mut().zip(&found.calls) {
-        let [cycles, open] = in_cycles(call.back_to_back_ticks.and_then(|of| of.scaled(0.5)));
-        of.clock_ghz = Some(2.0);
-        of.cycles = if call.call == "times" { cycles } else { open };
+    for (summary, call) in record.cases.iter_mut().zip(&found.calls) {
+        let ns = call.back_to_back_ticks.and_then(|ticks| ticks.scaled(0.5));
+        let [cycles, open] = in_cycles(ns);
+        summary.clock_ghz = Some(2.0);
+        summary.cycles = if call.call == "times" { cycles } else { open };
     }
     let table = |view| crate::experiments::clock::overhead::text(&record, &found, view).table;
     let wide = table(View { wide: true, ..View::default() });
@@ -184,36 +214,35 @@ fn a_wide_table_has_cycles_of_what_may_be_quoted() {
 
 #[test]
 fn the_answer_of_primes_is_who_scatters_more() {
-    let run = |spread: i64| {
-        let way = |spread: i64| vec![10_000 - spread, 10_000 + spread];
-        let tallies = move |_: &Trial| {
-            vec![
-                (trial::primes::THREADCLOCK_NS, way(10)),
-                ("empty_threadclock_ns", vec![1, 1]),
-                (trial::primes::GETRUSAGE_NS, way(spread)),
-                ("empty_getrusage_ns", vec![1, 1]),
-            ]
-        };
-        let plan = plan(Experiment::ClockPrimes, vec![Trial::Primes { primes: 100 }]);
-        answer(&made(plan, tallies, |_| Vec::new()))
-    };
     let means = "than threadclock over the same work; their means agree to 0 %.";
-    assert_eq!(run(15), format!("getrusage scatters 50.0 % more {means}"));
-    assert_eq!(run(5), format!("getrusage scatters 50.0 % less {means}"));
+    for (spread, answered) in [(15, "50.0 % more"), (5, "50.0 % less")] {
+        let plan = plan(Experiment::ClockPrimes, vec![Trial::Primes { primes: 100 }]);
+        let run = run_with(plan, |_| prime_tallies(10_000, 10, spread), no_counts);
+        assert_eq!(answer(&run), format!("getrusage scatters {answered} {means}"));
+    }
 }
 
-/// Beside the other columns the cycles of each count, as far as they may be quoted.
+/// Returns tallies of two values about a mean for each of both clocks, which lie so far from it.
+fn prime_tallies(mean: i64, threadclock_spread: i64, getrusage_spread: i64) -> Tallies {
+    let [threadclock, getrusage] =
+        [threadclock_spread, getrusage_spread].map(|spread| vec![mean - spread, mean + spread]);
+    vec![
+        (trial::primes::THREADCLOCK_NS, threadclock),
+        ("empty_threadclock_ns", vec![1, 1]),
+        (trial::primes::GETRUSAGE_NS, getrusage),
+        ("empty_getrusage_ns", vec![1, 1]),
+    ]
+}
+
+/// A count that is not quotable has no cycles.
 #[test]
 fn a_wide_table_of_primes_has_cycles() {
     let trials = [100, 200].map(|primes| Trial::Primes { primes }).to_vec();
     let tallies = |_: &Trial| {
         vec![(trial::primes::THREADCLOCK_NS, vec![9, 11]), ("empty_threadclock_ns", vec![1, 1])]
     };
-    let mut record = analysis::record::TrialRecord::from_run(&made(
-        plan(Experiment::ClockPrimes, trials),
-        tallies,
-        |_| Vec::new(),
-    ));
+    let run = run_with(plan(Experiment::ClockPrimes, trials), tallies, no_counts);
+    let mut record = analysis::record::TrialRecord::from_run(&run);
     let Some(ExperimentFindings::Primes(found)) = record.found.findings.clone() else {
         panic!("primes")
     };
@@ -238,7 +267,7 @@ fn the_answer_of_malloc_is_over_all_sizes() {
             (trial::malloc::EMPTY_TICKS, vec![0; 3]),
         ]
     };
-    let run = made(plan(Experiment::ClockMalloc, sizes), tallies, |_| Vec::new());
+    let run = run_with(plan(Experiment::ClockMalloc, sizes), tallies, no_counts);
     assert_eq!(
         answer(&run),
         "malloc takes 75.0 ns (75.0 to 75.0), free 10.0 ns: means over sizes of 100 to 200 bytes."
@@ -250,10 +279,10 @@ fn the_answer_of_sampling_is_what_ticks_miss() {
     let phases = [SleepPhase::AcrossTicks, SleepPhase::Anywhere];
     let trials = phases.map(|phase| Trial::Sampling { phase, duration_ns: 1_000_000 }).to_vec();
     let counts = |_: &Trial| {
-        let of = |account: &str, ns: i64| (trial::sampling::count_name("sleeper", account), ns);
-        vec![of("precise", 500_000), of("ticks", 10_000), of("getrusage", 500_000)]
+        let accounts = [("precise", 500_000), ("ticks", 10_000), ("getrusage", 500_000)];
+        accounts.map(|(account, ns)| (trial::sampling::count_name("sleeper", account), ns)).to_vec()
     };
-    let run = made(plan(Experiment::ClockSampling, trials), |_| Vec::new(), counts);
+    let run = run_with(plan(Experiment::ClockSampling, trials), |_| Vec::new(), counts);
     assert_eq!(
         answer(&run),
         "Ticks see 2.00 % of the CPU time of a process that sleeps whenever they come (10.0 of \
@@ -263,17 +292,7 @@ fn the_answer_of_sampling_is_what_ticks_miss() {
 
 #[test]
 fn calls_are_bars_in_nanoseconds_cheapest_first() {
-    let call = |call: &str| Trial::Call { call: call.into() };
-    let figures =
-        drawn(plan(Experiment::ClockOverhead, vec![call("getrusage"), call("rdtsc")]), |trial| {
-            let ticks = if *trial == call("rdtsc") { 40 } else { 800 };
-            let batch = ticks * i64::from(trial::overhead::BATCH_CALLS);
-            vec![
-                (trial::overhead::CALL_TICKS, vec![ticks; 4]),
-                (trial::overhead::EMPTY_TICKS, vec![0; 4]),
-                (trial::overhead::BATCH_TICKS, vec![batch; 4]),
-            ]
-        });
+    let figures = figures(&run_of_calls(&[("getrusage", 800), ("rdtsc", 40)]));
     let calls = figure(&figures, "clock-calls");
     assert_eq!(calls.x.names, ["rdtsc", "getrusage"]);
     let values: Vec<f64> = calls.series()[0].points.iter().map(|point| point.y).collect();
@@ -284,21 +303,16 @@ fn calls_are_bars_in_nanoseconds_cheapest_first() {
 #[test]
 fn clocks_have_a_line_of_deviations_each() {
     let trials = [1000, 100].map(|primes| Trial::Primes { primes }).to_vec();
-    let figures = drawn(plan(Experiment::ClockPrimes, trials), |trial| {
-        let Trial::Primes { primes: many } = trial else { panic!("primes") };
-        let many = i64::from(*many);
-        vec![
-            (trial::primes::THREADCLOCK_NS, vec![many * 10 - 1, many * 10 + 1]),
-            ("empty_threadclock_ns", vec![1, 1]),
-            (trial::primes::GETRUSAGE_NS, vec![many * 10 - 50, many * 10 + 50]),
-            ("empty_getrusage_ns", vec![1, 1]),
-        ]
+    let figures = draw(plan(Experiment::ClockPrimes, trials), |trial| {
+        let Trial::Primes { primes } = trial else { panic!("primes") };
+        prime_tallies(i64::from(*primes) * 10, 1, 50)
     });
     let deviations = figure(&figures, "clock-primes");
-    let own = series(deviations, Role::Measured, "threadclock");
-    assert_eq!(own.points.iter().map(|point| point.x).collect::<Vec<_>>(), [100.0, 1000.0]);
+    let threadclock = series(deviations, Role::Measured, "threadclock");
+    let primes: Vec<f64> = threadclock.points.iter().map(|point| point.x).collect();
+    assert_eq!(primes, [100.0, 1000.0]);
     // Two values that lie 2 apart: a deviation of the square root of 2.
-    assert!(near(own.points[0].y, std::f64::consts::SQRT_2), "{own:?}");
+    assert!(near(threadclock.points[0].y, std::f64::consts::SQRT_2), "{threadclock:?}");
     assert!(near(series(deviations, Role::Measured, "getrusage").points[1].y, 70.71));
     assert!(deviations.in_words.contains("getrusage by 4900 %"), "{}", deviations.in_words);
 }

@@ -21,7 +21,7 @@ use crate::engine::effort::CONFIDENCE;
 use crate::engine::store::find_all;
 use crate::engine::store::speed::results_of_files;
 use crate::program::history::find_published;
-use crate::registry::{self, Record};
+use crate::registry::{NamedRecord, Record, joint_answer};
 use crate::report::figures::published::{is_one_published_figure, with_published};
 use crate::report::figures::{COST_BY_ARRAY, RING_COST};
 use crate::report::output::{print_text, write_output};
@@ -170,11 +170,17 @@ fn are_parts(runs: &[Drawn]) -> bool {
 }
 
 fn lead(runs: &[Drawn], records: &[Option<Record>]) -> Option<String> {
-    let all = runs.iter().zip(records);
-    let all = all.filter_map(|(run, record)| {
-        Some((run.experiment?.name(), record.as_ref()?, run.unfinished))
-    });
-    are_parts(runs).then(|| format!("{}.", registry::sentence(&all.collect::<Vec<_>>())))
+    if !are_parts(runs) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for (run, record) in runs.iter().zip(records) {
+        if let (Some(experiment), Some(record)) = (run.experiment, record) {
+            let (name, unfinished) = (experiment.name(), run.unfinished);
+            parts.push(NamedRecord { name, record, unfinished });
+        }
+    }
+    Some(format!("{}.", joint_answer(&parts)))
 }
 
 /// What differs between the runs of the experiment that the first run is of; of runs of several

@@ -1,10 +1,18 @@
-//! `measure`: rings, working sets, response and clocks as the parts of one plan, so that all share
-//! all of the time. What each part says is what a run of its experiment says.
+//! `measure`: rings, working sets, response and clocks as the parts of one plan, measured in the same
+//! rounds, so that a disturbance affects all alike. The record of each part is that of a run of its
+//! experiment.
+//!
+//! ```text
+//! plan.rs    budget 60 s --> ring 25 %, cost 40 %, response 25 %, clock 10 % --> one plan with four parts
+//! mod.rs     one run     --> a run of each part --> a record of each --> MeasureRecord
+//! table.rs   MeasureRecord --> the answer in a sentence, a row a figure
+//! ```
 
 pub(crate) mod plan;
 pub(crate) mod table;
 
 use analysis::noise::NoiseVerdict;
+use analysis::parts::part_runs;
 use analysis::record::CpuSpeed;
 use analysis::setting_changes::run_warnings;
 use rundata::competing::CompetingTasks;
@@ -15,7 +23,7 @@ use serde::Serialize;
 
 use crate::registry::Record;
 
-/// What a run of several experiments says.
+/// The record of a run of several experiments.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MeasureRecord {
     /// The first line of the run file.
@@ -44,17 +52,19 @@ pub(crate) struct MeasureRecord {
 impl MeasureRecord {
     /// Computes the record of a run whose plan has parts.
     pub(crate) fn from_run(run: &Run) -> Self {
-        let parts: Vec<Record> =
-            analysis::parts::part_runs(run).iter().map(Record::from_run).collect();
-        let named = parts.iter().map(|part| (part_name(part), part.common().noise.clone()));
-        let noise = NoiseVerdict::together(named, &[]);
-        let widths: Option<Vec<f64>> = parts.iter().map(|part| part.common().precision).collect();
+        let mut parts = Vec::new();
+        for part in part_runs(run) {
+            parts.push(Record::from_run(&part));
+        }
+        let verdicts = parts.iter().map(|part| (part_name(part), part.common().noise.clone()));
+        let noise = NoiseVerdict::together(verdicts, &[]);
+        let speed = parts.iter().map(|part| part.common().speed).find(|speed| !speed.is_empty());
         Self {
             header: run.header.clone(),
             end: run.end.clone(),
-            worst_precision: widths.and_then(|all| all.into_iter().reduce(f64::max)),
+            worst_precision: worst_precision(&parts),
             noise,
-            speed: parts.iter().find_map(|part| part.speed()).unwrap_or_default(),
+            speed: speed.unwrap_or_default().to_vec(),
             company: run.company.clone(),
             setting_changes: run.setting_changes.clone(),
             warnings: run_warnings(run),
@@ -63,14 +73,17 @@ impl MeasureRecord {
     }
 }
 
-impl Record {
-    /// The CPUs' own speed, where it tells that.
-    fn speed(&self) -> Option<Vec<CpuSpeed>> {
-        Some(self.common().speed.to_vec()).filter(|speed| !speed.is_empty())
+/// Returns the widest relative half-width of all parts; `None` as long as one has none.
+fn worst_precision(parts: &[Record]) -> Option<f64> {
+    let mut worst: Option<f64> = None;
+    for part in parts {
+        let width = part.common().precision?;
+        worst = Some(worst.map_or(width, |worst| worst.max(width)));
     }
+    worst
 }
 
-/// What a part is called where it stands beside others.
+/// Returns the name of a part in lines of several: `clock` for `clock overhead`.
 pub(crate) fn part_name(part: &Record) -> &'static str {
     match part.header().plan.experiment {
         Experiment::ClockOverhead => "clock",

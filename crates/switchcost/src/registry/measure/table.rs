@@ -1,15 +1,16 @@
-//! What `measure` prints: the answer, a row a figure, and lines on the machine.
+//! The report of `measure`: the answer in a sentence, a row a figure, a line on the machine; with
+//! --verbose what each experiment found.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
 use analysis::estimate::Estimate;
-use analysis::findings::wakeup;
 use analysis::marked;
 use analysis::marked::MarkedText;
+use analysis::parts::part_runs;
 use analysis::quote::cost;
-use analysis::record;
+use analysis::record::{ResponseRecord, RingRecord, TrialRecord};
 use analysis::summary_line;
 use rundata::ring::Policy;
 use rundata::run::Run;
@@ -20,149 +21,160 @@ use super::{MeasureRecord, part_name};
 use crate::base::values::each_once;
 use crate::experiments::response::answer::{measured_policy, sleeper_words};
 use crate::experiments::{clock, measures};
-use crate::registry::{self, Record};
+use crate::registry::{NamedRecord, Record, joint_answer};
 use crate::report::machine_line::{self, machine_line};
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{self, ROUGH_LEGEND, View};
 
-/// A figure of the table.
-struct TableRow {
-    /// What was measured.
+/// A row of the table: what was measured, and its figure.
+struct FigureRow {
     what: String,
-    /// What it costs or takes.
     figure: Estimate,
-    /// What is told behind it.
-    behind: String,
+    /// Words behind the figure: `, 99 % in 64 us`.
+    suffix: String,
 }
 
-impl TableRow {
+impl FigureRow {
     fn new(what: String, figure: Estimate) -> Self {
-        Self { what, figure, behind: String::new() }
+        Self { what, figure, suffix: String::new() }
     }
 
     fn in_words(&self) -> String {
-        cost(&self.figure) + &self.behind
+        cost(&self.figure) + &self.suffix
     }
 
-    /// Whether it is a figure that no comparison uses.
-    fn is_marked(&self) -> bool {
+    fn has_figure(&self) -> bool {
+        self.figure.answer_cost().is_ok()
+    }
+
+    fn is_rough(&self) -> bool {
         self.figure.answer_cost().is_ok_and(|answer| answer.is_rough())
     }
-
-    /// What is known of it while the run goes on; absent as long as nothing is.
-    fn so_far(&self) -> Option<String> {
-        self.figure.answer_cost().ok().map(|_| self.in_words())
-    }
 }
 
-/// What matters.
-pub(crate) fn sentence(record: &MeasureRecord) -> MarkedText {
+/// Returns the answer in one sentence, without its full stop.
+pub(crate) fn answer(record: &MeasureRecord) -> MarkedText {
     let unfinished = rundata::run::unfinished(record.end.as_ref());
-    let parts = record.parts.iter();
-    let parts: Vec<_> = parts.map(|part| (part_name(part), part, unfinished)).collect();
-    registry::sentence(&parts)
+    let mut parts = Vec::new();
+    for part in &record.parts {
+        parts.push(NamedRecord { name: part_name(part), record: part, unfinished });
+    }
+    joint_answer(&parts)
 }
 
-/// The rows of a run that is going on: those that have a figure by now.
+/// Returns the rows of a run that is going on which have a figure by now.
 pub(crate) fn rows_so_far(run: &Run) -> Vec<(String, String)> {
-    let mut all = Vec::new();
-    for part in analysis::parts::part_runs(run) {
+    let mut found = Vec::new();
+    for part in part_runs(run) {
         for row in rows(&Record::from_run(&part)) {
-            all.extend(row.so_far().map(|words| (row.what, words)));
+            if row.has_figure() {
+                let words = row.in_words();
+                found.push((row.what, words));
+            }
         }
     }
-    all
+    found
 }
 
-/// All of it, ending with a newline; `path` is where the run is stored.
+/// Returns the whole report, ending with a newline; `path` is where the run is stored.
 pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> Printout {
-    let mut parts: Vec<Printout> = vec![(sentence(record) + ".").into()];
-    let rows: Vec<TableRow> = record.parts.iter().flat_map(rows).collect();
+    let mut parts: Vec<Printout> = vec![(answer(record) + ".").into()];
+    let rows: Vec<FigureRow> = record.parts.iter().flat_map(rows).collect();
     let width = rows.iter().map(|row| row.what.chars().count()).max().unwrap_or_default();
-    let line = |row: &TableRow| format!("{:<width$}  {}\n", row.what, row.in_words());
-    parts.push(rows.iter().map(line).collect::<String>().into());
-    if rows.iter().any(TableRow::is_marked) {
+    let mut table = String::new();
+    for row in &rows {
+        table += &format!("{:<width$}  {}\n", row.what, row.in_words());
+    }
+    parts.push(table.into());
+    if rows.iter().any(FigureRow::is_rough) {
         parts.push(ROUGH_LEGEND.into());
     }
     if !view.verbose {
-        let (header, company) = (&record.header, record.company.as_ref());
-        let line = machine_line(&header.plan, &header.machine, company, &record.noise);
+        let (header, tasks) = (&record.header, record.company.as_ref());
+        let line = machine_line(&header.plan, &header.machine, tasks, &record.noise);
         parts.push(line.into());
         return Printout::paragraphs(parts);
     }
-    let lines = lines(record);
-    // The plan's name says nothing of several experiments.
+    // The plan's name is that of no single experiment.
     parts.push(
         format!("measured on {}", machine_line::cpu_and_kernel(&record.header.machine)).into(),
     );
-    let mut all = Printout::default();
-    for (name, line) in lines {
-        all.push(printout![format!("{name:<9} "), line, "\n"]);
+    let mut details = Printout::default();
+    for (name, line) in detail_lines(record) {
+        details.push(printout![format!("{name:<9} "), line, "\n"]);
     }
-    parts.push(all);
+    parts.push(details);
     parts.extend(path.map(|path| format!("run file: {}\n", path.display()).into()));
     Printout::paragraphs(parts)
 }
 
-/// What was measured, and what it costs or takes.
-fn rows(part: &Record) -> Vec<TableRow> {
-    let row = TableRow::new;
+/// Returns the rows of a part.
+fn rows(part: &Record) -> Vec<FigureRow> {
+    let mut rows = Vec::new();
     match part {
-        Record::Rings(record) if record.found.cost.is_none() => [Policy::Other, Policy::Fifo]
-            .into_iter()
-            .flat_map(|of| switch_rows(record, of))
-            .collect(),
+        Record::Rings(record) if record.found.cost.is_none() => {
+            rows.extend(switch_rows(record, Policy::Other));
+            rows.extend(switch_rows(record, Policy::Fifo));
+        }
         Record::Rings(record) => {
-            let found = summary_line::with_work(record).into_iter();
-            let what = |set| format!("switch, working sets of {}", words::bytes(set));
-            found.map(|(_, set, cost)| row(what(set), cost)).collect()
+            if let Some((_, array_bytes, cost)) = summary_line::with_work(record) {
+                let what = format!("switch, working sets of {}", words::bytes(array_bytes));
+                rows.push(FigureRow::new(what, cost));
+            }
         }
         Record::Response(record) => {
-            let policy = measured_policy(record);
-            let under = if policy == Policy::Other { String::new() } else { format!(", {policy}") };
-            let calls = calls(record).into_iter();
-            let calls = calls.map(|(name, cost)| row(format!("{name}{under}"), cost));
-            let late = lateness(record, "in").map(|(who, figure, behind)| {
-                let what = format!("wake-up, {who}");
-                TableRow { what, figure, behind }
-            });
-            calls.chain(late).collect()
+            let policy = policy_suffix(measured_policy(record));
+            for (name, cost) in calls(record) {
+                rows.push(FigureRow::new(format!("{name}{policy}"), cost));
+            }
+            for wakeup in wakeup_delays(record) {
+                let suffix = wakeup.tail_words("in");
+                let what = format!("wake-up, {}", wakeup.sleeper);
+                rows.push(FigureRow { what, figure: wakeup.median_ns, suffix });
+            }
         }
-        // They are none of its experiments.
-        Record::Explain(_) | Record::Measure(_) => Vec::new(),
         Record::Trials(record) => {
-            let clocks = clocks(record).into_iter();
-            clocks.map(|(name, cost)| row(format!("reading {name}"), cost)).collect()
+            for (name, cost) in clocks(record) {
+                rows.push(FigureRow::new(format!("reading {name}"), cost));
+            }
+        }
+        // No part of `measure` is of these.
+        Record::Explain(_) | Record::Measure(_) => {}
+    }
+    rows
+}
+
+/// Returns `, fifo`; nothing for the normal policy.
+fn policy_suffix(policy: Policy) -> String {
+    if policy == Policy::Other { String::new() } else { format!(", {policy}") }
+}
+
+/// Returns rows of the smallest and the largest ring of a policy. Where the CPU was busy, rings were
+/// measured under fifo, too.
+fn switch_rows(record: &RingRecord, policy: Policy) -> Vec<FigureRow> {
+    let mut costs: BTreeMap<u32, Estimate> = BTreeMap::new();
+    for summary in record.cases.iter().filter(|summary| summary.case.policy == policy) {
+        if let Some(cost) = summary.ns_per_switch_above_solo {
+            costs.insert(summary.case.members, cost);
         }
     }
-}
-
-/// The smallest and the largest ring of a policy; under fifo they were measured, too, where the CPU
-/// was busy.
-fn switch_rows(record: &record::RingRecord, policy: Policy) -> Vec<TableRow> {
-    let mut sizes: BTreeMap<u32, Estimate> = BTreeMap::new();
-    for of in record.cases.iter().filter(|of| of.case.policy == policy) {
-        sizes.extend(of.ns_per_switch_above_solo.map(|cost| (of.case.members, cost)));
+    let ends = [costs.first_key_value(), costs.last_key_value()];
+    let mut rows = Vec::new();
+    for (members, cost) in each_once(ends.into_iter().flatten()) {
+        let what = format!("switch, {members} processes{}", policy_suffix(policy));
+        rows.push(FigureRow::new(what, *cost));
     }
-    let under = if policy == Policy::Other { String::new() } else { format!(", {policy}") };
-    let ends = each_once([sizes.first_key_value(), sizes.last_key_value()].into_iter().flatten());
-    let row = |(members, cost): (&u32, &Estimate)| {
-        TableRow::new(format!("switch, {members} processes{under}"), *cost)
-    };
-    ends.into_iter().map(row).collect()
+    rows
 }
 
-/// What each experiment found, a line or two each, why the run ended, and what was not available.
-fn lines(record: &MeasureRecord) -> Vec<(&'static str, MarkedText)> {
+/// Returns the lines of `--verbose`: what each experiment found, the machine's noise, why the run
+/// ended, and what was not available. Each has a name before it.
+fn detail_lines(record: &MeasureRecord) -> Vec<(&'static str, MarkedText)> {
     let mut lines = Vec::new();
     for part in &record.parts {
-        let found = match part {
-            Record::Rings(record) => of_rings(record),
-            Record::Response(record) => of_response(record),
-            Record::Explain(_) | Record::Measure(_) => Vec::new(),
-            Record::Trials(record) => costs(&clocks(record)).into_iter().collect(),
-        };
-        lines.extend(found.into_iter().map(|line| (part_name(part), line.into())));
+        for line in finding_lines(part) {
+            lines.push((part_name(part), line.into()));
+        }
     }
     for part in &record.parts {
         let noise = part.common().noise;
@@ -175,56 +187,99 @@ fn lines(record: &MeasureRecord) -> Vec<(&'static str, MarkedText)> {
         let reason = terminal::stop_reason_words(end.reason);
         lines.push(("stopped", format!("{reason} ({spent:.1} s)").into()));
     }
-    let notices = record.header.notices.iter().map(|notice| &notice.text);
-    let notes = notices.chain(&record.warnings);
-    lines.extend(each_once(notes.map(|note| ("note", note.clone().into()))));
+    let mut notes: Vec<&String> = Vec::new();
+    notes.extend(record.header.notices.iter().map(|notice| &notice.text));
+    notes.extend(&record.warnings);
+    for note in each_once(notes) {
+        lines.push(("note", note.clone().into()));
+    }
     lines
 }
 
-fn of_rings(record: &record::RingRecord) -> Vec<String> {
-    let series = record.found.scaling.iter().map(|series| series.in_words.clone());
-    let curves = record.found.cost.iter().flat_map(|cost| &cost.curves);
-    let curves = curves.map(|curve| format!("{}: {}", curve.work.walk_in_words(), curve.in_words));
-    series.chain(curves).collect()
+/// Returns the findings of a part, a line each.
+fn finding_lines(part: &Record) -> Vec<String> {
+    let mut lines = Vec::new();
+    match part {
+        Record::Rings(record) => {
+            lines.extend(record.found.scaling.iter().map(|series| series.in_words.clone()));
+            for curve in record.found.cost.iter().flat_map(|cost| &cost.curves) {
+                lines.push(format!("{}: {}", curve.work.walk_in_words(), curve.in_words));
+            }
+        }
+        Record::Response(record) => {
+            lines.extend(costs_line(&calls(record)));
+            for wakeup in wakeup_delays(record) {
+                let (median, tail) = (cost(&wakeup.median_ns), wakeup.tail_words("within"));
+                lines.push(format!("late by, {}: {median}{tail}", wakeup.sleeper));
+            }
+        }
+        Record::Trials(record) => lines.extend(costs_line(&clocks(record))),
+        Record::Explain(_) | Record::Measure(_) => {}
+    }
+    lines
 }
 
-/// Calls and signals of the memorandum.
-const LOOPS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
+/// The calls of the VENIX memorandum of 1984: a system call, and a signal to oneself.
+const SHOWN_CALLS: [&str; 2] = [loops::GETUID, loops::SIGNAL_SELF];
 
-/// What a signal and a system call cost, how late a sleeper is woken.
-fn of_response(record: &record::ResponseRecord) -> Vec<String> {
-    let late = lateness(record, "within")
-        .map(|(who, median, far)| format!("late by, {who}: {}{far}", cost(&median)));
-    costs(&calls(record)).into_iter().chain(late).collect()
+/// Returns the names and costs of the calls that have a row.
+fn calls(record: &ResponseRecord) -> Vec<(String, Estimate)> {
+    let mut calls = Vec::new();
+    for found in &record.found.loops {
+        if let Some(ns) = found.ns {
+            if SHOWN_CALLS.contains(&&*found.call) {
+                calls.push((found.call.clone(), ns));
+            }
+        }
+    }
+    calls
 }
 
-fn calls(record: &record::ResponseRecord) -> Vec<(String, Estimate)> {
-    let named = record.found.loops.iter().filter(|of| LOOPS.contains(&&*of.call));
-    named.filter_map(|of| Some((of.call.clone(), of.ns?))).collect()
+/// How late a sleeper is woken.
+struct WakeupDelay {
+    /// The sleeper in words: `idle CPU, fifo`.
+    sleeper: String,
+    median_ns: Estimate,
+    /// Delay that 99 % of the wake-ups do not exceed.
+    p99_ns: Option<f64>,
 }
 
-/// How late each sleeper is woken: who, the median, and below what nearly all are.
-fn lateness<'a>(
-    record: &'a record::ResponseRecord,
-    within: &'static str,
-) -> impl Iterator<Item = (String, Estimate, String)> + 'a {
-    let late = move |found: &wakeup::WakeupFindings| {
-        let far = found.p99_ns.map(|tail| words::time(tail.value_ns as f64));
-        let far = far.map_or(String::new(), |far| format!(", 99 % {within} {far}"));
-        Some((sleeper_words(record, found.case), found.median_ns?, far))
-    };
-    record.found.wakeups.iter().filter_map(late)
+impl WakeupDelay {
+    /// Returns `, 99 % within 64 us`; nothing where the tail is not known.
+    fn tail_words(&self, within: &str) -> String {
+        match self.p99_ns {
+            Some(ns) => format!(", 99 % {within} {}", words::time(ns)),
+            None => String::new(),
+        }
+    }
 }
 
-fn clocks(record: &record::TrialRecord) -> Vec<(String, Estimate)> {
-    let all = measures::costs(record).into_iter();
-    all.filter(|(name, _)| clock::HEADLINE_CALLS.contains(&&**name)).collect()
+fn wakeup_delays(record: &ResponseRecord) -> Vec<WakeupDelay> {
+    let mut delays = Vec::new();
+    for found in &record.found.wakeups {
+        let Some(median_ns) = found.median_ns else { continue };
+        let sleeper = sleeper_words(record, found.case);
+        let p99_ns = found.p99_ns.map(|tail| tail.value_ns as f64);
+        delays.push(WakeupDelay { sleeper, median_ns, p99_ns });
+    }
+    delays
 }
 
-/// What these cost, in one line.
-fn costs(all: &[(String, Estimate)]) -> Option<String> {
-    let words = all.iter().map(|(name, of)| format!("{name}: {}", cost(of))).collect::<Vec<_>>();
-    (!words.is_empty()).then(|| words.join(", "))
+/// Returns the names and costs of the clocks that have a row.
+fn clocks(record: &TrialRecord) -> Vec<(String, Estimate)> {
+    let mut costs = measures::costs(record);
+    costs.retain(|(name, _)| clock::HEADLINE_CALLS.contains(&&**name));
+    costs
+}
+
+/// Writes costs on one line; `None` without any.
+fn costs_line(costs: &[(String, Estimate)]) -> Option<String> {
+    if costs.is_empty() {
+        return None;
+    }
+    let words: Vec<String> =
+        costs.iter().map(|(name, figure)| format!("{name}: {}", cost(figure))).collect();
+    Some(words.join(", "))
 }
 
 #[cfg(test)]
@@ -263,10 +318,11 @@ mod tests {
     fn rows_come_as_soon_as_something_is_known_of_them() {
         let mut run = run();
         let rows = rows_so_far(&run);
-        let of = |what: &str| rows.iter().find(|(row, _)| row == what).map(|(_, words)| &**words);
-        assert_eq!(of("switch, working sets of 64 KiB"), Some("2.79 us (2.49 to 3.08)"));
-        assert!(of("switch, 2 processes").is_some_and(|words| words.starts_with(['~', '2'])));
-        let late = of("wake-up, idle CPU, fifo").unwrap();
+        let rows: BTreeMap<&str, &str> =
+            rows.iter().map(|(what, words)| (&**what, &**words)).collect();
+        assert_eq!(rows["switch, working sets of 64 KiB"], "2.79 us (2.49 to 3.08)");
+        assert!(rows["switch, 2 processes"].starts_with(['~', '2']), "{rows:?}");
+        let late = rows["wake-up, idle CPU, fifo"];
         assert!(late.starts_with('~') && late.contains(" round"), "{late}");
         run.samples.clear();
         assert_eq!(rows_so_far(&run), []);

@@ -3,7 +3,7 @@
 //! The program assembles `analysis` (arithmetic) and `probe` (kernel). Its rooms, each of which uses
 //! those below it only:
 //!
-//! - `program`: the commands, and the root of all arguments
+//! - `program`: the commands, and the root of all arguments (`cli.rs`: begin to read there)
 //! - `registry`: which record an experiment has, and what is done with any
 //! - `documents`: what only the four papers ask for; called by the name of one of their programs,
 //!   this program acts as that
@@ -49,21 +49,5 @@ fn main() -> ExitCode {
     if let Err(refused) = probe::check_needed_calls() {
         return base::failure::print_error(&refused.into());
     }
-    probe::with_stack(act)
-}
-
-fn act() -> ExitCode {
-    // Started with SIGCHLD ignored, it could not wait for what it starts. Neither of these can
-    // fail.
-    let _ = probe::default_child();
-    let _ = probe::ignore_file_limit();
-    #[cfg(feature = "documents")]
-    if let Some(code) = ::classic::by_link(std::env::args_os()) {
-        return code;
-    }
-    let hidden = engine::workers::worker_if_asked();
-    #[cfg(feature = "programs")]
-    let hidden = hidden.or_else(programs::launcher_if_asked);
-    let done = hidden.unwrap_or_else(|| program::cli::run(program::cli::Cli::of_arguments()));
-    done.unwrap_or_else(|error| base::failure::print_error(&error))
+    probe::with_stack(program::cli::run_program)
 }

@@ -1,5 +1,13 @@
-//! What may be typed, and what is done for it. One definition feeds parser, help, manual and
-//! completions.
+//! The program from its first argument to its exit code: all that may be typed, and which module does
+//! it. One definition feeds parser, help, manual and completions.
+//!
+//! ```text
+//! switchcost ring --members 2
+//!   run_program        a worker or an old program by this name? no
+//!   Cli::from_arguments words --> Command::Ring(args)
+//!   run_command        Command::Ring(args) --> measure_plan(the ring's plan)
+//!   measure_plan       plan --> engine::execute --> registry::report_new_run --> printed
+//! ```
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -9,26 +17,31 @@ use anstream::AutoStream;
 use anyhow::Result;
 use charts::is_obeyed;
 use clap::error::ErrorKind;
-use clap::{Arg, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use super::chart::{self, ChartArgs};
-use super::hints::{self, say_renamed};
-use super::measured::{self, CostCommand};
+use super::hints::{note_renamed, with_hint};
 use super::short_help::with_short_help;
 use super::{first_answer, help};
+use crate::base::failure::print_error;
 use crate::base::lines::{self, Layout};
 #[cfg(feature = "documents")]
 use crate::documents::{
     self,
-    classic::{self, ClassicCommand},
+    classic::{self, ClassicCommand, ExperimentCommand},
+    interference::{self, OldInterferenceArgs},
     paper::PaperCommand,
 };
-use crate::experiments::clock::overhead::OverheadArgs;
-use crate::experiments::explain::ExplainArgs;
+use crate::engine::execute;
+use crate::engine::setting::{LocalHost, PlanWithNotices};
+use crate::engine::workers::worker_if_asked;
+use crate::experiments::clock::overhead::{self, OverheadArgs};
+use crate::experiments::cost::{self, CostArgs};
+use crate::experiments::explain::{self, ExplainArgs};
 use crate::experiments::links::{self, LinksArgs};
-use crate::experiments::response::ResponseArgs;
-use crate::experiments::ring::RingArgs;
+use crate::experiments::response::{self, ResponseArgs};
+use crate::experiments::ring::{self, RingArgs, launches};
 use crate::program::compare::{self, CompareArgs};
 use crate::program::history::{self, HistoryArgs};
 use crate::program::measure::{self, MeasureArgs};
@@ -37,8 +50,13 @@ use crate::program::runs::{self, RunsCommand};
 use crate::program::trend::{self, TrendArgs};
 use crate::program::{fleet, schema};
 #[cfg(feature = "programs")]
-use crate::programs::{ProgramCommand, sensitivity::SensitivityArgs, watch};
-use crate::report::output::set_colour;
+use crate::programs::{
+    ProgramCommand, launcher_if_asked,
+    sensitivity::{self, SensitivityArgs},
+    watch::{self, ProgramArgs},
+};
+use crate::registry::report_new_run;
+use crate::report::output::{OutputOptions, set_colour};
 #[cfg(feature = "switches")]
 use crate::switches::SwitchCommand;
 
@@ -46,10 +64,10 @@ use crate::switches::SwitchCommand;
 /// can be trusted.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, disable_help_subcommand = true)]
-pub(crate) struct Cli {
+struct Cli {
     /// Absent: the first answer
     #[command(subcommand)]
-    pub(crate) command: Option<Command>,
+    command: Option<Command>,
 
     /// Answers and verdicts in colour: on a terminal without NO_COLOR (auto), always, or never
     #[arg(
@@ -60,106 +78,156 @@ pub(crate) struct Cli {
         hide_possible_values = true,
         hide_short_help = true
     )]
-    pub(crate) color: ColorChoice,
+    color: ColorChoice,
+}
+
+/// Runs this program; its name and its first argument may make it a worker, the launcher of a
+/// command or one of the papers' programs.
+pub(crate) fn run_program() -> ExitCode {
+    // With SIGCHLD ignored, as some parents leave it, no child could be waited for. Neither of
+    // these calls can fail.
+    let _ = probe::default_child();
+    let _ = probe::ignore_file_limit();
+    #[cfg(feature = "documents")]
+    if let Some(code) = ::classic::by_link(std::env::args_os()) {
+        return code;
+    }
+    let hidden = worker_if_asked();
+    #[cfg(feature = "programs")]
+    let hidden = hidden.or_else(launcher_if_asked);
+    let done = hidden.unwrap_or_else(|| run_command(Cli::from_arguments()));
+    done.unwrap_or_else(|error| print_error(&error))
 }
 
 impl Cli {
-    /// What was typed; where that is not accepted, the program ends with a message.
-    pub(crate) fn of_arguments() -> Self {
+    /// Parses the arguments. Where they are not accepted, or ask for help, the program ends with a
+    /// message.
+    fn from_arguments() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
         let is_complete = help::is_complete_wanted(&words);
         if !is_complete {
-            // What is typed well needs none of the texts that help and errors have.
+            // Accepted arguments need none of the texts that help and errors have.
             let matches = arguments().try_get_matches_from(&words);
             match matches.and_then(|matches| Self::from_arg_matches(&matches)) {
-                Ok(typed) => return typed,
+                Ok(cli) => return cli,
                 Err(error) if error.kind() == ErrorKind::DisplayVersion => end_with(&error),
                 Err(_) => {}
             }
         }
-        let command = match is_complete {
-            true => help::complete(built()),
-            false => with_short_help(built()),
-        };
+        let command = with_texts(arguments());
+        let command = if is_complete { help::complete(command) } else { with_short_help(command) };
         let mut command = help::in_groups(command).term_width(Layout::terminal().prose);
         let matches = command.try_get_matches_from_mut(&words);
-        let matches = matches.map_err(|error| harmless(error, &words, &mut command));
-        let matches = matches.map_err(|error| hints::hinted(error, &command));
-        let typed = matches.and_then(|matches| Self::from_arg_matches(&matches));
-        typed.unwrap_or_else(|told| end_with(&told))
+        let matches = matches.map_err(|error| {
+            let error = with_harmless_words(error, &words, &mut command);
+            with_hint(error, &command)
+        });
+        let cli = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        cli.unwrap_or_else(|error| end_with(&error))
     }
 }
 
 /// Builds all that may be typed.
 fn arguments() -> clap::Command {
-    // Flags of rings say nothing about runs that are stored. Declared where all have them by name,
-    // they would have to be declared twice.
+    // Flags of rings say nothing about stored runs. If they were declared in `CompareArgs` itself,
+    // each would be declared twice.
     let command = Cli::command().mut_subcommand("compare", compare::with_session);
-    signed(command)
+    with_signed_numbers(command)
 }
 
-/// Builds all that may be typed, with examples that fit the terminal.
-fn built() -> clap::Command {
-    let command = arguments();
+/// Builds all that may be typed, with the texts of its help.
+fn complete_command() -> clap::Command {
+    with_texts(arguments())
+}
+
+/// Adds what only the help shows: examples that fit the terminal; old names are hidden.
+fn with_texts(command: clap::Command) -> clap::Command {
     #[cfg(feature = "documents")]
     let command = documents::hide_old_names(command);
     with_examples(command)
 }
 
-/// The same error with what a terminal would obey (escapes, marks of direction) spelt out in the
-/// words that it repeats. A message is coloured by escapes of its own: so the words are changed.
-fn harmless(error: clap::Error, words: &[OsString], command: &mut clap::Command) -> clap::Error {
-    let spelt = |word: &OsString| -> String {
-        let spelt = |c: char| match is_obeyed(c) {
-            true => c.escape_unicode().collect(),
-            false => String::from(c),
-        };
-        word.to_string_lossy().chars().map(spelt).collect()
-    };
-    let spelt: Vec<String> = words.iter().map(spelt).collect();
-    command.try_get_matches_from_mut(spelt).err().unwrap_or(error)
+/// Returns the error for the same words, in which characters that a terminal would obey (escapes,
+/// marks of direction) are spelt out. The message itself is coloured by escapes, so the words are
+/// changed before it is made.
+fn with_harmless_words(
+    error: clap::Error,
+    words: &[OsString],
+    command: &mut clap::Command,
+) -> clap::Error {
+    let words: Vec<String> = words.iter().map(|word| spell_out(&word.to_string_lossy())).collect();
+    command.try_get_matches_from_mut(words).err().unwrap_or(error)
+}
+
+/// Writes the characters that a terminal would obey as `\u{1b}`.
+fn spell_out(word: &str) -> String {
+    let mut text = String::new();
+    for c in word.chars() {
+        if is_obeyed(c) {
+            text.extend(c.escape_unicode());
+        } else {
+            text.push(c);
+        }
+    }
+    text
 }
 
 /// Prints the help that was asked for, or what is wrong with the arguments, and ends.
-fn end_with(told: &clap::Error) -> ! {
-    let text = lines::fitted(&told.render().ansi().to_string(), Layout::terminal().prose);
-    // Nobody there to read it is no reason to fail.
-    let _ = match told.use_stderr() {
-        true => AutoStream::auto(io::stderr()).write_all(text.as_bytes()),
-        false => AutoStream::auto(io::stdout()).write_all(text.as_bytes()),
+fn end_with(message: &clap::Error) -> ! {
+    let text = lines::fitted(&message.render().ansi().to_string(), Layout::terminal().prose);
+    // It is no failure if nobody is there to read it.
+    let _ = if message.use_stderr() {
+        AutoStream::auto(io::stderr()).write_all(text.as_bytes())
+    } else {
+        AutoStream::auto(io::stdout()).write_all(text.as_bytes())
     };
-    process::exit(told.exit_code())
+    process::exit(message.exit_code())
 }
 
-/// The same with examples that fit: where one is broken, a backslash goes on.
+/// Breaks the examples of a command and its subcommands, with a backslash at each break.
 fn with_examples(command: clap::Command) -> clap::Command {
-    let text = command
-        .get_after_long_help()
-        .map(|text| lines::examples(&text.to_string(), Layout::terminal().prose));
-    let command = match text {
-        Some(text) => command.after_long_help(text),
+    let examples = command.get_after_long_help().map(ToString::to_string);
+    let command = match examples {
+        Some(text) => command.after_long_help(lines::examples(&text, Layout::terminal().prose)),
         None => command,
     };
     command.mut_subcommands(with_examples)
 }
 
-/// Values that are numbers.
-const NUMBERS: [&str; 8] =
+/// Names of values that are numbers.
+const NUMBER_NAMES: [&str; 8] =
     ["BYTES", "BYTES,...", "COUNT", "LIST", "NUMBER", "PID", "SHARE", "TIME"];
 
-/// A number may have a minus sign: then the message says what is accepted.
-fn signed(command: clap::Command) -> clap::Command {
-    let is_number = |arg: &Arg| {
-        let names = arg.get_value_names().unwrap_or_default();
-        names.iter().any(|name| NUMBERS.contains(&name.as_str()))
-    };
-    let with_sign = |arg: Arg| if is_number(&arg) { arg.allow_hyphen_values(true) } else { arg };
-    command.mut_args(with_sign).mut_subcommands(signed)
+/// Lets numbers have a minus sign, which would otherwise begin an option: so the message says which
+/// numbers are accepted.
+fn with_signed_numbers(command: clap::Command) -> clap::Command {
+    command.mut_args(with_sign).mut_subcommands(with_signed_numbers)
+}
+
+fn with_sign(arg: Arg) -> Arg {
+    let names = arg.get_value_names().unwrap_or_default();
+    let is_number = names.iter().any(|name| NUMBER_NAMES.contains(&name.as_str()));
+    if is_number { arg.allow_hyphen_values(true) } else { arg }
+}
+
+/// `cost`: of rings, of a process or command, and by its old name an experiment of the paper.
+#[derive(Debug, Args)]
+struct CostCommand {
+    #[cfg(feature = "documents")]
+    #[command(flatten)]
+    interference: OldInterferenceArgs,
+
+    #[cfg(feature = "programs")]
+    #[command(flatten)]
+    program: ProgramArgs,
+
+    #[command(flatten)]
+    cost: CostArgs,
 }
 
 /// `clock`, and what was below it before `classic experiment`.
 #[derive(Debug, Subcommand)]
-pub(crate) enum ClockCommand {
+enum ClockCommand {
     /// What it costs to ask for the time, by every way to ask
     ///
     /// Each call is timed alone between two time stamps, whose own cost is subtracted, and in
@@ -173,7 +241,7 @@ pub(crate) enum ClockCommand {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+enum Command {
     /// Measure all in one go: rings, working sets, response, clocks
     ///
     /// Measures the cases of ring, cost, response and clock overhead in the same rounds. Prints a
@@ -371,7 +439,7 @@ pub(crate) enum Command {
 }
 
 /// Does what was asked; without a command it measures for a few seconds.
-pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
+fn run_command(cli: Cli) -> Result<ExitCode> {
     set_colour(cli.color);
     let Some(command) = cli.command else { return first_answer::run() };
     match command {
@@ -379,17 +447,26 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Ring(args) if links::is_list_wanted(&args.link) => {
             links::run(&LinksArgs { json: args.output.files.json })
         }
-        Command::Ring(args) => measured::ring(&args),
-        Command::Cost(args) => measured::cost(&args),
-        Command::Clock(ClockCommand::Overhead(args)) => measured::clock_overhead(&args),
+        Command::Ring(args) if args.launches != 1 => launches::take(&args),
+        Command::Ring(args) => measure_plan(&args.output, |host| ring::plan::plan(&args, host)),
+        Command::Cost(command) => run_cost(&command),
+        Command::Clock(ClockCommand::Overhead(args)) => {
+            measure_plan(&args.common.output, |host| overhead::plan(&args, host))
+        }
         #[cfg(feature = "documents")]
-        Command::Clock(ClockCommand::Paper(command)) => measured::renamed_experiment(command),
+        Command::Clock(ClockCommand::Paper(command)) => run_renamed_experiment(command),
         #[cfg(feature = "documents")]
-        Command::Classic(command) => classic::run(command, measured::classic_experiment),
-        Command::Response(args) => measured::response(&args),
+        Command::Classic(command) => classic::run(command, run_classic_experiment),
+        Command::Response(args) => {
+            measure_plan(&args.common.output, |host| response::plan::plan(&args, host))
+        }
         #[cfg(feature = "programs")]
-        Command::Sensitivity(args) => measured::sensitivity(&args),
-        Command::Explain(args) => measured::explain(&args),
+        Command::Sensitivity(args) => {
+            measure_plan(&args.output, |host| sensitivity::plan::plan(&args, host))
+        }
+        Command::Explain(args) => {
+            measure_plan(&args.common.output, |host| explain::plan::plan(&args, host))
+        }
         Command::Compare(args) => compare::run(&args),
         Command::Trend(args) => trend::run(&args),
         Command::Report(args) => report::run(&args),
@@ -400,36 +477,73 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         Command::Switches(command) => command.run(),
         Command::Runs(command) => runs::run(command),
         Command::Fleet { arguments } => fleet::run(&arguments),
-        Command::Help { topic } => help::run(&topic, built),
-        old => run_old(old),
-    }
-}
-
-/// Does what was asked by a name of before, and says the new one.
-fn run_old(command: Command) -> Result<ExitCode> {
-    match command {
+        Command::Help { topic } => help::run(&topic, complete_command),
         Command::History(args) => {
-            say_renamed("history", "runs list --history");
+            note_renamed("history", "runs list --history");
             history::run(&args)
         }
         Command::Links(args) => {
-            say_renamed("links", "ring --link help");
+            note_renamed("links", "ring --link help");
             links::run(&args)
         }
         Command::Completions { shell } => {
-            say_renamed("completions", "help completions");
-            help::completions(shell, built())
+            note_renamed("completions", "help completions");
+            help::completions(shell, complete_command())
         }
         Command::Man => {
-            say_renamed("man", "help man");
-            help::manual(built())
+            note_renamed("man", "help man");
+            help::manual(complete_command())
         }
         Command::Schema { name } => {
-            say_renamed("schema", "help schema");
+            note_renamed("schema", "help schema");
             schema::run(name.as_deref())
         }
-        _ => unreachable!("every other command has its own line in `run`"),
     }
+}
+
+/// Measures a plan, stores the run and prints its report. Checks first that all outputs can be
+/// written.
+fn measure_plan(
+    output: &OutputOptions,
+    plan: impl FnOnce(&LocalHost) -> Result<PlanWithNotices>,
+) -> Result<ExitCode> {
+    output.files.check()?;
+    let host = LocalHost::detect()?;
+    let planned = plan(&host)?;
+    report_new_run(execute::new_run(planned, host, output)?, output)
+}
+
+/// Runs `cost`: of rings; of a process or command; or by its old name an experiment of the paper.
+fn run_cost(command: &CostCommand) -> Result<ExitCode> {
+    let args = &command.cost;
+    #[cfg(feature = "programs")]
+    if command.program.is_asked_for() {
+        args.output.files.check()?;
+        return watch::run(&command.program, args.effort.budget, &args.output);
+    }
+    #[cfg(feature = "documents")]
+    if command.interference.interference {
+        note_renamed("cost --interference", "classic experiment interference");
+        let chosen = &command.interference.chosen;
+        return measure_plan(&args.output, |host| {
+            interference::plan::plan(chosen, args.laps, &args.effort, host)
+        });
+    }
+    measure_plan(&args.output, |host| cost::plan::plan(args, host))
+}
+
+/// Runs an experiment of the papers.
+#[cfg(feature = "documents")]
+fn run_classic_experiment(command: ExperimentCommand) -> Result<ExitCode> {
+    measure_plan(command.output(), |host| command.plan(host))
+}
+
+/// Runs an experiment of the papers that was asked for by its old name, below `clock`.
+#[cfg(feature = "documents")]
+fn run_renamed_experiment(command: PaperCommand) -> Result<ExitCode> {
+    let name = command.name();
+    note_renamed(&format!("clock {name}"), &format!("classic experiment {name}"));
+    run_classic_experiment(ExperimentCommand::Paper(command))
 }
 
 #[cfg(test)]
@@ -439,7 +553,7 @@ mod tests {
     #[test]
     fn every_command_is_in_one_group_of_the_help() {
         let program = Cli::command();
-        let visible = program.get_subcommands().filter(|of| !of.is_hide_set());
+        let visible = program.get_subcommands().filter(|command| !command.is_hide_set());
         let mut names: Vec<&str> = visible.map(clap::Command::get_name).collect();
         let mut grouped: Vec<&str> = help::grouped().collect();
         names.sort_unstable();
@@ -447,58 +561,66 @@ mod tests {
         assert_eq!(names, grouped);
     }
 
-    /// The lines of a command's examples, and of those of its subcommands; none of one whose help
-    /// is that of an old program.
-    fn examples(command: &clap::Command, name: &str) -> Vec<String> {
-        let text = command.get_after_long_help().map(ToString::to_string);
-        let below: Vec<&clap::Command> = command.get_subcommands().collect();
-        let own = text.iter().flat_map(|text| text.lines().skip(1)).map(str::trim);
-        let own: Vec<String> = own.map(str::to_string).collect();
+    /// Returns the lines of the examples of a command and its subcommands. Fails where a command has
+    /// none, other than the old programs, whose help is their own.
+    fn example_lines(command: &clap::Command, name: &str) -> Vec<String> {
+        let text = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+        let mut lines: Vec<String> =
+            text.lines().skip(1).map(|line| line.trim().to_string()).collect();
         let is_old = name.starts_with("switchcost classic ");
-        let has_own = !own.is_empty() || is_old || name == "switchcost" || command.is_hide_set();
-        assert!(has_own, "{name} --help has no example");
-        let of_those = below.into_iter().filter(|of| of.get_name() != "help");
-        let of_those = of_those.flat_map(|of| examples(of, &format!("{name} {}", of.get_name())));
-        own.into_iter().chain(of_those).collect()
+        let may_have_none = is_old || name == "switchcost" || command.is_hide_set();
+        assert!(may_have_none || !lines.is_empty(), "{name} --help has no example");
+        for subcommand in command.get_subcommands() {
+            if subcommand.get_name() != "help" {
+                let name = format!("{name} {}", subcommand.get_name());
+                lines.extend(example_lines(subcommand, &name));
+            }
+        }
+        lines
     }
 
     #[test]
     fn every_help_has_an_example_and_each_is_accepted() {
-        let command = signed(Cli::command().mut_subcommand("compare", compare::with_session));
-        let all = examples(&command, "switchcost");
-        assert!(all.len() > 50, "{all:?}");
-        for line in all {
+        let command = arguments();
+        let lines = example_lines(&command, "switchcost");
+        assert!(lines.len() > 50, "{lines:?}");
+        for line in lines {
             assert_accepted(&command, &line);
         }
     }
 
-    /// The first command of a line, as a shell would split it, is one that the program takes.
+    /// Checks that the program takes the first command of a line, as a shell would split it.
     fn assert_accepted(command: &clap::Command, line: &str) {
-        let alone = line.split(" | ").next().unwrap_or_default();
-        let alone = alone.split(" > ").next().unwrap_or_default();
-        let words = shell_words::split(alone).expect("whole quotation marks");
-        let said = command.clone().try_get_matches_from(&words);
-        let is_help = |of: &clap::Error| of.kind() == clap::error::ErrorKind::DisplayHelp;
-        assert!(said.as_ref().map_or_else(is_help, |_| true), "{line}: {}", said.unwrap_err());
+        let first = line.split(" | ").next().unwrap_or_default();
+        let first = first.split(" > ").next().unwrap_or_default();
+        let words = shell_words::split(first).expect("whole quotation marks");
+        if let Err(error) = command.clone().try_get_matches_from(&words) {
+            assert_eq!(error.kind(), ErrorKind::DisplayHelp, "{line}: {error}");
+        }
     }
 
-    /// The commands that a page shows, as typed: lines that are indented, without what is said of
-    /// them behind a `#`.
-    fn shown(page: &str) -> Vec<String> {
-        let code = page.lines().filter_map(|line| line.strip_prefix("    "));
-        let typed = code.map(|line| line.strip_prefix("$ ").unwrap_or(line));
-        let typed = typed.filter(|line| line.starts_with("switchcost "));
-        typed.map(|line| line.split(" #").next().unwrap_or_default().trim().to_string()).collect()
+    /// Returns the commands that a page shows, as typed: lines that are indented, without the
+    /// comment behind a `#`.
+    fn shown_commands(page: &str) -> Vec<String> {
+        let mut commands = Vec::new();
+        for line in page.lines() {
+            let Some(code) = line.strip_prefix("    ") else { continue };
+            let typed = code.strip_prefix("$ ").unwrap_or(code);
+            if typed.starts_with("switchcost ") {
+                commands.push(typed.split(" #").next().unwrap_or_default().trim().to_string());
+            }
+        }
+        commands
     }
 
     #[test]
     fn every_command_of_the_readme_and_the_guide_is_accepted() {
-        let command = signed(Cli::command().mut_subcommand("compare", compare::with_session));
+        let command = arguments();
         for (name, fewest) in [("README.md", 4), ("docs/guide.md", 60)] {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
-            let all = shown(&std::fs::read_to_string(path).expect("a page"));
-            assert!(all.len() >= fewest, "{name}: {all:?}");
-            for line in all {
+            let commands = shown_commands(&std::fs::read_to_string(path).expect("a page"));
+            assert!(commands.len() >= fewest, "{name}: {commands:?}");
+            for line in commands {
                 assert_accepted(&command, &line);
             }
         }

@@ -1,118 +1,211 @@
-//! What is typed by who knows other programs (hyperfine, perf, fio), and what there is here instead;
-//! and options of a command that stand where this program's are.
+//! Hints in place of the parser's, for users of other programs (hyperfine, perf, fio): what their
+//! options and commands are called here. And for options of a command that stand where this
+//! program's are.
+//!
+//! ```text
+//! switchcost run -u second x      error: unexpected argument '-u' found
+//!                                 the unit follows from the times; --json and --csv have nanoseconds
+//! switchcost run gzip -k f        put one command with its options behind --, ...: switchcost run -- gzip -k f
+//! ```
+
+use std::env;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::base::failure::print_message;
 
-/// What an option that is another's here is called, and what does here what it does there.
-type Instead = (&'static [&'static str], &'static str);
+/// Names that other programs have, and what there is here instead.
+struct ForeignName {
+    names: &'static [&'static str],
+    hint: &'static str,
+}
 
-/// Of `run`: options of hyperfine.
-const OF_RUN: [Instead; 9] = [
-    (
-        &["--parameter-scan", "-P", "--parameter-step-size", "-D"],
-        "its values are listed: --parameter NAME 1,2,4",
-    ),
-    (&["--conclude", "-C"], "--prepare runs before each run, --cleanup after the last"),
-    (&["--reference"], "ratios are to the first command: give it first"),
-    (&["--export-asciidoc", "--export-orgmode"], "--markdown, --json and --csv write the figures"),
-    (&["--output"], "--show-output shows what the commands print in all runs"),
-    (&["--input"], "all runs have this program's standard input: switchcost run ... < FILE"),
-    (&["--style"], "--color chooses the colours, --quiet leaves progress and table out"),
-    (&["--sort"], "rows are in the order of the commands, the first line has the ranking"),
-    (&["--time-unit", "-u"], "the unit follows from the times; --json and --csv have nanoseconds"),
+/// Options of hyperfine, for `run`.
+const HYPERFINE_OPTIONS: [ForeignName; 9] = [
+    ForeignName {
+        names: &["--parameter-scan", "-P", "--parameter-step-size", "-D"],
+        hint: "its values are listed: --parameter NAME 1,2,4",
+    },
+    ForeignName {
+        names: &["--conclude", "-C"],
+        hint: "--prepare runs before each run, --cleanup after the last",
+    },
+    ForeignName { names: &["--reference"], hint: "ratios are to the first command: give it first" },
+    ForeignName {
+        names: &["--export-asciidoc", "--export-orgmode"],
+        hint: "--markdown, --json and --csv write the figures",
+    },
+    ForeignName {
+        names: &["--output"],
+        hint: "--show-output shows what the commands print in all runs",
+    },
+    ForeignName {
+        names: &["--input"],
+        hint: "all runs have this program's standard input: switchcost run ... < FILE",
+    },
+    ForeignName {
+        names: &["--style"],
+        hint: "--color chooses the colours, --quiet leaves progress and table out",
+    },
+    ForeignName {
+        names: &["--sort"],
+        hint: "rows are in the order of the commands, the first line has the ranking",
+    },
+    ForeignName {
+        names: &["--time-unit", "-u"],
+        hint: "the unit follows from the times; --json and --csv have nanoseconds",
+    },
 ];
 
-/// What an option that is another's does here, by the option that a command has for it.
-type ByOption = (&'static [&'static str], &'static [(&'static str, &'static str)]);
+/// Options that other programs have, for all commands that have an option in their place.
+struct ForeignOption {
+    names: &'static [&'static str],
+    /// The first of these that the command has gives the hint.
+    here: &'static [OptionHint],
+}
 
-/// Of all commands: the first of these options that the command has.
-const OF_ALL: [ByOption; 10] = [
-    (
-        &["--time", "--runtime", "--timeout", "--quick", "--duration", "--seconds"],
-        &[("budget", "--budget sets how long: --budget 10s")],
-    ),
-    (&["--numjobs", "--nproc", "--processes"], &[("members", "--members sets how many")]),
-    (
-        &["--thread", "--threads"],
-        &[("kind", "--kind thread measures threads, --members sets how many")],
-    ),
-    (&["--pin", "--affinity", "--core"], &[("placement", "--placement 1 keeps all on CPU 1")]),
-    (
-        &["--value", "--print", "--format=simple"],
-        &[("members", "one figure a row: switchcost runs export last --format summary-csv")],
-    ),
-    (
-        &["--json", "--csv"],
-        &[("run", "a stored run as JSON or CSV: switchcost runs export RUN --format json (csv)")],
-    ),
-    (
-        &["--bs", "--size", "--block-size"],
-        &[("array", "--array sets the size"), ("work", "--work sets the size")],
-    ),
-    (
-        &["--output-format", "--format"],
-        &[
-            ("csv", "--json FILE and --csv FILE write the figures"),
-            ("json", "--json FILE writes the figures"),
+/// A long option or the name of an argument of a command here, and the hint that it gives.
+struct OptionHint {
+    option: &'static str,
+    hint: &'static str,
+}
+
+const FOREIGN_OPTIONS: [ForeignOption; 10] = [
+    ForeignOption {
+        names: &["--time", "--runtime", "--timeout", "--quick", "--duration", "--seconds"],
+        here: &[OptionHint { option: "budget", hint: "--budget sets how long: --budget 10s" }],
+    },
+    ForeignOption {
+        names: &["--numjobs", "--nproc", "--processes"],
+        here: &[OptionHint { option: "members", hint: "--members sets how many" }],
+    },
+    ForeignOption {
+        names: &["--thread", "--threads"],
+        here: &[OptionHint {
+            option: "kind",
+            hint: "--kind thread measures threads, --members sets how many",
+        }],
+    },
+    ForeignOption {
+        names: &["--pin", "--affinity", "--core"],
+        here: &[OptionHint { option: "placement", hint: "--placement 1 keeps all on CPU 1" }],
+    },
+    ForeignOption {
+        names: &["--value", "--print", "--format=simple"],
+        here: &[OptionHint {
+            option: "members",
+            hint: "one figure a row: switchcost runs export last --format summary-csv",
+        }],
+    },
+    ForeignOption {
+        names: &["--json", "--csv"],
+        here: &[OptionHint {
+            option: "run",
+            hint: "a stored run as JSON or CSV: switchcost runs export RUN --format json (csv)",
+        }],
+    },
+    ForeignOption {
+        names: &["--bs", "--size", "--block-size"],
+        here: &[
+            OptionHint { option: "array", hint: "--array sets the size" },
+            OptionHint { option: "work", hint: "--work sets the size" },
         ],
-    ),
-    (
-        &["--repeat", "--loops", "--iterations"],
-        &[("rounds", "--rounds sets how often"), ("runs", "--runs sets how often")],
-    ),
-    (&["--all-cpus", "--system-wide"], &[("pid", "`trace --all` and `top` see the whole machine")]),
+    },
+    ForeignOption {
+        names: &["--output-format", "--format"],
+        here: &[
+            OptionHint { option: "csv", hint: "--json FILE and --csv FILE write the figures" },
+            OptionHint { option: "json", hint: "--json FILE writes the figures" },
+        ],
+    },
+    ForeignOption {
+        names: &["--repeat", "--loops", "--iterations"],
+        here: &[
+            OptionHint { option: "rounds", hint: "--rounds sets how often" },
+            OptionHint { option: "runs", hint: "--runs sets how often" },
+        ],
+    },
+    ForeignOption {
+        names: &["--all-cpus", "--system-wide"],
+        here: &[OptionHint {
+            option: "pid",
+            hint: "`trace --all` and `top` see the whole machine",
+        }],
+    },
 ];
 
-/// One command with its own options: a whole command line has blanks.
-const STANDS: &str = "put one command with its options behind --, or in quotation marks:";
+/// Hint for an option that stands behind a command: `run` takes a whole command line as one word.
+const ONE_COMMAND: &str = "put one command with its options behind --, or in quotation marks:";
 
 /// Commands of other programs.
-const COMMANDS: [Instead; 9] = [
-    (
-        &["signal", "signals", "syscall", "syscalls", "wakeup", "wakeups", "interrupts", "latency"],
-        "parts of it: switchcost response --only signals, system-calls, wakeup or interrupts",
-    ),
-    (&["version"], "switchcost --version"),
-    (&["numa", "placement", "cpus"], "pairs of CPUs: switchcost ring --placement sweep"),
-    (&["thread", "threads"], "threads instead of processes: switchcost ring --kind thread"),
-    (&["stat", "time", "bench", "exec"], "what a command used: switchcost run -- CMD"),
-    (
-        &["record", "sched", "script", "strace"],
-        "every switch: switchcost trace -- CMD, or --pid PID",
-    ),
-    (&["benchmark", "all", "start", "test"], "what a switch costs here: switchcost measure"),
-    (&["diff", "cmp"], "two runs: switchcost compare BASE NEW"),
-    (
-        &["list", "ls", "show", "rm", "export"],
-        "stored runs: switchcost runs list, show, rm, export",
-    ),
+const FOREIGN_COMMANDS: [ForeignName; 9] = [
+    ForeignName {
+        names: &[
+            "signal",
+            "signals",
+            "syscall",
+            "syscalls",
+            "wakeup",
+            "wakeups",
+            "interrupts",
+            "latency",
+        ],
+        hint: "parts of it: switchcost response --only signals, system-calls, wakeup or interrupts",
+    },
+    ForeignName { names: &["version"], hint: "switchcost --version" },
+    ForeignName {
+        names: &["numa", "placement", "cpus"],
+        hint: "pairs of CPUs: switchcost ring --placement sweep",
+    },
+    ForeignName {
+        names: &["thread", "threads"],
+        hint: "threads instead of processes: switchcost ring --kind thread",
+    },
+    ForeignName {
+        names: &["stat", "time", "bench", "exec"],
+        hint: "what a command used: switchcost run -- CMD",
+    },
+    ForeignName {
+        names: &["record", "sched", "script", "strace"],
+        hint: "every switch: switchcost trace -- CMD, or --pid PID",
+    },
+    ForeignName {
+        names: &["benchmark", "all", "start", "test"],
+        hint: "what a switch costs here: switchcost measure",
+    },
+    ForeignName { names: &["diff", "cmp"], hint: "two runs: switchcost compare BASE NEW" },
+    ForeignName {
+        names: &["list", "ls", "show", "rm", "export"],
+        hint: "stored runs: switchcost runs list, show, rm, export",
+    },
 ];
 
 /// Prints a note that a command has a new name.
-pub(crate) fn say_renamed(old: &str, new: &str) {
+pub(crate) fn note_renamed(old: &str, new: &str) {
     print_message(&format!(
         "note: `switchcost {old}` is `switchcost {new}` now; the old name goes with the next version"
     ));
 }
 
-/// A usage error with what to type instead, where that is known better than from the spelling.
+/// Replaces the suggestion of a usage error, which goes by the spelling, where a better one is known.
 /// `program` is all that may be typed.
-pub(crate) fn hinted(mut error: clap::Error, program: &Command) -> clap::Error {
-    let typed = std::env::args_os().skip(1);
-    let typed: Vec<String> = typed.map(|word| word.to_string_lossy().into_owned()).collect();
-    let text = |kind| match error.get(kind) {
-        Some(ContextValue::String(text)) => text.clone(),
-        _ => String::new(),
-    };
+pub(crate) fn with_hint(mut error: clap::Error, program: &Command) -> clap::Error {
+    let mut typed = Vec::new();
+    for word in env::args_os().skip(1) {
+        typed.push(word.to_string_lossy().into_owned());
+    }
     let hint = match error.kind() {
-        ErrorKind::UnknownArgument => of_argument(&text(ContextKind::InvalidArg), &typed, program),
-        ErrorKind::InvalidSubcommand => {
-            find(&COMMANDS, &text(ContextKind::InvalidSubcommand)).map(str::to_string)
+        ErrorKind::UnknownArgument => {
+            argument_hint(&context_text(&error, ContextKind::InvalidArg), &typed, program)
         }
-        ErrorKind::ValueValidation => of_value(&text(ContextKind::InvalidArg), &typed),
+        ErrorKind::InvalidSubcommand => {
+            let name = context_text(&error, ContextKind::InvalidSubcommand);
+            find_hint(&FOREIGN_COMMANDS, &name).map(str::to_string)
+        }
+        ErrorKind::ValueValidation => {
+            value_hint(&context_text(&error, ContextKind::InvalidArg), &typed)
+        }
         _ => None,
     };
     if let Some(hint) = hint {
@@ -123,44 +216,65 @@ pub(crate) fn hinted(mut error: clap::Error, program: &Command) -> clap::Error {
     error
 }
 
-fn find(all: &[Instead], name: &str) -> Option<&'static str> {
-    all.iter().find(|(names, _)| names.contains(&name)).map(|(_, words)| *words)
+/// Returns a text that an error carries; an empty one if it has none.
+fn context_text(error: &clap::Error, kind: ContextKind) -> String {
+    match error.get(kind) {
+        Some(ContextValue::String(text)) => text.clone(),
+        _ => String::new(),
+    }
 }
 
-/// The command that is typed: one of those below another, too.
+fn find_hint(foreign: &[ForeignName], name: &str) -> Option<&'static str> {
+    let found = foreign.iter().find(|foreign| foreign.names.contains(&name))?;
+    Some(found.hint)
+}
+
+/// Returns the command that was typed, which may be a subcommand of another.
 fn typed_command<'a>(program: &'a Command, typed: &[String]) -> &'a Command {
-    let below = |at: Result<&'a Command, &'a Command>, word: &String| {
-        at.and_then(|at| at.find_subcommand(word).ok_or(at))
-    };
-    typed.iter().fold(Ok(program), below).unwrap_or_else(|last| last)
+    let mut command = program;
+    for word in typed {
+        match command.find_subcommand(word) {
+            Some(subcommand) => command = subcommand,
+            None => break,
+        }
+    }
+    command
 }
 
-/// What a command has for an option that is another's.
-fn by_option(name: &str, command: &Command) -> Option<&'static str> {
-    let (_, here) = OF_ALL.iter().find(|(names, _)| names.contains(&name))?;
-    let has = |option: &str| {
-        command.get_arguments().any(|of| of.get_long() == Some(option) || of.get_id() == option)
-    };
-    here.iter().find(|(option, _)| has(option)).map(|(_, words)| *words)
+/// Returns the hint for an option of another program, by what the command has in its place.
+fn option_hint(name: &str, command: &Command) -> Option<&'static str> {
+    let foreign = FOREIGN_OPTIONS.iter().find(|foreign| foreign.names.contains(&name))?;
+    let hint = foreign.here.iter().find(|hint| has_argument(command, hint.option))?;
+    Some(hint.hint)
 }
 
-/// What to type instead of a word where none is taken: a command belongs behind `--`, a number is a
+fn has_argument(command: &Command, name: &str) -> bool {
+    command.get_arguments().any(|arg| arg.get_long() == Some(name) || arg.get_id() == name)
+}
+
+/// Returns the hint for a word where no word is taken: a command belongs behind `--`, a number is a
 /// number of processes.
-fn of_word(word: &str, typed: &[String], program: &Command) -> Option<String> {
+fn word_hint(word: &str, typed: &[String], program: &Command) -> Option<String> {
     let command = typed_command(program, typed);
-    if word.starts_with('-') || command.get_name() == "run" || typed.iter().any(|of| of == "--") {
+    if word.starts_with('-')
+        || command.get_name() == "run"
+        || typed.iter().any(|typed| typed == "--")
+    {
         return None;
     }
-    let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
     if command.get_name() == "response" && word.starts_with(char::is_alphabetic) {
         return Some(format!("a part: switchcost response --only {word}"));
     }
-    if word.parse::<u32>().is_ok() && has("members") {
+    let takes_members = command.get_arguments().any(|arg| arg.get_id() == "members");
+    if takes_members && word.parse::<u32>().is_ok() {
         return Some(format!("a number of processes: switchcost {} --members {word}", typed[0]));
     }
-    command.get_arguments().find(|arg| arg.is_last_set())?;
-    let at = typed.iter().position(|of| of == word)?;
-    let (before, line) = typed.split_at(at);
+    let takes_command = command.get_arguments().any(clap::Arg::is_last_set);
+    let start = typed.iter().position(|typed| typed == word)?;
+    if !takes_command {
+        return None;
+    }
+    let (before, line) = typed.split_at(start);
     Some(format!(
         "the command behind --: switchcost {} -- {}",
         shell_words::join(before),
@@ -168,12 +282,10 @@ fn of_word(word: &str, typed: &[String], program: &Command) -> Option<String> {
     ))
 }
 
-/// What to type instead of an option that is not known, where `typed` is the whole command line.
-fn of_argument(argument: &str, typed: &[String], program: &Command) -> Option<String> {
+/// Returns the hint for an argument that is not known. `typed` is the whole command line.
+fn argument_hint(argument: &str, typed: &[String], program: &Command) -> Option<String> {
     let name = argument.split(['=', ' ']).next().unwrap_or_default();
-    let is_run = typed.first().is_some_and(|command| command == "run");
-    let known = find(&OF_RUN, name).filter(|_| is_run);
-    if let Some(hint) = of_word(name, typed, program) {
+    if let Some(hint) = word_hint(name, typed, program) {
         return Some(hint);
     }
     let command = typed_command(program, typed);
@@ -182,32 +294,44 @@ fn of_argument(argument: &str, typed: &[String], program: &Command) -> Option<St
         let words = shell_words::join(behind);
         return Some(format!("the command is missing: switchcost clock overhead {words}"));
     }
-    let known = known.or_else(|| by_option(name, command));
-    if let Some(words) = known {
-        return Some(words.to_string());
+    let is_run = is_run(typed);
+    let hyperfine_hint = if is_run { find_hint(&HYPERFINE_OPTIONS, name) } else { None };
+    if let Some(hint) = hyperfine_hint.or_else(|| option_hint(name, command)) {
+        return Some(hint.to_string());
     }
-    let words = typed.get(1..).filter(|_| is_run)?;
-    let before = words.iter().take_while(|word| !word.starts_with(name));
-    let is_one = before.clone().any(|word| !word.starts_with('-') && !word.contains(' '));
-    if !is_one || words.iter().any(|word| word == "--") {
-        return None;
-    }
-    let line = match words.first().filter(|first| !first.starts_with('-')) {
-        Some(_) => format!("-- {}", shell_words::join(words)),
-        None => "[OPTIONS] -- COMMAND ARGUMENT...".to_string(),
-    };
-    Some(format!("{STANDS} switchcost run {line}"))
+    if is_run { run_hint(name, &typed[1..]) } else { None }
 }
 
-/// Where a value is refused that another program takes there.
-fn of_value(argument: &str, typed: &[String]) -> Option<String> {
-    let is_run = typed.first().is_some_and(|command| command == "run");
-    if !is_run || !argument.starts_with("--runs") {
+fn is_run(typed: &[String]) -> bool {
+    typed.first().is_some_and(|command| command == "run")
+}
+
+/// Returns the hint for an option behind a command of one word, which is taken for an option of
+/// `run`. `words` is what was typed behind `run`.
+fn run_hint(name: &str, words: &[String]) -> Option<String> {
+    let mut before = words.iter().take_while(|word| !word.starts_with(name));
+    let is_one_command = before.any(|word| !word.starts_with('-') && !word.contains(' '));
+    if !is_one_command || words.iter().any(|word| word == "--") {
         return None;
     }
-    Some(match typed.iter().any(|word| word == "-n") {
-        true => "-n is the number of runs; --command-name sets a command's name".to_string(),
-        false => format!("{STANDS} switchcost run [OPTIONS] -- COMMAND ARGUMENT..."),
+    let begins_with_option = words.first().is_some_and(|first| first.starts_with('-'));
+    let line = if begins_with_option {
+        "[OPTIONS] -- COMMAND ARGUMENT...".to_string()
+    } else {
+        format!("-- {}", shell_words::join(words))
+    };
+    Some(format!("{ONE_COMMAND} switchcost run {line}"))
+}
+
+/// Returns the hint for a value that `run` refuses and hyperfine takes: `-n` names a command there.
+fn value_hint(argument: &str, typed: &[String]) -> Option<String> {
+    if !is_run(typed) || !argument.starts_with("--runs") {
+        return None;
+    }
+    Some(if typed.iter().any(|word| word == "-n") {
+        "-n is the number of runs; --command-name sets a command's name".to_string()
+    } else {
+        format!("{ONE_COMMAND} switchcost run [OPTIONS] -- COMMAND ARGUMENT...")
     })
 }
 
@@ -217,28 +341,29 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn other_programs_options_have_a_pointer_and_commands_their_place() {
+    /// Returns the hint for an argument in a command line of a small program.
+    fn hint(argument: &str, typed: &str) -> Option<String> {
         let program = Command::new("switchcost")
             .subcommand(Command::new("run").arg(Arg::new("runs").long("runs")))
             .subcommand(Command::new("ring").arg(Arg::new("budget").long("budget")))
             .subcommand(Command::new("report"));
-        let of = |argument: &str, typed: &str| {
-            of_argument(argument, &shell_words::split(typed).unwrap(), &program)
-        };
-        assert!(of("--parameter-scan", "run -P n 1 4 x").unwrap().contains("--parameter NAME"));
-        assert!(of("-u", "run -u second x").unwrap().contains("nanoseconds"));
-        assert_eq!(of("-u", "ring -u"), None, "of another command it is nothing");
-        assert!(of("--runtime=60", "ring --runtime=60").unwrap().contains("--budget"));
-        assert_eq!(of("--runtime=60", "report --runtime=60"), None, "it has no budget");
-        assert!(of("--repeat", "run --repeat 3 x").unwrap().starts_with("--runs "));
-        let placed = of("-k", "run gzip -k 'a b'").unwrap();
+        argument_hint(argument, &shell_words::split(typed).unwrap(), &program)
+    }
+
+    #[test]
+    fn other_programs_options_have_a_pointer_and_commands_their_place() {
+        assert!(hint("--parameter-scan", "run -P n 1 4 x").unwrap().contains("--parameter NAME"));
+        assert!(hint("-u", "run -u second x").unwrap().contains("nanoseconds"));
+        assert_eq!(hint("-u", "ring -u"), None, "an option of hyperfine, which ring is not like");
+        assert!(hint("--runtime=60", "ring --runtime=60").unwrap().contains("--budget"));
+        assert_eq!(hint("--runtime=60", "report --runtime=60"), None, "it has no budget");
+        assert!(hint("--repeat", "run --repeat 3 x").unwrap().starts_with("--runs "));
+        let placed = hint("-k", "run gzip -k 'a b'").unwrap();
         assert!(placed.ends_with("switchcost run -- gzip -k 'a b'"), "{placed}");
-        assert!(
-            of("-k", "run -n 3 gzip -k").unwrap().ends_with("run [OPTIONS] -- COMMAND ARGUMENT...")
-        );
+        let with_options = hint("-k", "run -n 3 gzip -k").unwrap();
+        assert!(with_options.ends_with("run [OPTIONS] -- COMMAND ARGUMENT..."), "{with_options}");
         for typed in ["run -x a", "run 'a b' -x", "run a -x -- b", "ring a -x", "run"] {
-            assert_eq!(of("-x", typed), None, "{typed}");
+            assert_eq!(hint("-x", typed), None, "{typed}");
         }
     }
 }

@@ -1,18 +1,24 @@
-//! The commands, a file or folder each, and the root of all arguments.
+//! The commands. `cli.rs` declares all that may be typed and calls one function for each command:
+//! that is where a run of this program begins.
+//!
+//! - Measuring: `first_answer` (no command at all), `measure`, `session` (`compare --ab`). The other
+//!   experiments need no file here: `cli.rs` measures the plan of their room.
+//! - Stored runs: `runs`, `compare`, `trend`, `report`, `history` (published machines).
+//! - Help: `help`, `short_help` (`-h`), `hints` (behind errors), `schema`.
+//! - For other programs: `chart` draws figures of theirs, `fleet` starts the Python package.
 
 mod chart;
 pub(crate) mod cli;
-pub(crate) mod compare;
+mod compare;
 mod first_answer;
-pub(crate) mod fleet;
+mod fleet;
 mod help;
-pub(crate) mod hints;
-pub(crate) mod history;
-pub(crate) mod measure;
-pub(crate) mod measured;
-pub(crate) mod report;
-pub(crate) mod runs;
-pub(crate) mod schema;
-pub(crate) mod session;
+mod hints;
+mod history;
+mod measure;
+mod report;
+mod runs;
+mod schema;
+mod session;
 mod short_help;
-pub(crate) mod trend;
+mod trend;

@@ -1,15 +1,16 @@
-//! `-h` fits a screen: what few need is told by `--help` alone.
+//! `-h` fits on a screen: options that few need are in `--help` alone. Which these are is listed here
+//! by the names of their fields.
 
 use clap::{Arg, Command};
 
 use super::help;
 
-/// Of every command.
-const COMMON: [&str; 9] =
+/// Options that few need of any command.
+const COMMON_OPTIONS: [&str; 9] =
     ["anonymous", "csv", "history", "laps", "plot", "rounds", "seed", "store_command", "wide"];
 
-/// Of a command and those below it, beside these.
-fn rare(command: &str) -> &'static [&'static str] {
+/// Returns the options that few need of a command and its subcommands, beside [`COMMON_OPTIONS`].
+fn rare_options(command: &str) -> &'static [&'static str] {
     match command {
         "ring" => &["stride", "op", "state", "events", "precision"],
         "compare" => &[
@@ -71,43 +72,38 @@ fn rare(command: &str) -> &'static [&'static str] {
     }
 }
 
-/// The same with a short help that names what most need, and says where the rest is.
-pub(super) fn with_short_help(command: Command) -> Command {
-    let command = command.mut_subcommands(|of| {
-        let name = of.get_name().to_string();
-        // As the old programs' own.
+/// Returns the program whose `-h` leaves out what few need, and says how to see it.
+pub(super) fn with_short_help(program: Command) -> Command {
+    let program = program.mut_subcommands(|command| {
+        let name = command.get_name().to_string();
+        // The old programs have a help of their own.
         if name == "classic" {
-            let experiment = "switchcost classic experiment";
-            return of
-                .mut_subcommand(help::EXPERIMENT, |of| shortened(of, rare("clock"), experiment));
+            return command.mut_subcommand(help::EXPERIMENT, |experiment| {
+                shortened(experiment, rare_options("clock"), "switchcost classic experiment")
+            });
         }
-        shortened(of, rare(&name), &format!("switchcost {name}"))
+        shortened(command, rare_options(&name), &format!("switchcost {name}"))
     });
-    command.after_help("More options: switchcost --help. Examples: switchcost COMMAND --help")
+    program.after_help("More options: switchcost --help. Examples: switchcost COMMAND --help")
 }
 
-/// Of the command that is typed so.
+/// Shortens the help of a command and its subcommands; `typed` is how the command is typed.
 fn shortened(command: Command, rare: &'static [&'static str], typed: &str) -> Command {
     let is_rare = |arg: &Arg| {
         let id = arg.get_id().as_str();
-        // Its tables have more columns than a terminal.
+        // TableOptions of `trace` have more columns than a terminal.
         let is_needed = typed == "switchcost trace" && id == "wide";
-        (COMMON.contains(&id) && !is_needed) || rare.contains(&id)
+        (COMMON_OPTIONS.contains(&id) && !is_needed) || rare.contains(&id)
     };
-    let more = match command.get_arguments().any(is_rare) {
-        true => "More options and examples",
-        false => "Examples",
-    };
-    let command = command.mut_args(|arg| match is_rare(&arg) {
-        true => arg.hide_short_help(true),
-        false => arg,
-    });
-    let command = match command.get_after_long_help() {
-        Some(_) => command.after_help(format!("{more}: {typed} --help")),
-        None => command,
-    };
-    command.mut_subcommands(|of| {
-        let typed = format!("{typed} {}", of.get_name());
-        shortened(of, rare, &typed)
+    let has_rare = command.get_arguments().any(is_rare);
+    let more = if has_rare { "More options and examples" } else { "Examples" };
+    let mut command =
+        command.mut_args(|arg| if is_rare(&arg) { arg.hide_short_help(true) } else { arg });
+    if command.get_after_long_help().is_some() {
+        command = command.after_help(format!("{more}: {typed} --help"));
+    }
+    command.mut_subcommands(|subcommand| {
+        let typed = format!("{typed} {}", subcommand.get_name());
+        shortened(subcommand, rare, &typed)
     })
 }

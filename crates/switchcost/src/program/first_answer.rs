@@ -14,13 +14,15 @@ use crate::report::output::print_text;
 use crate::report::printout::Printout;
 use crate::report::terminal;
 
-/// What it measures: the ring of two for five seconds.
-const PLAN: [&str; 5] = ["ring", "--members", "2", "--budget", "5s"];
+/// The command that it stands for: the ring of two for five seconds.
+const COMMAND: [&str; 5] = ["ring", "--members", "2", "--budget", "5s"];
 
+/// What the figure means.
 const MEANING: &str = "That is the time to put one process to sleep and let the next one run, on \
      one CPU, without what it then does. A server pays it for each wake-up, often several for a \
      request.";
 
+/// What to type next.
 const NEXT: &str = "\
 Next:
   switchcost measure -o report.html         all that matters in a minute, as a page
@@ -33,19 +35,18 @@ Next:
 
 /// Measures the ring of two and prints its cost. The run is stored, as every run is.
 pub(crate) fn run() -> Result<ExitCode> {
-    let matches = RingArgs::augment_args(Command::new("ring")).get_matches_from(PLAN);
+    let matches = RingArgs::augment_args(Command::new("ring")).get_matches_from(COMMAND);
     let args = RingArgs::from_arg_matches(&matches).context("the plan of the first answer")?;
-    let here = LocalHost::detect()?;
-    let planned = plan::plan(&args, &here)?;
-    let mut taken = execute::new_run(planned, here, &args.output)?;
+    let host = LocalHost::detect()?;
+    let planned = plan::plan(&args, &host)?;
+    let mut taken = execute::new_run(planned, host, &args.output)?;
     let record = Record::from_run(&taken.run);
     if let Some(result) = record.result() {
         taken.keep_result(result);
     }
     let header = &taken.run.header;
-    let company = taken.run.company.as_ref();
-    let noise = record.common().noise;
-    let line = machine_line(&header.plan, &header.machine, company, noise);
+    let tasks = taken.run.company.as_ref();
+    let line = machine_line(&header.plan, &header.machine, tasks, record.common().noise);
     let headline = terminal::sentence(taken.run.unfinished(), record.headline());
     let parts = [headline.into(), MEANING.into(), line.into(), NEXT.into()];
     print_text(Printout::paragraphs(parts)).context("cannot print the answer")?;

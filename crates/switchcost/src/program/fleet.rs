@@ -1,4 +1,4 @@
-//! `switchcost fleet`: handed on to the Python package, which has what a fleet needs
+//! `switchcost fleet`: started from the Python package, which has what a fleet needs
 //! (docs/decisions.md).
 
 use std::env;
@@ -8,20 +8,25 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 
 const PROGRAM: &str = "switchcost-fleet";
 
-/// Becomes that program, the one beside this one or else the first of PATH; only returns if it
-/// cannot. `SWITCHCOST` tells it which program to use, unless it is set.
+/// Becomes [`PROGRAM`]: the file beside this program, or else the first on PATH. Returns only if that
+/// fails. The variable `SWITCHCOST` names this program to it, unless the user has set it.
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
-    let own = env::current_exe().ok();
-    let beside = own.as_ref().map(|own| own.with_file_name(PROGRAM)).filter(|path| path.exists());
-    let program = beside.unwrap_or_else(|| PathBuf::from(PROGRAM));
+    let own_path = env::current_exe().ok();
+    let mut program = PathBuf::from(PROGRAM);
+    if let Some(path) = &own_path {
+        let beside = path.with_file_name(PROGRAM);
+        if beside.exists() {
+            program = beside;
+        }
+    }
     let mut command = Command::new(&program);
     command.args(arguments);
-    if let (Some(own), None) = (own, env::var_os("SWITCHCOST")) {
-        command.env("SWITCHCOST", own);
+    if let (Some(path), None) = (own_path, env::var_os("SWITCHCOST")) {
+        command.env("SWITCHCOST", path);
     }
     let error = command.exec();
     if error.kind() == ErrorKind::NotFound {
@@ -30,5 +35,5 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode> {
              {PROGRAM} beside this program or on PATH)"
         ));
     }
-    Err(error).map_err(|error| anyhow!(error).context(format!("cannot run {}", program.display())))
+    Err(error).with_context(|| format!("cannot run {}", program.display()))
 }

@@ -1,4 +1,5 @@
-//! `switchcost runs list --history`: figures that were published from 1984 to 2007, and of machines of today.
+//! `switchcost runs list --history`: figures that were published from 1984 to 2007, and figures of
+//! machines of today.
 
 use std::process::ExitCode;
 
@@ -18,7 +19,7 @@ use crate::report::output::columns::Columns;
 use crate::report::output::{TableOptions, print_fitted, write_json, write_output};
 use crate::report::printout::{Printout, printout};
 
-/// What stands below the picture.
+/// Text below the picture.
 const CAPTION: &str = "As each was published; machines of today as measured by switchcost.";
 
 #[derive(Debug, Args)]
@@ -41,17 +42,17 @@ pub(crate) struct HistoryArgs {
 pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
     let text = match &args.machine {
         None => {
-            let all = published_machines().context("the published figures")?;
-            write_json(&all, args.json.as_ref())?;
-            let picture =
-                |to| write_output(render_svg(&by_year(&all), &[], CAPTION).as_bytes(), to);
-            args.svg.as_ref().map_or(Ok(()), picture)?;
-            list(&all)
+            let machines = published_machines().context("the published figures")?;
+            write_json(&machines, args.json.as_ref())?;
+            if let Some(to) = &args.svg {
+                write_output(render_svg(&by_year(&machines), &[], CAPTION).as_bytes(), to)?;
+            }
+            list(&machines)
         }
         Some(name) => {
             let machine = find_published(name)?;
             write_json(&machine, args.json.as_ref())?;
-            one(&machine)
+            describe(&machine)
         }
     };
     if ![&args.json, &args.svg].contains(&&Some(Destination::Stdout)) {
@@ -60,23 +61,20 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The published machine meant by a name, or by the start of one that no other shares.
+/// Finds the published machine of that name, or the only one whose name begins with it.
 pub(crate) fn find_published(wanted: &str) -> Result<PublishedMachine> {
     let wanted = wanted.to_lowercase();
-    let mut all = published_machines().context("the published figures")?;
-    let names = |all: &[PublishedMachine]| {
-        all.iter().map(|of| of.name.clone()).collect::<Vec<_>>().join(", ")
-    };
-    let known = names(&all);
-    if let Some(place) = all.iter().position(|machine| machine.name == wanted) {
-        return Ok(all.swap_remove(place));
+    let mut machines = published_machines().context("the published figures")?;
+    let known = names(&machines);
+    if let Some(index) = machines.iter().position(|machine| machine.name == wanted) {
+        return Ok(machines.swap_remove(index));
     }
-    all.retain(|machine| !wanted.is_empty() && machine.name.starts_with(&wanted));
-    let meant = names(&all);
-    match (all.pop(), all.is_empty()) {
+    machines.retain(|machine| !wanted.is_empty() && machine.name.starts_with(&wanted));
+    let found = names(&machines);
+    match (machines.pop(), machines.is_empty()) {
         (Some(machine), true) => Ok(machine),
         (Some(_), false) => {
-            Err(usage(format!("{PUBLISHED_PREFIX}{wanted}: the start of several names: {meant}")))
+            Err(usage(format!("{PUBLISHED_PREFIX}{wanted}: the start of several names: {found}")))
         }
         (None, _) => Err(usage(format!(
             "{PUBLISHED_PREFIX}{wanted}: no such machine (accepted: {known}; see `switchcost runs list --history`)"
@@ -84,57 +82,82 @@ pub(crate) fn find_published(wanted: &str) -> Result<PublishedMachine> {
     }
 }
 
-/// All of them, a line each.
-fn list(all: &[PublishedMachine]) -> Printout {
+fn names(machines: &[PublishedMachine]) -> String {
+    let names: Vec<&str> = machines.iter().map(|machine| &*machine.name).collect();
+    names.join(", ")
+}
+
+/// Lists all machines, a line each.
+fn list(machines: &[PublishedMachine]) -> Printout {
     let columns = Columns::new()
-        .left("name", |of: &&PublishedMachine| of.name.clone())
-        .left("year", |of| of.year)
-        .left("machine", |of| of.machine.clone())
-        .left("system", |of| of.system.clone())
-        .left("cases", |of| of.cases.len())
-        .left("cost", |of| costs(of));
-    let table = columns.table(all).first_to_go(&["cases", "system"]);
+        .left("name", |machine: &&PublishedMachine| machine.name.clone())
+        .left("year", |machine| machine.year)
+        .left("machine", |machine| machine.machine.clone())
+        .left("system", |machine| machine.system.clone())
+        .left("cases", |machine| machine.cases.len())
+        .left("cost", |machine| costs(machine));
+    let table = columns.table(machines).first_to_go(&["cases", "system"]);
     printout![table, "\n\ncompare one with a run: switchcost compare history:sun-4/280 last\n"]
 }
 
-/// The cost of its smallest case that is a pair, or of whatever it has.
+/// Returns the cost of the machine's first ring of two, or of its first case if it has none.
 pub(crate) fn costs(machine: &PublishedMachine) -> String {
-    let pair = machine.cases.iter().find(|case| case.ring.as_ref().is_some_and(|r| r.members == 2));
-    let words = || {
-        let case = pair.or(machine.cases.first())?;
-        let (of, ns) = case.figures.first_key_value()?;
-        Some(format!("{} a {} ({})", words::time(*ns), of.in_words(), case.title))
-    };
-    words().unwrap_or_default()
+    let pair =
+        machine.cases.iter().find(|case| case.ring.as_ref().is_some_and(|ring| ring.members == 2));
+    let Some(case) = pair.or(machine.cases.first()) else { return String::new() };
+    match case.figures.first_key_value() {
+        Some((quantity, ns)) => {
+            format!("{} a {} ({})", words::time(*ns), quantity.in_words(), case.title)
+        }
+        None => String::new(),
+    }
 }
 
-/// One machine with all that is known of it.
-fn one(machine: &PublishedMachine) -> Printout {
+/// A published figure of a case.
+struct PublishedFigure<'a> {
+    case: &'a PublishedCase,
+    quantity: Quantity,
+    ns: f64,
+}
+
+impl PublishedFigure<'_> {
+    /// Returns the interval in the unit in which the figure is told.
+    fn interval(&self) -> Option<String> {
+        let (low, high) = *self.case.intervals.get(&self.quantity)?;
+        let (scale, _) = words::time_unit(self.ns);
+        let [low, high] = [low, high].map(|ns| words::three_digits(ns / scale));
+        Some(format!("{low} to {high}"))
+    }
+}
+
+/// Describes one machine with all its figures.
+fn describe(machine: &PublishedMachine) -> Printout {
     let PublishedMachine { machine: name, system, year, source, .. } = machine;
-    let figures = machine
-        .cases
-        .iter()
-        .flat_map(|case| case.figures.iter().map(move |(of, ns)| (case, *of, *ns)));
-    let mut columns = Columns::<(&PublishedCase, Quantity, f64)>::new()
-        .right("case", |(case, ..)| title(case))
-        .right("cost of", |(_, of, _)| of.in_words())
-        .right("ns", |(.., ns)| if *ns < 100.0 { format!("{ns:.1}") } else { format!("{ns:.0}") })
-        .right("", |(.., ns)| words::time(*ns));
+    let mut figures = Vec::new();
+    for case in &machine.cases {
+        for (quantity, ns) in &case.figures {
+            figures.push(PublishedFigure { case, quantity: *quantity, ns: *ns });
+        }
+    }
+    let mut columns = Columns::<PublishedFigure>::new()
+        .right("case", |figure| title(figure.case))
+        .right("cost of", |figure| figure.quantity.in_words())
+        .right("ns", |figure| {
+            let decimals = if figure.ns < 100.0 { 1 } else { 0 };
+            format!("{:.decimals$}", figure.ns)
+        })
+        .right("", |figure| words::time(figure.ns));
     if machine.cases.iter().any(|case| !case.intervals.is_empty()) {
-        // In the unit of the figure beside it.
-        columns = columns.or_dash("interval", |(case, of, ns)| {
-            let ((low, high), (scale, _)) = (*case.intervals.get(of)?, words::time_unit(*ns));
-            let [low, high] = [low, high].map(|ns| words::three_digits(ns / scale));
-            Some(format!("{low} to {high}"))
-        });
+        columns = columns.or_dash("interval", |figure| figure.interval());
     }
     let table = columns.table(figures).first_to_go(&["ns"]);
     let heading = format!("{name}, {system} ({year})\n{source}\n\n");
     let mut text = printout![heading, table, "\n\n"];
     for range in &machine.ranges {
-        let ns = match range.low_ns == range.high_ns {
-            true => words::time(range.low_ns),
-            false => format!("{} to {}", words::time(range.low_ns), words::time(range.high_ns)),
+        let ns = if range.low_ns == range.high_ns {
+            words::time(range.low_ns)
+        } else {
+            format!("{} to {}", words::time(range.low_ns), words::time(range.high_ns))
         };
         text.push(format!("not of one case, so not compared: {}: {ns}\n", range.subject));
     }
@@ -144,17 +167,18 @@ fn one(machine: &PublishedMachine) -> Printout {
     text
 }
 
-/// With the policy, which may differ here, and without what goes without saying: a ring of two.
+/// Returns the title of a case with its policy, which may differ here; a ring of two is not said, as
+/// nearly all are.
 fn title(case: &PublishedCase) -> String {
     let Some(ring) = &case.ring else { return case.title.clone() };
-    let ring_words = match ring.work {
+    let title = match ring.work {
         Some(work) if ring.members == 2 => {
             format!("{} each, {}", words::bytes(work.bytes), work.walk_in_words())
         }
         _ => case.title.clone(),
     };
     match ring.policy {
-        Policy::Other => ring_words,
-        policy => format!("{ring_words}, {policy}"),
+        Policy::Other => title,
+        policy => format!("{title}, {policy}"),
     }
 }

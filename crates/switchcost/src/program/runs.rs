@@ -1,4 +1,4 @@
-//! `switchcost runs`: what is stored.
+//! `switchcost runs`: lists, shows, exports, resumes and removes stored runs.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -113,24 +113,19 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             history::run(&HistoryArgs { machine: None, json, svg, tables })
         }
         RunsCommand::List { tables, .. } => list(&RunStore::of_user()?, tables),
-        RunsCommand::Show { run, view, .. } if run.starts_with(PUBLISHED_PREFIX) => {
-            let machine = run.strip_prefix(PUBLISHED_PREFIX).map(str::to_string);
-            let tables = TableOptions { wide: view.wide };
-            history::run(&HistoryArgs { machine, json: None, svg: None, tables })
-        }
-        RunsCommand::Show { run, plot, view } => {
-            for entry in find_all(&run)? {
-                let mut run = read(&entry.path)?;
-                run.header.plan.reference.strict = view.strict;
-                Record::from_run(&run).show(&run, &entry.path, view, plot)?;
+        RunsCommand::Show { run, plot, view } => match run.strip_prefix(PUBLISHED_PREFIX) {
+            Some(machine) => {
+                let tables = TableOptions { wide: view.wide };
+                let machine = Some(machine.to_string());
+                history::run(&HistoryArgs { machine, json: None, svg: None, tables })
             }
-            Ok(ExitCode::SUCCESS)
-        }
+            None => show(&run, plot, view),
+        },
         RunsCommand::Export { runs, format, output } => {
             output::check_destination("--output", &output)?;
             match (&*runs, format) {
-                (_, ExportFormat::Rows) => export_all(&runs, &output)?,
-                ([run], _) => export(&only(run)?.path, format, &output)?,
+                (_, ExportFormat::Rows) => export_rows(&runs, &output)?,
+                ([run], _) => export(&find_only(run)?.path, format, &output)?,
                 _ => return Err(usage(format!("{} runs: a file has one", runs.len()))),
             }
             Ok(ExitCode::SUCCESS)
@@ -142,32 +137,43 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
                 ..OutputOptions::default()
             };
             let path = find(&run)?.path;
-            registry::report_new_run(execute::resume(&path, &more, quiet, rows_so_far)?, &output)
+            let taken = execute::resume(&path, &more, quiet, rows_so_far)?;
+            registry::report_new_run(taken, &output)
         }
         RunsCommand::Remove { runs } => remove(&runs),
     }
 }
 
-/// Ids that an ambiguous name is told to stand for, the newest first.
-const MOST_NAMES: usize = 5;
-
-/// The only run that is meant: a file of this format has one.
-fn only(name: &str) -> Result<StoredRun> {
-    let mut all = find_all(name)?;
-    if all.len() > 1 {
-        let newest = all.iter().rev().take(MOST_NAMES);
-        let names: Vec<&str> = newest.map(|entry| &*entry.name).collect();
-        return Err(usage(format!(
-            "{} runs are called '{name}', and a file has one: name one by its id ({})",
-            all.len(),
-            names.join(", ")
-        )));
+/// Prints the reports of all runs of a name.
+fn show(name: &str, plot: bool, view: View) -> Result<ExitCode> {
+    for entry in find_all(name)? {
+        let mut run = read(&entry.path)?;
+        run.header.plan.reference.strict = view.strict;
+        Record::from_run(&run).show(&run, &entry.path, view, plot)?;
     }
-    all.pop().context("no run was named")
+    Ok(ExitCode::SUCCESS)
 }
 
-/// Samples whose rows are in the order of the file are written as they are read: a file may be
-/// larger than the memory.
+/// Most ids that the error for an ambiguous name lists, the newest first.
+const MAX_LISTED_IDS: usize = 5;
+
+/// Finds the only run of a name, for formats whose file has one run.
+fn find_only(name: &str) -> Result<StoredRun> {
+    let mut found = find_all(name)?;
+    if found.len() > 1 {
+        let newest = found.iter().rev().take(MAX_LISTED_IDS);
+        let ids: Vec<&str> = newest.map(|entry| &*entry.name).collect();
+        return Err(usage(format!(
+            "{} runs are called '{name}', and a file has one: name one by its id ({})",
+            found.len(),
+            ids.join(", ")
+        )));
+    }
+    found.pop().context("no run was named")
+}
+
+/// Writes a run in another format. Samples whose rows are in the order of the file are written as
+/// they are read: a file may be larger than the memory.
 fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
     let plan = header(path)?.plan;
     if format != ExportFormat::Csv || !csv::keeps_order(&plan) {
@@ -180,13 +186,13 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
     })
 }
 
-/// A line of each, whatever one of them is: of one that cannot be read, why.
-fn export_all(runs: &[String], to: &Destination) -> Result<()> {
+/// Writes a line for each run; for one that cannot be read, the line says why.
+fn export_rows(names: &[String], to: &Destination) -> Result<()> {
     output::write_output_with(to, |to| {
-        for name in runs {
+        for name in names {
             match find_all(name) {
-                Ok(all) => {
-                    for entry in all {
+                Ok(found) => {
+                    for entry in found {
                         to.write_all(&rows::dataset_line(read(&entry.path))?)?;
                     }
                 }
@@ -197,56 +203,70 @@ fn export_all(runs: &[String], to: &Destination) -> Result<()> {
     })
 }
 
-/// Letters of a command and of a result in the list, on a terminal of 80 columns or fewer.
-const LEAST_LETTERS: [usize; 2] = [18, 24];
+/// Width of the columns of commands and results, in letters.
+#[derive(Clone, Copy)]
+struct ListWidths {
+    command: usize,
+    result: usize,
+}
+
+/// Widths on a terminal of [`NARROW_COLUMNS`] or fewer.
+const NARROW_WIDTHS: ListWidths = ListWidths { command: 18, result: 24 };
 
 /// Columns of a terminal that is not wide.
-const NARROW: usize = 80;
+const NARROW_COLUMNS: usize = 80;
+
+impl ListWidths {
+    /// Returns the widths with which a run takes one line, as far as possible.
+    fn new(is_wide: bool) -> Self {
+        if is_wide {
+            return Self { command: usize::MAX, result: usize::MAX };
+        }
+        let spare = Layout::terminal().table.saturating_sub(NARROW_COLUMNS) / 2;
+        Self { command: NARROW_WIDTHS.command + spare, result: NARROW_WIDTHS.result + spare }
+    }
+}
+
+/// A stored run as it is listed.
+struct ListedRun<'a> {
+    entry: &'a StoredRun,
+    /// The name of the run as it may be typed.
+    short_name: String,
+    /// Facts of the run; an error where the file cannot be read.
+    brief: Result<RunBrief>,
+}
 
 fn list(folder: &RunStore, tables: TableOptions) -> Result<ExitCode> {
     let entries = folder.entries()?;
-    let (names, now) = (short_names(&entries), SystemTime::now());
-    let briefs: Vec<Result<RunBrief>> = entries.iter().map(StoredRun::brief).collect();
-    let given: Vec<Option<&str>> = briefs
-        .iter()
-        .map(|brief| brief.as_ref().ok().and_then(|brief| brief.header.name.as_deref()))
-        .collect();
-    // Of several runs with one name each is addressed by its own.
-    let is_shared = |name: &str| given.iter().filter(|other| **other == Some(name)).count() > 1;
-    // A run is a line, as far as that goes.
-    let [most_of_command, most] = if tables.wide {
-        [usize::MAX; 2]
-    } else {
-        LEAST_LETTERS
-            .map(|least| (least + Layout::terminal().table.saturating_sub(NARROW) / 2).max(least))
-    };
-    let shown = |text: String| cut(&text, most);
-    let row = |((entry, brief), short): ((&StoredRun, &Result<RunBrief>), String)| match brief {
-        Ok(brief) => [
-            age(&brief.header.started, now),
-            match brief.header.name.clone() {
-                Some(name) if is_shared(&name) => format!("{name} ({short})"),
-                Some(name) => name,
-                None => short,
-            },
-            cut(&command(brief), most_of_command),
-            shown(state(entry, brief)),
-            brief.header.host.clone().unwrap_or("-".to_string()),
-        ],
-        // It is still there.
-        Err(error) => {
-            let [age, command, host] = ["-"; 3].map(String::from);
-            [age, entry.name.clone(), command, shown(format!("{error:#}")), host]
-        }
-    };
-    let table = Table::new(
-        ["age", "name", "command", "result", "host"],
-        entries.iter().zip(&briefs).zip(names).map(row),
-    );
+    let mut runs = Vec::new();
+    for (entry, short_name) in entries.iter().zip(short_names(&entries)) {
+        runs.push(ListedRun { entry, short_name, brief: entry.brief() });
+    }
+    let (now, widths) = (SystemTime::now(), ListWidths::new(tables.wide));
+    let mut rows = Vec::new();
+    for run in &runs {
+        rows.push(match &run.brief {
+            Ok(brief) => [
+                age(&brief.header.started, now),
+                listed_name(run, brief, &runs),
+                cut(&command(brief), widths.command),
+                cut(&state(run.entry, brief), widths.result),
+                brief.header.host.clone().unwrap_or("-".to_string()),
+            ],
+            Err(error) => {
+                let [age, command, host] = ["-"; 3].map(String::from);
+                let result = cut(&format!("{error:#}"), widths.result);
+                [age, run.entry.name.clone(), command, result, host]
+            }
+        });
+    }
+    let table = Table::new(["age", "name", "command", "result", "host"], rows);
     let table = table.texts(|_| true).first_to_go(&["host", "command"]);
-    let mut results = briefs.iter().flatten().filter_map(|brief| brief.result.as_ref());
-    let is_rough = results.any(|result| result.is_rough);
-    let legend = if is_rough { "\n~ not at full speed: no comparison uses it\n" } else { "" };
+    let has_rough = runs.iter().any(|run| {
+        let result = run.brief.as_ref().ok().and_then(|brief| brief.result.as_ref());
+        result.is_some_and(|result| result.is_rough)
+    });
+    let legend = if has_rough { "\n~ not at full speed: no comparison uses it\n" } else { "" };
     let text = if table.is_empty() {
         printout![format!("no runs in {}\n", folder.path.display())]
     } else {
@@ -256,27 +276,41 @@ fn list(folder: &RunStore, tables: TableOptions) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Names as short as they may be typed: the second in which a run began, or its moment where others
-/// began in that second, where no other run began then.
+/// Returns the name that a run was given, with its own where several have that; else its own.
+fn listed_name(run: &ListedRun, brief: &RunBrief, runs: &[ListedRun]) -> String {
+    let Some(name) = &brief.header.name else { return run.short_name.clone() };
+    let mut count = 0;
+    for listed in runs {
+        if listed.brief.as_ref().is_ok_and(|brief| brief.header.name.as_ref() == Some(name)) {
+            count += 1;
+        }
+    }
+    if count > 1 { format!("{name} ({})", run.short_name) } else { name.clone() }
+}
+
+/// Returns names as short as they may be typed: the second in which a run began, or the moment where
+/// others began in that second; the whole name where others began at that moment. Entries are sorted
+/// by name, so that others of that moment stand beside each.
 fn short_names(entries: &[StoredRun]) -> Vec<String> {
     let mut names = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
         let moment = entry.name.find('Z').map_or(entry.name.len(), |end| end + 1);
         let second = short(&entry.name).len().min(moment);
-        let beginnings = [second, moment].map(|length| &entry.name[..length]);
-        // Sorted by name: others of that moment stand beside it.
-        let beside = index.checked_sub(1).into_iter().chain([index + 1]);
-        let neighbours: Vec<&StoredRun> = beside.filter_map(|number| entries.get(number)).collect();
-        let is_alone = |beginning: &&&str| {
-            !neighbours.iter().any(|neighbour| neighbour.name.starts_with(**beginning))
+        let before = index.checked_sub(1).and_then(|before| entries.get(before));
+        let after = entries.get(index + 1);
+        let is_taken = |beginning: &str| {
+            before.is_some_and(|entry| entry.name.starts_with(beginning))
+                || after.is_some_and(|entry| entry.name.starts_with(beginning))
         };
-        let name = beginnings.iter().find(is_alone).copied().unwrap_or(&entry.name);
-        names.push(name.to_string());
+        let beginnings = [&entry.name[..second], &entry.name[..moment]];
+        let free = beginnings.into_iter().find(|beginning| !is_taken(beginning));
+        names.push(free.unwrap_or(&entry.name).to_string());
     }
     names
 }
 
-/// `3 min` since a moment in RFC 3339; a dash where it is none, or in the future.
+/// Returns the time since a moment in RFC 3339: `3 min`; a dash where it is no moment, or in the
+/// future.
 fn age(started: &str, now: SystemTime) -> String {
     let began = humantime::parse_rfc3339(started).ok();
     let Some(passed) = began.and_then(|began| now.duration_since(began).ok()) else {
@@ -290,43 +324,45 @@ fn age(started: &str, now: SystemTime) -> String {
     }
 }
 
-/// As it was typed, without the program's own name; what was measured where that was left out.
+/// Returns the command as it was typed, without the program's own name; the experiment where that
+/// was left out (`--anonymous`).
 fn command(brief: &RunBrief) -> String {
     let typed = brief.header.invocation.get(1..).unwrap_or_default();
-    match typed {
-        [] => brief.header.plan.experiment.clone(),
-        words => shell_words::join(words),
-    }
+    if typed.is_empty() { brief.header.plan.experiment.clone() } else { shell_words::join(typed) }
 }
 
-/// At most so many letters, the last of them dots where some are left out.
+/// Cuts a text to so many letters, the last of which are dots.
 fn cut(text: &str, most: usize) -> String {
-    match text.chars().count() <= most {
-        true => text.to_string(),
-        false => text.chars().take(most - 3).chain("...".chars()).collect(),
+    if text.chars().count() <= most {
+        return text.to_string();
     }
+    let beginning: String = text.chars().take(most - 3).collect();
+    beginning + "..."
 }
 
+/// Returns the result of a run, or why it has none.
 fn state(entry: &StoredRun, brief: &RunBrief) -> String {
-    let state = match brief.end {
-        _ if entry.is_running() => "running",
-        None => "killed (resume)",
-        Some(StopReason::Interrupted) => "interrupted (resume)",
-        Some(StopReason::Failed) => "failed",
+    if entry.is_running() {
+        return "running".to_string();
+    }
+    match brief.end {
+        None => "killed (resume)".to_string(),
+        Some(StopReason::Interrupted) => "interrupted (resume)".to_string(),
+        Some(StopReason::Failed) => "failed".to_string(),
         Some(StopReason::Precise | StopReason::BudgetSpent | StopReason::RoundsDone) => {
-            return match &brief.result {
+            match &brief.result {
                 Some(result) => result.text.clone(),
                 None => "complete".to_string(),
-            };
+            }
         }
-    };
-    state.to_string()
+    }
 }
 
-fn remove(runs: &[String]) -> Result<ExitCode> {
-    // All are found and looked at before any is removed: a slip must not leave half of it done.
+/// Removes runs. All are found and checked before any is removed, so that a mistyped name removes
+/// none.
+fn remove(names: &[String]) -> Result<ExitCode> {
     let mut entries: Vec<StoredRun> = Vec::new();
-    for name in runs {
+    for name in names {
         for entry in find_all(name)? {
             // Two names may stand for one run.
             if !entries.iter().any(|known| known.path == entry.path) {
@@ -338,7 +374,7 @@ fn remove(runs: &[String]) -> Result<ExitCode> {
         if entry.is_running() {
             bail!("{} is still running: stop it first", entry.name);
         }
-        // Whoever names another kind of file by mistake keeps it.
+        // A file that is no run, named by mistake, is kept.
         read_each(&entry.path, |_| Ok(()))?;
     }
     for entry in &entries {

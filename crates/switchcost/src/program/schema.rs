@@ -17,40 +17,89 @@ use crate::report::output::{print, print_text};
 #[cfg(feature = "switches")]
 use crate::switches::{top, trace};
 
-/// A schema's name, what it is of, and itself.
-type Named = (&'static str, &'static str, fn() -> Schema);
+/// A format that has a schema.
+struct SchemaEntry {
+    name: &'static str,
+    /// What has this format.
+    subject: &'static str,
+    schema: fn() -> Schema,
+}
 
-const ALL: &[Named] = &[
-    ("run-line", "a line of a run file", || schema_for!(rundata::run::RunFileLine)),
-    (
-        "record",
-        "a run of ring, cost, response or clock with --json, and runs export --format json, of measure too",
-        || schema_for!(Record),
-    ),
-    ("comparison", "compare --json", || schema_for!(analysis::comparison::Comparison)),
-    ("several", "compare --json of three or more runs", || {
-        schema_for!(analysis::comparison::PairwiseComparison)
-    }),
-    ("trend", "trend --json", || schema_for!(analysis::trend::CaseTrend)),
-    ("history", "history --json", || schema_for!(Vec<analysis::results::PublishedMachine>)),
+/// All formats, in the order in which their names are printed.
+const SCHEMAS: &[SchemaEntry] = &[
+    SchemaEntry {
+        name: "run-line",
+        subject: "a line of a run file",
+        schema: || schema_for!(rundata::run::RunFileLine),
+    },
+    SchemaEntry {
+        name: "record",
+        subject: "a run of ring, cost, response or clock with --json, and runs export --format json, of measure too",
+        schema: || schema_for!(Record),
+    },
+    SchemaEntry {
+        name: "comparison",
+        subject: "compare --json",
+        schema: || schema_for!(analysis::comparison::Comparison),
+    },
+    SchemaEntry {
+        name: "several",
+        subject: "compare --json of three or more runs",
+        schema: || schema_for!(analysis::comparison::PairwiseComparison),
+    },
+    SchemaEntry {
+        name: "trend",
+        subject: "trend --json",
+        schema: || schema_for!(analysis::trend::CaseTrend),
+    },
+    SchemaEntry {
+        name: "history",
+        subject: "history --json",
+        schema: || schema_for!(Vec<analysis::results::PublishedMachine>),
+    },
     #[cfg(feature = "programs")]
-    ("program", "cost --pid and cost -- CMD with --json", || schema_for!(watch::findings::Report)),
+    SchemaEntry {
+        name: "program",
+        subject: "cost --pid and cost -- CMD with --json",
+        schema: || schema_for!(watch::findings::Report),
+    },
     #[cfg(feature = "programs")]
-    ("profile", "profile --json", || schema_for!(profile::Profile)),
+    SchemaEntry {
+        name: "profile",
+        subject: "profile --json",
+        schema: || schema_for!(profile::Profile),
+    },
     #[cfg(feature = "switches")]
-    ("top-update", "a line of top --batch=json", || schema_for!(top::TopUpdate)),
+    SchemaEntry {
+        name: "top-update",
+        subject: "a line of top --batch=json",
+        schema: || schema_for!(top::TopUpdate),
+    },
     #[cfg(feature = "switches")]
-    ("trace", "trace --json", || schema_for!(trace::TraceReport)),
+    SchemaEntry {
+        name: "trace",
+        subject: "trace --json",
+        schema: || schema_for!(trace::TraceReport),
+    },
     #[cfg(feature = "programs")]
-    ("command-use", "run --json", || schema_for!(run::record::CommandUseRecord)),
-    ("figure", "what chart draws", || schema_for!(charts::Figure)),
+    SchemaEntry {
+        name: "command-use",
+        subject: "run --json",
+        schema: || schema_for!(run::record::CommandUseRecord),
+    },
+    SchemaEntry {
+        name: "figure",
+        subject: "what chart draws",
+        schema: || schema_for!(charts::Figure),
+    },
 ];
 
-/// Prints the declarations of columns and facts themselves, not a schema.
-const OF_COLUMNS: (&str, &str) = (
-    "columns",
-    "columns of --csv and runs export --format csv and summary-csv, and facts of runs, as lists",
-);
+/// Name that prints no schema but the declarations of columns and facts themselves.
+const COLUMNS_NAME: &str = "columns";
+
+/// What these declarations are of.
+const COLUMNS_SUBJECT: &str =
+    "columns of --csv and runs export --format csv and summary-csv, and facts of runs, as lists";
 
 /// All declared columns and facts.
 #[derive(Serialize)]
@@ -59,27 +108,34 @@ struct Declarations {
     facts: &'static [Fact],
 }
 
+/// Prints the schema of that name; without a name, the names of all.
 pub(crate) fn run(wanted: Option<&str>) -> Result<ExitCode> {
-    let mut named: Vec<(&str, &str)> = ALL.iter().map(|(name, what, _)| (*name, *what)).collect();
-    named.push(OF_COLUMNS);
-    let printed = match wanted {
-        None => {
-            let lines = named.iter().map(|(name, what)| format!("{name:<12}  {what}\n"));
-            print_text(lines.collect::<String>()).context("cannot print the names of schemas")
+    match wanted {
+        None => print_names()?,
+        Some(COLUMNS_NAME) => {
+            print_json(&Declarations { columns: declarations::all(), facts: FACTS })?;
         }
-        Some(wanted) if wanted == OF_COLUMNS.0 => {
-            print_json(&Declarations { columns: declarations::all(), facts: FACTS })
-        }
-        Some(wanted) => {
-            let found = ALL.iter().find(|(name, ..)| *name == wanted);
-            let (_, _, schema) = found.ok_or_else(|| {
-                let names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
-                usage(format!("'{wanted}': no such schema (accepted: {})", names.join(", ")))
-            })?;
-            print_json(&schema())
-        }
-    };
-    printed.map(|()| ExitCode::SUCCESS)
+        Some(wanted) => match SCHEMAS.iter().find(|entry| entry.name == wanted) {
+            Some(entry) => print_json(&(entry.schema)())?,
+            None => return Err(no_such_schema(wanted)),
+        },
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_names() -> Result<()> {
+    let mut lines = String::new();
+    for SchemaEntry { name, subject, .. } in SCHEMAS {
+        lines += &format!("{name:<12}  {subject}\n");
+    }
+    lines += &format!("{COLUMNS_NAME:<12}  {COLUMNS_SUBJECT}\n");
+    print_text(lines).context("cannot print the names of schemas")
+}
+
+fn no_such_schema(wanted: &str) -> anyhow::Error {
+    let mut names: Vec<&str> = SCHEMAS.iter().map(|entry| entry.name).collect();
+    names.push(COLUMNS_NAME);
+    usage(format!("'{wanted}': no such schema (accepted: {})", names.join(", ")))
 }
 
 fn print_json(value: &impl Serialize) -> Result<()> {

@@ -42,8 +42,8 @@ const TROUBLE: u8 = 2;
 pub(crate) const UNDECIDED: u8 = 3;
 
 /// Returns the exit code of a command that answers a question; prints an error.
-pub(crate) fn or_trouble(answered: anyhow::Result<ExitCode>) -> ExitCode {
-    match answered {
+pub(crate) fn exit_code_of_answer(answer: anyhow::Result<ExitCode>) -> ExitCode {
+    match answer {
         Ok(code) => code,
         Err(error) => {
             let code = print_error(&error);

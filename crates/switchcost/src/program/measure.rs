@@ -13,7 +13,7 @@ use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::engine::setting::LocalHost;
 use crate::program::report;
-use crate::program::report::drawn::Drawn;
+use crate::program::report::drawn::DrawnRun;
 use crate::registry::measure::plan::plan;
 use crate::registry::measure::table::{answer, rows_so_far};
 use crate::registry::{MeasureRecord, Record};
@@ -67,10 +67,10 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     if let Some(report) = &args.report {
         page::check("--report", report)?;
     }
-    let (mut here, interrupt) = (LocalHost::detect()?, Interrupt::watch()?);
-    // One look for all experiments: they are to be on one CPU.
-    here.load = Some(here.current_load());
-    let measure = plan(args.budget, args.seed, &here);
+    let (mut host, interrupt) = (LocalHost::detect()?, Interrupt::watch()?);
+    // Looked up once, so that all experiments choose the same CPU.
+    host.load = Some(host.current_load());
+    let measure = plan(args.budget, args.seed, &host);
     if let Some(code) = interrupt.exit_code() {
         return Err(Interrupted(code).into());
     }
@@ -80,24 +80,26 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let planned = measure.planned.context("nothing of it can be measured here: see above")?;
     let mut progress = Progress::new(&planned.0, args.quiet);
     progress.row_builder = Some(rows_so_far);
-    let about = HeaderOptions {
+    let options = HeaderOptions {
         name: args.name.clone(),
         anonymous: args.anonymous,
         store_command: false,
         since: Some(started),
         is_quick: false,
     };
-    let mut taken = execute::measure_run(planned, here, &interrupt, progress, None, about);
+    let mut taken = execute::measure_run(planned, host, &interrupt, progress, None, options);
     taken.run.header.plan.reference.strict = args.strict;
     let record = Record::from_run(&taken.run);
-    record.result().into_iter().for_each(|result| taken.keep_result(result));
-    let is_told = tell(&taken, &record, args);
-    let failed = !is_told || !taken.is_complete() || !measure.left_out.is_empty();
+    if let Some(result) = record.result() {
+        taken.keep_result(result);
+    }
+    let is_written = write_summary(&taken, &record, args);
+    let failed = !is_written || !taken.is_complete() || !measure.left_out.is_empty();
     Ok(interrupt.exit_code().unwrap_or(u8::from(failed)).into())
 }
 
-/// Writes the report and prints the summary; returns whether both could be done.
-fn tell(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bool {
+/// Writes the report and prints the summary; returns whether both could be done. Errors are printed.
+fn write_summary(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bool {
     let path = taken.path();
     let view = View { verbose: args.verbose, ..View::default() };
     let mut text = record.text(&taken.run, path.as_deref(), view);
@@ -110,18 +112,20 @@ fn tell(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bool {
             (written, _) => errors.extend(written.err()),
         }
     }
-    // The summary goes where the report does not.
+    // The summary goes to standard error where the report has standard output.
     match args.report {
         _ if args.quiet => {}
         Some(Destination::Stdout) => say_text(text),
         _ => errors.extend(print_text(text).context("cannot print the summary").err()),
     }
-    errors.iter().for_each(|error| print_message(&format!("error: {error:#}")));
+    for error in &errors {
+        print_message(&format!("error: {error:#}"));
+    }
     errors.is_empty()
 }
 
 fn write_report(taken: &RecordedRun, record: &MeasureRecord, to: &Destination) -> Result<()> {
     let path = taken.path();
-    let drawn = Drawn::of_parts(&taken.run, &record.parts, path.as_deref(), 0);
+    let drawn = DrawnRun::from_parts(&taken.run, &record.parts, path.as_deref(), 0);
     report::write(drawn, &format!("{}.", answer(record)), to)
 }

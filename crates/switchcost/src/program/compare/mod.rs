@@ -1,4 +1,13 @@
 //! `switchcost compare`: did it change? And of several runs: which is the odd one?
+//!
+//! ```text
+//! switchcost compare BASE NEW       names --> find_sides --> Comparison         --> table, report, exit code
+//! switchcost compare A B C          names --> find_sides --> PairwiseComparison --> table, report
+//! switchcost compare --ab A B       session::measure     --> Comparison         --> table, report, exit code
+//! ```
+//!
+//! A side is what one name stands for: a run, several launches of one plan, a published machine, or
+//! the commands that `run` has measured.
 
 mod table;
 
@@ -12,10 +21,10 @@ use analysis::comparison::{
 };
 use analysis::results::{Origin, PUBLISHED_PREFIX, PublishedMachine, Results, SchedulerConflict};
 use anyhow::{Context, Result, bail};
-use clap::{Arg, Args, Command};
+use clap::{Args, Command};
 use rundata::run::Arm;
 
-use crate::base::failure::{UNDECIDED, or_trouble, print_message, usage};
+use crate::base::failure::{UNDECIDED, exit_code_of_answer, print_message, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute::RecordedRun;
@@ -23,25 +32,30 @@ use crate::engine::store::speed::{results_of, results_of_files};
 use crate::engine::store::{self, RunStore, StoredRun, header};
 use crate::experiments::ring::RingArgs;
 use crate::program::history::find_published;
-use crate::program::report::drawn::Drawn;
+use crate::program::report::drawn::{DrawnFile, DrawnRun};
 use crate::program::report::records::{self, is_record};
 use crate::program::{report, session};
 use crate::registry::Record;
 use crate::report::output::write_json;
 use crate::report::page;
 
-/// What of `ring` serves a comparison of stored runs too; all else that it takes is for --ab.
-const OF_RUNS_TOO: [&str; 4] = ["json", "csv", "quiet", "verbose"];
+/// Options of `ring` that a comparison of stored runs takes, too; the others need --ab.
+const SHARED_OPTIONS: [&str; 4] = ["json", "csv", "quiet", "verbose"];
 
-/// The command with its arguments as a comparison takes them.
+/// Returns the command, whose options of `ring` need --ab.
 pub(crate) fn with_session(command: Command) -> Command {
     let ring = RingArgs::augment_args(Command::new("ring"));
-    let is_of_ring = |arg: &Arg| ring.get_arguments().any(|of| of.get_id() == arg.get_id());
-    command.mut_args(|arg| match arg.get_id().as_str() {
-        // A comparison is no run: its charts are in the report.
-        "plot" => arg.requires("ab").hide(true),
-        name if is_of_ring(&arg) && !OF_RUNS_TOO.contains(&name) => arg.requires("ab"),
-        _ => arg,
+    command.mut_args(|arg| {
+        let id = arg.get_id().as_str();
+        let is_of_ring = ring.get_arguments().any(|option| option.get_id() == id);
+        if id == "plot" {
+            // A comparison is no run: its charts are in the report.
+            arg.requires("ab").hide(true)
+        } else if is_of_ring && !SHARED_OPTIONS.contains(&id) {
+            arg.requires("ab")
+        } else {
+            arg
+        }
     })
 }
 
@@ -124,24 +138,12 @@ pub(crate) struct CompareArgs {
 }
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode> {
-    Ok(or_trouble(compare(args)))
+    Ok(exit_code_of_answer(answer(args)))
 }
 
-fn compare(args: &CompareArgs) -> Result<ExitCode> {
-    let output = &args.ring.output;
-    output.refuse_plot("a comparison")?;
-    if output.files.csv.is_some() {
-        return Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)"));
-    }
-    output.files.check()?;
-    if let Some(to) = &args.report {
-        page::check("--report", to)?;
-        if *to == Destination::Stdout && output.files.json == args.report {
-            return Err(usage(
-                "--json - and --report -: only one of them can have standard output",
-            ));
-        }
-    }
+/// Compares what the arguments name; returns the exit code of the gate.
+fn answer(args: &CompareArgs) -> Result<ExitCode> {
+    check_outputs(args)?;
     let terms = ComparisonTerms {
         limit: args.fail_above.unwrap_or(LIMIT),
         confidence: CONFIDENCE,
@@ -149,48 +151,58 @@ fn compare(args: &CompareArgs) -> Result<ExitCode> {
         across: args.across,
     };
     if let Some(prefixes) = &args.ab {
-        return measured(args, prefixes, terms);
+        return measure_and_compare(args, prefixes, terms);
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
-    let (named, sides) = find(&names)?;
-    check_apart(&names, &named, args)?;
-    let drawn = || {
-        let mut drawn: Vec<Drawn> = Vec::new();
-        for named in &named {
-            drawn.extend(named.drawn(drawn.len())?);
-        }
-        Ok(drawn)
-    };
-    if let [base, new] = &sides[..] {
-        let found = of_two(base, new, args, terms)?;
-        report(args, terms, &sides, drawn)?;
-        return exit_code(&found, args);
+    let FoundSides { sources, results } = find_sides(&names)?;
+    check_apart(&names, &sources, args)?;
+    if let [base, new] = &results[..] {
+        let comparison = compare_two(base, new, args, terms)?;
+        write_report(args, terms, &results, || draw_sources(&sources))?;
+        return exit_code(&comparison, args);
     }
-    let sides: Vec<_> = names.into_iter().cloned().zip(sides).collect();
+    let sides: Vec<(String, Results)> = names.into_iter().cloned().zip(results).collect();
     check_different(&sides)?;
-    let found = PairwiseComparison::from_results(&sides, terms);
-    table::write_several(&found, args)?;
-    let sides: Vec<Results> = sides.into_iter().map(|(_, results)| results).collect();
-    report(args, terms, &sides, drawn)?;
-    if found.cases == 0 { bail!("{}", found.in_words) } else { Ok(ExitCode::SUCCESS) }
+    let comparison = PairwiseComparison::from_results(&sides, terms);
+    table::write_several(&comparison, args)?;
+    let results: Vec<Results> = sides.into_iter().map(|(_, results)| results).collect();
+    write_report(args, terms, &results, || draw_sources(&sources))?;
+    if comparison.cases == 0 { bail!("{}", comparison.in_words) } else { Ok(ExitCode::SUCCESS) }
 }
 
-/// Writes the report if one was asked for, and says where it is.
-fn report(
+/// Checks that all that is to be written can be, before anything is read or measured.
+fn check_outputs(args: &CompareArgs) -> Result<()> {
+    let output = &args.ring.output;
+    output.refuse_plot("a comparison")?;
+    if output.files.csv.is_some() {
+        return Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)"));
+    }
+    output.files.check()?;
+    let Some(to) = &args.report else { return Ok(()) };
+    page::check("--report", to)?;
+    if *to == Destination::Stdout && output.files.json == args.report {
+        return Err(usage("--json - and --report -: only one of them can have standard output"));
+    }
+    Ok(())
+}
+
+/// Writes the report if one was asked for, and says where it is. `draw` is called only then.
+fn write_report(
     args: &CompareArgs,
     terms: ComparisonTerms,
     sides: &[Results],
-    drawn: impl FnOnce() -> Result<Vec<Drawn>>,
+    draw: impl FnOnce() -> Result<Vec<DrawnRun>>,
 ) -> Result<()> {
     let Some(to) = &args.report else { return Ok(()) };
-    report::compared(drawn()?, sides, terms, to).context("the report is not written")?;
+    report::compared(draw()?, sides, terms, to).context("the report is not written")?;
     match to {
-        Destination::File(path) => table::say(format!("report: {}\n", path.display()), args),
+        Destination::File(path) => table::print_text(format!("report: {}\n", path.display()), args),
         Destination::Stdout => Ok(()),
     }
 }
 
-fn of_two(
+/// Compares two sides and prints the comparison. Fails where they have no case in common.
+fn compare_two(
     base: &Results,
     new: &Results,
     args: &CompareArgs,
@@ -203,44 +215,50 @@ fn of_two(
             base.side.name
         )));
     }
-    terms.across.map_or(Ok(()), |across| check_across(across, base, new))?;
-    let found = Comparison::from_results(base, new, terms);
-    if found.changes.is_empty() {
-        // There is nothing to show: the error says all.
-        write_json(&found, args.ring.output.files.json.as_ref())?;
-        bail!("{}", nothing_in_both(base, new, terms));
+    if let Some(across) = terms.across {
+        check_across(across, base, new)?;
     }
-    table::write(&found, &[], args)?;
-    Ok(found)
+    let comparison = Comparison::from_results(base, new, terms);
+    if comparison.changes.is_empty() {
+        // Nothing is printed: the error says all.
+        write_json(&comparison, args.ring.output.files.json.as_ref())?;
+        bail!("{}", no_common_case(base, new, terms));
+    }
+    table::write(&comparison, &[], args)?;
+    Ok(comparison)
 }
 
-/// That they have no case in common, and by which setting they could be compared.
-fn nothing_in_both(base: &Results, new: &Results, terms: ComparisonTerms) -> String {
-    let pairs = |across: &&ComparedSetting| {
-        check_across(**across, base, new).is_ok()
-            && !Comparison::from_results(
-                base,
-                new,
-                ComparisonTerms { across: Some(**across), ..terms },
-            )
-            .changes
-            .is_empty()
-    };
-    let Some(across) = ComparedSetting::ALL.iter().find(pairs) else {
-        return "the runs have no case in common: nothing was compared".to_string();
-    };
-    let value = |of: &Results| {
-        of.cases.iter().find_map(|case| case.label(across.name())).map(str::to_string)
-    };
-    let values = value(base).zip(value(new));
-    let values = values.map_or(String::new(), |(one, other)| format!(" ({one}, {other})"));
-    format!(
-        "the runs have no case in common, as they differ in {across}{values}: --across {across} \
-         compares them"
-    )
+/// Returns the message that two sides have no case in common, with the setting by which they could be
+/// compared.
+fn no_common_case(base: &Results, new: &Results, terms: ComparisonTerms) -> String {
+    for &across in ComparedSetting::ALL {
+        let terms = ComparisonTerms { across: Some(across), ..terms };
+        let has_one_value = check_across(across, base, new).is_ok();
+        if !has_one_value || Comparison::from_results(base, new, terms).changes.is_empty() {
+            continue;
+        }
+        let values = match (first_label(base, across), first_label(new, across)) {
+            (Some(base), Some(new)) => format!(" ({base}, {new})"),
+            _ => String::new(),
+        };
+        return format!(
+            "the runs have no case in common, as they differ in {across}{values}: --across \
+             {across} compares them"
+        );
+    }
+    "the runs have no case in common: nothing was compared".to_string()
 }
 
-fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> Result<ExitCode> {
+fn first_label(results: &Results, setting: ComparedSetting) -> Option<&str> {
+    results.cases.iter().find_map(|case| case.label(setting.name()))
+}
+
+/// Measures two settings in one session and compares them (`--ab`).
+fn measure_and_compare(
+    args: &CompareArgs,
+    prefixes: &[String],
+    terms: ComparisonTerms,
+) -> Result<ExitCode> {
     if args.ring.launches > 1 {
         return Err(usage(format!(
             "--launches {}: --ab measures both settings in one session (accepted with it: 1; \
@@ -257,169 +275,223 @@ fn measured(args: &CompareArgs, prefixes: &[String], terms: ComparisonTerms) -> 
     if let Some(base) = &args.base {
         return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
     }
-    let (found, runs) = session::measure(prefixes, &args.ring, terms)?;
-    let paths: Vec<_> = runs.iter().filter_map(RecordedRun::path).collect();
-    // Who interrupts what is being printed takes no answer back.
-    let interrupted = runs[0].interrupt.exit_code();
-    table::write(&found, &paths, args)?;
+    let (comparison, halves) = session::measure(prefixes, &args.ring, terms)?;
+    let paths: Vec<PathBuf> = halves.iter().filter_map(RecordedRun::path).collect();
+    // Asked before the answer is printed: an interrupt while it is printed does not change it.
+    let interrupted = halves[0].interrupt.exit_code();
+    table::write(&comparison, &paths, args)?;
     if let Some(code) = interrupted {
         return Ok(ExitCode::from(code));
     }
-    let runs_of = runs.each_ref().map(|taken| &taken.run);
-    let drawn = || {
-        let run = |(index, taken): (usize, &RecordedRun)| {
-            Drawn::of_run(&taken.run, &Record::from_run(&taken.run), taken.path().as_deref(), index)
-        };
-        Ok(runs.iter().enumerate().map(run).collect())
-    };
-    report(args, terms, &results_of(&runs_of), drawn)?;
-    let code = exit_code(&found, args)?;
-    // That something is slower is true whatever else failed.
-    if !runs.iter().all(RecordedRun::is_complete) && code == ExitCode::SUCCESS {
+    let runs = halves.each_ref().map(|half| &half.run);
+    write_report(args, terms, &results_of(&runs), || Ok(draw_halves(&halves)))?;
+    let code = exit_code(&comparison, args)?;
+    // A case that has become slower has done so whatever else failed.
+    if !halves.iter().all(RecordedRun::is_complete) && code == ExitCode::SUCCESS {
         bail!("a case could not be measured, or the session could not be stored: see above");
     }
     Ok(code)
 }
 
-/// What a name stands for.
-enum Named {
+fn draw_halves(halves: &[RecordedRun]) -> Vec<DrawnRun> {
+    let mut drawn = Vec::new();
+    for (index, half) in halves.iter().enumerate() {
+        let (record, path) = (Record::from_run(&half.run), half.path());
+        drawn.push(DrawnRun::from_run(&half.run, &record, path.as_deref(), index));
+    }
+    drawn
+}
+
+/// What the name of a side stands for.
+enum SideSource {
     Published(PublishedMachine),
     /// The files of one or more launches.
     Runs(Vec<PathBuf>),
-    /// Figures of `switchcost run`, of one session or more, until `find` takes them.
+    /// Figures of `switchcost run`, of one session or more; `find_sides` takes them out.
     Commands(Vec<Results>),
 }
 
-impl Named {
-    /// The `index`th of a report; of several launches the first, with each of its experiments.
-    fn drawn(&self, index: usize) -> Result<Vec<Drawn>> {
+/// Draws all sides.
+fn draw_sources(sources: &[SideSource]) -> Result<Vec<DrawnRun>> {
+    let mut drawn = Vec::new();
+    for source in sources {
+        let index = drawn.len();
+        drawn.extend(source.draw(index)?);
+    }
+    Ok(drawn)
+}
+
+impl SideSource {
+    /// Draws the first launch, with each of its experiments, from the `index`th place of a report
+    /// on.
+    fn draw(&self, index: usize) -> Result<Vec<DrawnRun>> {
         match self {
-            Self::Published(machine) => Ok(vec![Drawn::of_published(machine, index)]),
+            Self::Published(machine) => Ok(vec![DrawnRun::from_published(machine, index)]),
             Self::Commands(_) => Err(usage(
                 "--report: records of `run` have pages of their own (switchcost report FILE.json)",
             )),
             Self::Runs(paths) => {
                 let first = paths.first().context("no run was named")?;
-                let (mut drawn, _) = Drawn::of_file(first, index)?;
+                let mut parts = DrawnFile::read(first, index)?.parts;
                 if paths.len() > 1 {
-                    let first = format!(" (the first of {} launches)", paths.len());
-                    drawn.iter_mut().for_each(|part| part.title += &first);
+                    for part in &mut parts {
+                        part.title += &format!(" (the first of {} launches)", paths.len());
+                    }
                 }
-                Ok(drawn)
+                Ok(parts)
             }
         }
     }
 }
 
-/// That no run is on two sides: it would pull the answer towards no change.
-fn check_apart(names: &[&String], named: &[Named], args: &CompareArgs) -> Result<()> {
-    let [Named::Runs(base), Named::Runs(new), ..] = named else { return Ok(()) };
+/// Checks that no run is on both sides: it would pull the answer towards no change. Without a gate
+/// that is a warning; a run compared with itself is accepted.
+fn check_apart(names: &[&String], sources: &[SideSource], args: &CompareArgs) -> Result<()> {
+    let [SideSource::Runs(base), SideSource::Runs(new), ..] = sources else { return Ok(()) };
     let Some(shared) = base.iter().find(|path| new.contains(path)) else { return Ok(()) };
-    let told = format!("{} is a run of both {} and {}", shared.display(), names[0], names[1]);
-    match (args.fail_above, base == new) {
-        (_, true) => Ok(()),
-        (Some(_), false) => Err(usage(format!("{told}: --fail-above needs two"))),
-        (None, false) => {
-            print_message(&format!("warning: {told}"));
-            Ok(())
+    if base == new {
+        return Ok(());
+    }
+    let message = format!("{} is a run of both {} and {}", shared.display(), names[0], names[1]);
+    if args.fail_above.is_some() {
+        return Err(usage(format!("{message}: --fail-above needs two")));
+    }
+    print_message(&format!("warning: {message}"));
+    Ok(())
+}
+
+/// Sides with their results, in the order of their names.
+struct FoundSides {
+    sources: Vec<SideSource>,
+    results: Vec<Results>,
+}
+
+/// Finds the sides of these names. Runs of one CPU are all read by the lowest level that they know of
+/// it, so all files are read together.
+fn find_sides(names: &[&String]) -> Result<FoundSides> {
+    let mut sources = Vec::new();
+    for name in names {
+        sources.push(find_source(name)?);
+    }
+    let mut paths: Vec<&Path> = Vec::new();
+    for source in &sources {
+        if let SideSource::Runs(files) = source {
+            paths.extend(files.iter().map(PathBuf::as_path));
         }
     }
-}
-
-/// The sides of these names. Runs of one CPU are all read by the lowest level that they know of it.
-fn find(names: &[&String]) -> Result<(Vec<Named>, Vec<Results>)> {
-    let named = names.iter().map(|names| named(names));
-    let mut named = named.collect::<Result<Vec<_>>>()?;
-    let paths = named.iter().flat_map(|named| match named {
-        Named::Published(_) | Named::Commands(_) => &[][..],
-        Named::Runs(paths) => paths,
-    });
-    let paths: Vec<&Path> = paths.map(PathBuf::as_path).collect();
     let runs = results_of_files(&paths).into_iter().collect::<Result<Vec<Results>>>()?;
     let mut runs = runs.into_iter();
-    let side = |(names, named): (&&String, &mut Named)| match named {
-        Named::Published(machine) => Ok(machine.to_results()),
-        Named::Commands(sessions) => side(names, mem::take(sessions)),
-        Named::Runs(paths) => side(names, runs.by_ref().take(paths.len()).collect()),
-    };
-    let mut sides = names.iter().zip(&mut named).map(side).collect::<Result<Vec<_>>>()?;
-    for (typed, results) in names.iter().zip(&mut sides) {
-        results.side.label = report::label(typed);
+    let mut sides = Vec::new();
+    for (name, source) in names.iter().zip(&mut sources) {
+        let mut results = match source {
+            SideSource::Published(machine) => machine.to_results(),
+            SideSource::Commands(sessions) => join_launches(name, mem::take(sessions))?,
+            SideSource::Runs(files) => {
+                join_launches(name, runs.by_ref().take(files.len()).collect())?
+            }
+        };
+        results.side.label = report::label(name);
+        sides.push(results);
     }
-    Ok((named, sides))
+    Ok(FoundSides { sources, results: sides })
 }
 
-/// The published machine of that name, or the runs of these names, with a comma between each two:
-/// launches of the same plan. A run that was measured as one of several launches stands for all of
-/// them, and a name that was given for all that was stored under it.
-fn named(names: &str) -> Result<Named> {
+/// Finds the published machine of that name, or the runs of these names, with a comma between each
+/// two: launches of the same plan. A run that was measured as one of several launches stands for all
+/// of them, and a name that was given for all that was stored under it.
+fn find_source(names: &str) -> Result<SideSource> {
     if let Some(machine) = names.strip_prefix(PUBLISHED_PREFIX) {
-        return Ok(Named::Published(find_published(machine)?));
+        return Ok(SideSource::Published(find_published(machine)?));
     }
     if names.split(',').any(is_record) {
-        return Ok(Named::Commands(sessions(names)?));
+        return Ok(SideSource::Commands(read_sessions(names)?));
     }
     let mut paths: Vec<PathBuf> = Vec::new();
     for name in names.split(',') {
-        let mut all = store::find_all(name)?;
-        // Both halves of a session were given one name: one of them is meant, the newest.
-        let half = all.last().map(half_of).transpose()?.flatten();
-        let mut halves = all.iter().map(half_of).collect::<Result<Vec<_>>>()?.into_iter();
-        all.retain(|_| halves.next() == Some(half));
-        for entry in all {
+        for entry in of_newest_half(store::find_all(name)?)? {
             paths.extend(launches_of(entry)?);
         }
     }
-    Ok(Named::Runs(each_once(paths)))
+    Ok(SideSource::Runs(each_once(paths)))
 }
 
-/// Returns the figures of the records of `switchcost run` that were named.
-fn sessions(names: &str) -> Result<Vec<Results>> {
-    names.split(',').map(|name| records::read(Path::new(name))?.results(name)).collect()
-}
-
-fn side(names: &str, sides: Vec<Results>) -> Result<Results> {
-    let first = sides.first().map(|results| results.side.experiment.clone());
-    let is_list = names.contains(',');
-    let other = sides.iter().find(|of| Some(&of.side.experiment) != first.as_ref());
-    if let Some((other, first)) = other.zip(first).filter(|_| is_list) {
-        return Err(usage(format!(
-            "{names}: {} is a run of {}, {} of {first}: launches on one side are of one experiment",
-            other.side.name, other.side.experiment, sides[0].side.name
-        )));
+/// Keeps the runs that are the same half of a session as the newest. Both halves of a session were
+/// given one name, and only one of them is meant.
+fn of_newest_half(entries: Vec<StoredRun>) -> Result<Vec<StoredRun>> {
+    let Some(newest) = entries.last() else { return Ok(entries) };
+    let wanted = half_of(newest)?;
+    let mut kept = Vec::new();
+    for entry in entries {
+        if half_of(&entry)? == wanted {
+            kept.push(entry);
+        }
     }
-    if let Some(conflict) = SchedulerConflict::among(&sides) {
+    Ok(kept)
+}
+
+/// Reads the figures of the records of `switchcost run` that were named.
+fn read_sessions(names: &str) -> Result<Vec<Results>> {
+    let mut sessions = Vec::new();
+    for name in names.split(',') {
+        sessions.push(records::read(Path::new(name))?.results(name)?);
+    }
+    Ok(sessions)
+}
+
+/// Joins the launches of a side, which have to be of one experiment if they were named one by one.
+fn join_launches(names: &str, launches: Vec<Results>) -> Result<Results> {
+    if let [first, others @ ..] = &launches[..] {
+        let experiment = &first.side.experiment;
+        let other = others.iter().find(|other| other.side.experiment != *experiment);
+        if let (Some(other), true) = (other, names.contains(',')) {
+            return Err(usage(format!(
+                "{names}: {} is a run of {}, {} of {experiment}: launches on one side are of one \
+                 experiment",
+                other.side.name, other.side.experiment, first.side.name
+            )));
+        }
+    }
+    if let Some(conflict) = SchedulerConflict::among(&launches) {
         return Err(usage(format!("{names}: {conflict}")));
     }
-    Results::from_runs(sides).context("no run was named")
+    Results::from_runs(launches).context("no run was named")
 }
 
-/// Which half of a session a run is, if it is one.
+/// Returns which half of a session a run is, if it is one.
 fn half_of(entry: &StoredRun) -> Result<Option<Arm>> {
     Ok(header(&entry.path)?.session.map(|session| session.arm))
 }
 
-/// The files of all launches that a run is one of: its own alone where it is a file outside of the
-/// folder.
-fn launches_of(found: StoredRun) -> Result<Vec<PathBuf>> {
-    let launch = header(&found.path)?.launch;
-    match launch.zip(RunStore::of_user().ok()) {
-        Some((launch, folder)) if found.path.parent() == Some(folder.path.as_path()) => {
-            let is_one = |of: &StoredRun| of.name.starts_with(&launch.set) && !of.is_running();
-            Ok(folder.entries()?.into_iter().filter(is_one).map(|entry| entry.path).collect())
-        }
-        _ => Ok(vec![found.path]),
+/// Returns the files of all launches that a run is one of; of a file outside of the store, itself
+/// alone.
+fn launches_of(run: StoredRun) -> Result<Vec<PathBuf>> {
+    let launch = header(&run.path)?.launch;
+    let (Some(launch), Ok(store)) = (launch, RunStore::of_user()) else {
+        return Ok(vec![run.path]);
+    };
+    if run.path.parent() != Some(store.path.as_path()) {
+        return Ok(vec![run.path]);
     }
+    let mut paths = Vec::new();
+    for entry in store.entries()? {
+        if entry.name.starts_with(&launch.set) && !entry.is_running() {
+            paths.push(entry.path);
+        }
+    }
+    Ok(paths)
 }
 
-/// Of several runs each is there once, and was measured.
+/// Checks that each of several runs is there once, and was measured.
 fn check_different(sides: &[(String, Results)]) -> Result<()> {
     for (index, (name, results)) in sides.iter().enumerate() {
         let side = &results.side;
-        if let Some((first, _)) =
-            sides[..index].iter().find(|(_, other)| other.side.is_same_run(side))
-        {
-            return Err(usage(format!("{first} and {name} are the same run ({})", side.name)));
+        for (earlier, other) in &sides[..index] {
+            if other.side.is_same_run(side) {
+                return Err(usage(format!(
+                    "{earlier} and {name} are the same run ({})",
+                    side.name
+                )));
+            }
         }
         if matches!(side.origin, Origin::Publication { .. }) {
             return Err(usage(format!(
@@ -430,15 +502,16 @@ fn check_different(sides: &[(String, Results)]) -> Result<()> {
     Ok(())
 }
 
-/// A setting to compare across has one value on each side: else it is open which belong to each
-/// other.
+/// Checks that the setting to compare across has one value on each side: otherwise it is open which
+/// cases are pairs.
 fn check_across(across: ComparedSetting, base: &Results, new: &Results) -> Result<()> {
     for results in [base, new] {
-        let values = each_once(results.cases.iter().filter_map(|case| case.label(across.name())));
+        let labels = results.cases.iter().filter_map(|case| case.label(across.name()));
+        let values = each_once(labels);
         if values.len() > 1 {
-            let (name, all) = (&results.side.name, values.join(", "));
+            let (name, values) = (&results.side.name, values.join(", "));
             return Err(usage(format!(
-                "--across {across}: {name} has several ({all}): measure one in each run \
+                "--across {across}: {name} has several ({values}): measure one in each run \
                  (--{across})"
             )));
         }
@@ -446,19 +519,19 @@ fn check_across(across: ComparedSetting, base: &Results, new: &Results) -> Resul
     Ok(())
 }
 
-/// Only somebody who asked for a gate gets its exit code.
-fn exit_code(found: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
-    if found.changes.is_empty() {
-        bail!("{}", found.in_words);
+/// Returns the exit code of the gate; success without one.
+fn exit_code(comparison: &Comparison, args: &CompareArgs) -> Result<ExitCode> {
+    if comparison.changes.is_empty() {
+        bail!("{}", comparison.in_words);
     }
     if args.fail_above.is_none() {
         return Ok(ExitCode::SUCCESS);
     }
     let mut lost = Vec::new();
-    for case in found.lost_cases() {
+    for case in comparison.lost_cases() {
         lost.push(format!("{}: {}", case.title, case.why));
     }
-    match found.gate.verdict {
+    match comparison.gate.verdict {
         GateVerdict::Fail => Ok(ExitCode::FAILURE),
         _ if !lost.is_empty() => {
             bail!("--fail-above: not tested, though the base has it: {}", lost.join("; "))

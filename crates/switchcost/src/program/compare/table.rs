@@ -1,4 +1,5 @@
-//! `switchcost compare` on the terminal.
+//! `switchcost compare` on the terminal and as Markdown: the answer in a sentence, a row a case, notes
+//! on what was different beside it, and the verdict of the gate.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,33 +25,34 @@ use crate::report::output::{print_fitted, say_fitted, write_json};
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{self, counted, figure};
 
-/// Differences that --verbose prints; the JSON form has all.
-const MOST_DIFFERENCES: usize = 12;
+/// Most differences that --verbose prints; the JSON form has all.
+const MAX_DIFFERENCES: usize = 12;
 
 /// Columns with longer names than this are called base and new.
-const WIDEST_HEAD: usize = 14;
+const MAX_HEAD_WIDTH: usize = 14;
 
-/// Cases that are named where they have no answer.
-const MOST_TITLES: usize = 3;
+/// Most cases without an answer that are named.
+const MAX_TITLES: usize = 3;
 
-/// Rows that are printed although none of them is decided.
-const MOST_UNDECIDED: usize = 12;
+/// Most rows that are printed although none of them is decided.
+const MAX_UNDECIDED_ROWS: usize = 12;
 
-/// Warnings that are printed without --verbose.
-const MOST_WARNINGS: usize = 2;
+/// Most warnings that are printed without --verbose.
+const MAX_WARNINGS: usize = 2;
 
 /// Writes what was asked for: text, to standard error where something else has standard output, and
-/// JSON.
-pub(crate) fn write(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
+/// JSON. `paths` is where runs were stored that have just been measured.
+pub(crate) fn write(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Result<()> {
     if args.markdown {
-        return put(&markdown(found, args).into(), Layout::UNBROKEN, found, args);
+        let text = markdown(comparison, args).into();
+        return put(&text, Layout::UNBROKEN, comparison, args);
     }
-    put(&text(found, paths, args), layout(args), found, args)
+    put(&text(comparison, paths, args), layout(args), comparison, args)
 }
 
-/// The same of several runs.
-pub(crate) fn write_several(found: &PairwiseComparison, args: &CompareArgs) -> Result<()> {
-    put(&several(found), layout(args), found, args)
+/// Like [`write`], for three runs or more.
+pub(crate) fn write_several(comparison: &PairwiseComparison, args: &CompareArgs) -> Result<()> {
+    put(&text_of_several(comparison), layout(args), comparison, args)
 }
 
 /// Returns the layout of the terminal with the tables that are asked for.
@@ -58,246 +60,289 @@ fn layout(args: &CompareArgs) -> Layout {
     Layout::terminal().with_wide_tables(args.ring.output.view.wide)
 }
 
-fn put(text: &Printout, layout: Layout, found: &impl Serialize, args: &CompareArgs) -> Result<()> {
-    say_in(layout, text.clone(), args)?;
-    write_json(found, args.ring.output.files.json.as_ref())
+fn put(
+    text: &Printout,
+    layout: Layout,
+    comparison: &impl Serialize,
+    args: &CompareArgs,
+) -> Result<()> {
+    print_in(layout, text.clone(), args)?;
+    write_json(comparison, args.ring.output.files.json.as_ref())
 }
 
-/// Says something to who reads, unless nothing is wanted: on standard error where JSON or the
-/// report has standard output.
-pub(crate) fn say(text: impl Into<Printout>, args: &CompareArgs) -> Result<()> {
-    say_in(layout(args), text, args)
+/// Prints a text, unless --quiet was given: on standard error where JSON or the report has standard
+/// output.
+pub(crate) fn print_text(text: impl Into<Printout>, args: &CompareArgs) -> Result<()> {
+    print_in(layout(args), text, args)
 }
 
-/// Like [`say`], as `layout` has room for it.
-fn say_in(layout: Layout, text: impl Into<Printout>, args: &CompareArgs) -> Result<()> {
+/// Like [`print_text`], in this layout.
+fn print_in(layout: Layout, text: impl Into<Printout>, args: &CompareArgs) -> Result<()> {
     let files = &args.ring.output.files;
-    let is_taken = [&files.json, &args.report].contains(&&Some(Destination::Stdout));
-    match is_taken {
-        _ if files.quiet => {}
-        true => say_fitted(text, layout),
-        false => print_fitted(text, layout).context("cannot print the comparison")?,
+    if files.quiet {
+        return Ok(());
+    }
+    if [&files.json, &args.report].contains(&&Some(Destination::Stdout)) {
+        say_fitted(text, layout);
+    } else {
+        print_fitted(text, layout).context("cannot print the comparison")?;
     }
     Ok(())
 }
 
-fn several(found: &PairwiseComparison) -> Printout {
-    let columns = Columns::<(usize, &ComparedRun)>::new()
-        .left("run", |(_, run)| run.name.clone())
-        .left("farthest case", |(_, run)| {
-            run.farthest.as_ref().map_or("-".to_string(), |far| far.title.clone())
-        })
-        .or_dash("/ others", |(_, run)| Some(ratio(run.farthest.as_ref()?.ratio)))
-        .right("interval", |(_, run)| interval(run.farthest.as_ref().and_then(|far| far.interval)))
-        .right("differs from", |(_, run)| run.differs_from.len())
-        .right("", |(number, _)| if found.odd.contains(number) { "odd" } else { "" });
-    let table = columns.table(found.runs.iter().enumerate());
-    let legend = "/ others: its cost divided by the median of the others; differs from: number of \
-                  runs that it differs from in some case";
-    printout![&found.in_words, "\n\n", table, format!("\n\n{legend}\n")]
+/// A run of several, with its place among them.
+struct RankedRun<'a> {
+    number: usize,
+    run: &'a ComparedRun,
 }
 
-/// The answer, the table, what was equal and what not, and the verdict where a gate was asked for;
-/// ending with a newline.
-fn text(found: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Printout {
+fn text_of_several(comparison: &PairwiseComparison) -> Printout {
+    let columns = Columns::<RankedRun>::new()
+        .left("run", |row| row.run.name.clone())
+        .left("farthest case", |row| {
+            row.run.farthest.as_ref().map_or("-".to_string(), |far| far.title.clone())
+        })
+        .or_dash("/ others", |row| Some(ratio(row.run.farthest.as_ref()?.ratio)))
+        .right("interval", |row| interval(row.run.farthest.as_ref().and_then(|far| far.interval)))
+        .right("differs from", |row| row.run.differs_from.len())
+        .right("", |row| if comparison.odd.contains(&row.number) { "odd" } else { "" });
+    let rows = comparison.runs.iter().enumerate();
+    let table = columns.table(rows.map(|(number, run)| RankedRun { number, run }));
+    let legend = "/ others: its cost divided by the median of the others; differs from: number of \
+                  runs that it differs from in some case";
+    printout![&comparison.in_words, "\n\n", table, format!("\n\n{legend}\n")]
+}
+
+/// Returns the answer, the table, what was equal and what not, and the verdict where a gate was asked
+/// for; ending with a newline.
+fn text(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Printout {
     let is_verbose = args.ring.output.view.verbose;
-    let mut parts: Vec<Printout> = vec![headline(found).into()];
-    let rows = rows(found, args);
-    let rows_are_left_out = rows.is_empty() && !found.changes.is_empty();
+    let mut parts: Vec<Printout> = vec![headline(comparison).into()];
+    let rows = shown_changes(comparison, args);
+    let has_hidden_rows = rows.is_empty() && !comparison.changes.is_empty();
     if !rows.is_empty() {
-        let names = column_names(found);
-        let table = columns(found, &names).table(rows);
-        // The answer stays.
-        let mut leaving: Vec<&str> =
+        let heads = column_heads(comparison);
+        let table = columns(comparison, heads).table(rows);
+        // On a narrow terminal the answer is the last that goes.
+        let mut first_to_go: Vec<&str> =
             measures::exported_measures().map(|measure| measure.title).collect();
-        leaving.extend([names[1], names[0]]);
-        parts.push(table.first_to_go(&leaving).into());
+        first_to_go.extend([heads[1], heads[0]]);
+        parts.push(table.first_to_go(&first_to_go).into());
     }
     let mut lines = Vec::new();
-    if rows_are_left_out {
+    if has_hidden_rows {
         lines.push("--verbose lists all cases".to_string());
     }
-    lines.extend(untested(found, args));
-    lines.extend(nice_without_effect(found, args));
-    lines.extend(conditions(found));
+    lines.extend(inconclusive_lines(comparison, args));
+    lines.extend(nice_without_effect(comparison, args));
+    lines.extend(conditions(comparison));
     if is_verbose {
-        lines.push(legend(found));
-        lines.push(format!("base: {}\nnew:  {}", side(&found.base), side(&found.new)));
-        lines.extend(differences(found));
+        lines.push(legend(comparison));
+        let (base, new) = (side_in_words(&comparison.base), side_in_words(&comparison.new));
+        lines.push(format!("base: {base}\nnew:  {new}"));
+        lines.extend(difference_lines(comparison));
     }
-    let all = &found.conditions.warnings;
-    let shown = if is_verbose { all.len() } else { MOST_WARNINGS };
-    lines.extend(all.iter().take(shown).map(|warning| format!("warning: {warning}")));
-    let left = all.len().saturating_sub(shown) + if is_verbose { 0 } else { found.unpaired.len() };
+    let warnings = &comparison.conditions.warnings;
+    let shown = if is_verbose { warnings.len() } else { MAX_WARNINGS };
+    for warning in warnings.iter().take(shown) {
+        lines.push(format!("warning: {warning}"));
+    }
     if is_verbose {
-        lines.extend(left_over(&found.unpaired, found.names()));
+        lines.extend(unpaired_lines(&comparison.unpaired, comparison.names()));
         lines.extend(paths.iter().map(|path| terminal::run_file_line(Some(path))));
     } else {
-        lines.extend((left > 0).then(|| format!("{}: --verbose", counted(left, "further note"))));
+        let hidden = warnings.len().saturating_sub(shown) + comparison.unpaired.len();
+        if hidden > 0 {
+            lines.push(format!("{}: --verbose", counted(hidden, "further note")));
+        }
     }
     let mut lines: Vec<MarkedText> = lines.into_iter().map(MarkedText::from).collect();
-    if args.fail_above.is_some() {
-        lines.extend(if is_verbose {
-            vec![found.gate.in_words.clone()]
-        } else {
-            narrow_verdict(found)
-        });
+    if args.fail_above.is_some() && is_verbose {
+        lines.push(comparison.gate.in_words.clone());
+    } else if args.fail_above.is_some() {
+        lines.extend(verdict_that_fits(comparison));
     }
     parts.push(MarkedText::join(lines, "\n").into());
     Printout::paragraphs(parts)
 }
 
-/// The cases that have a row: where many have no ratio, these are told below. Of many cases of
-/// which none is decided no row says more than the lines below.
-fn rows<'a>(found: &'a Comparison, args: &CompareArgs) -> Vec<&'a CaseChange> {
-    let all: Vec<&CaseChange> = found.changes.iter().collect();
-    let (told, untold): (Vec<&CaseChange>, Vec<&CaseChange>) =
-        all.iter().partition(|change| change.has_ratio() && change.ratio.value.is_some());
+/// Returns the cases that have a row. Where many have no ratio, these are told below instead. Of many
+/// cases of which none is decided, no row says more than the lines below.
+fn shown_changes<'a>(comparison: &'a Comparison, args: &CompareArgs) -> Vec<&'a CaseChange> {
+    let changes: Vec<&CaseChange> = comparison.changes.iter().collect();
     let view = &args.ring.output.view;
-    let is_all_wanted = view.wide || view.verbose;
-    if !is_all_wanted && all.len() > MOST_UNDECIDED && !all.iter().any(|of| of.is_tested()) {
+    if view.wide || view.verbose {
+        return changes;
+    }
+    let is_decided = changes.iter().any(|change| change.is_tested());
+    if changes.len() > MAX_UNDECIDED_ROWS && !is_decided {
         return Vec::new();
     }
-    if told.is_empty() || untold.len() <= MOST_TITLES || is_all_wanted {
-        return all;
-    }
-    told
+    let mut with_ratio = changes.clone();
+    with_ratio.retain(|change| change.has_ratio() && change.ratio.value.is_some());
+    let without_ratio = changes.len() - with_ratio.len();
+    if with_ratio.is_empty() || without_ratio <= MAX_TITLES { changes } else { with_ratio }
 }
 
-/// Why cases have no answer, each reason once with the cases that have it.
-fn untested(found: &Comparison, args: &CompareArgs) -> Vec<String> {
-    let (changes, names) = (&found.changes, found.names());
-    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-    for change in changes.iter().filter(|change| !change.is_tested()) {
-        let Some(why) = change.why_undecided(names) else { continue };
-        match reasons.iter_mut().find(|(known, _)| *known == why) {
-            Some((_, titles)) => titles.push(name(change, changes)),
-            None => reasons.push((why, vec![name(change, changes)])),
+/// Cases that have no answer for the same reason.
+struct InconclusiveCases {
+    why: String,
+    titles: Vec<String>,
+}
+
+/// Returns why cases have no answer, each reason once with the cases that have it, and how to decide
+/// them.
+fn inconclusive_lines(comparison: &Comparison, args: &CompareArgs) -> Vec<String> {
+    let mut reasons: Vec<InconclusiveCases> = Vec::new();
+    for change in comparison.changes.iter().filter(|change| !change.is_tested()) {
+        let Some(why) = change.why_undecided(comparison.names()) else { continue };
+        let title = distinct_title(change, &comparison.changes);
+        match reasons.iter_mut().find(|reason| reason.why == why) {
+            Some(reason) => reason.titles.push(title),
+            None => reasons.push(InconclusiveCases { why, titles: vec![title] }),
         }
     }
-    let line = |(why, titles): (String, Vec<String>)| match titles.len() {
-        many if many == changes.len() => format!("inconclusive: {why}"),
-        many if many > MOST_TITLES => format!("inconclusive: {}: {why}", counted(many, "case")),
-        _ => format!("inconclusive: {}: {why}", titles.join(", ")),
-    };
-    let mut lines: Vec<String> = reasons.into_iter().map(line).collect();
-    lines.extend(fifo_hint(found, args));
+    let mut lines = Vec::new();
+    for InconclusiveCases { why, titles } in reasons {
+        lines.push(match titles.len() {
+            count if count == comparison.changes.len() => format!("inconclusive: {why}"),
+            count if count > MAX_TITLES => {
+                format!("inconclusive: {}: {why}", counted(count, "case"))
+            }
+            _ => format!("inconclusive: {}: {why}", titles.join(", ")),
+        });
+    }
+    lines.extend(fifo_hint(comparison, args));
     lines
 }
 
-/// What to measure again where other tasks kept rings from their CPU. Where the scheduler chooses
-/// the CPUs, it may choose others for a real-time policy.
-fn fifo_hint(found: &Comparison, args: &CompareArgs) -> Option<String> {
-    if !found.would_fifo_help(&prefix_words(args)) {
+/// Returns what to measure again where competing tasks kept rings from their CPU. Where the scheduler
+/// chooses the CPUs, it may choose others for a real-time policy.
+fn fifo_hint(comparison: &Comparison, args: &CompareArgs) -> Option<String> {
+    if !comparison.would_fifo_help(&prefix_words(args)) {
         return None;
     }
-    let is_free = |change: &CaseChange| {
-        change.labels.get("placement").is_some_and(|placement| placement == "free")
-    };
-    let has_free =
-        found.terms.across == Some(ComparedSetting::Placement) || found.changes.iter().any(is_free);
-    let only_fifo = if has_free {
+    let has_free = comparison
+        .changes
+        .iter()
+        .any(|change| change.labels.get("placement").is_some_and(|placement| placement == "free"));
+    let is_across_placement = comparison.terms.across == Some(ComparedSetting::Placement);
+    let limit = if has_free || is_across_placement {
         "; the answer then holds for fifo only, under which free rings may run on other CPUs"
     } else {
         ""
     };
     Some(format!(
-        "to decide it, measure both sides with --policy fifo, so that other tasks wait{only_fifo}"
+        "to decide it, measure both sides with --policy fifo, so that other tasks wait{limit}"
     ))
 }
 
 /// Returns the words of the prefixes that were typed.
 fn prefix_words(args: &CompareArgs) -> Vec<String> {
-    let prefixes = args.ab.iter().flatten();
-    prefixes.flat_map(|prefix| shell_words::split(prefix).unwrap_or_default()).collect()
+    let mut words = Vec::new();
+    for prefix in args.ab.iter().flatten() {
+        words.extend(shell_words::split(prefix).unwrap_or_default());
+    }
+    words
 }
 
-/// Says that a nice value has no effect where all rings have a real-time policy.
-fn nice_without_effect(found: &Comparison, args: &CompareArgs) -> Option<String> {
-    let typed = prefix_words(args);
-    let policy = found.policy_without_nice(&typed)?;
+/// Returns a note that a nice value has no effect, where all rings have a real-time policy.
+fn nice_without_effect(comparison: &Comparison, args: &CompareArgs) -> Option<String> {
+    let policy = comparison.policy_without_nice(&prefix_words(args))?;
     Some(format!("note: nice has no effect under {policy}"))
 }
 
-/// What was equal on both sides and what was not, of what affects a switch; nothing of published
-/// figures.
-fn conditions(found: &Comparison) -> Option<String> {
-    if [&found.base, &found.new]
-        .iter()
-        .any(|side| matches!(side.origin, Origin::Publication { .. }))
-    {
-        return None;
+/// Returns what was equal on both sides and what was not, of what affects a switch; `None` for
+/// published figures.
+fn conditions(comparison: &Comparison) -> Option<String> {
+    for side in [&comparison.base, &comparison.new] {
+        if matches!(side.origin, Origin::Publication { .. }) {
+            return None;
+        }
     }
-    let across = found.terms.across.map(|across| format!("; cases differ in {across}"));
-    let across = across.unwrap_or_default();
-    let Conditions { bearing, same_kernel, .. } = &found.conditions;
+    let across = match comparison.terms.across {
+        Some(across) => format!("; cases differ in {across}"),
+        None => String::new(),
+    };
+    let Conditions { bearing, same_kernel, .. } = &comparison.conditions;
     let [first, others @ ..] = &bearing[..] else {
-        let is_session = matches!(found.new.origin, Origin::Run { session: Some(_), .. });
+        let is_session = matches!(comparison.new.origin, Origin::Run { session: Some(_), .. });
         let same = if is_session { "same machine, in turn" } else { "same machine and settings" };
-        return Some(format!("{same}: {}{across}", found.new.machine));
+        return Some(format!("{same}: {}{across}", comparison.new.machine));
     };
     let FieldDifference { field, base, other } = first;
     let more = match others.len() {
         0 => String::new(),
-        many => format!(", and {} (--verbose)", counted(many, "more setting")),
+        count => format!(", and {} (--verbose)", counted(count, "more setting")),
     };
-    let kernel = same_kernel.as_ref().map(|release| format!("same kernel {release}; "));
-    let kernel = kernel.unwrap_or_default();
+    let kernel = match same_kernel {
+        Some(release) => format!("same kernel {release}; "),
+        None => String::new(),
+    };
     Some(format!("{kernel}different {field}: {base} and {other}{more}{across}"))
 }
 
-/// The heads of both columns: what the sides are called, unless that is long or the same.
-fn column_names(found: &Comparison) -> [&str; 2] {
-    let labels = [&*found.base.label, &*found.new.label];
-    let fits = |label: &&str| (1..=WIDEST_HEAD).contains(&display_width(label));
+/// Returns the heads of the columns of both sides: what these are called, unless that is long or the
+/// same.
+fn column_heads(comparison: &Comparison) -> [&str; 2] {
+    let labels = [&*comparison.base.label, &*comparison.new.label];
+    let fits = |label: &&str| (1..=MAX_HEAD_WIDTH).contains(&display_width(label));
     if labels[0] != labels[1] && labels.iter().all(fits) { labels } else { ["base", "new"] }
 }
 
-/// The verdict with its reason on the last line; where that is too wide, the reason on the line
-/// before.
-fn narrow_verdict(found: &Comparison) -> Vec<MarkedText> {
-    let gate = &found.gate;
-    let fits = |line: &&&MarkedText| display_width(line) <= Layout::terminal().prose;
-    if let Some(line) = [&gate.in_words, &gate.brief].iter().find(fits) {
-        return vec![(*line).clone()];
+/// Returns the verdict with its reason on the last line; where that is too wide, the reason on the
+/// line before.
+fn verdict_that_fits(comparison: &Comparison) -> Vec<MarkedText> {
+    let gate = &comparison.gate;
+    for line in [&gate.in_words, &gate.brief] {
+        if display_width(line) <= Layout::terminal().prose {
+            return vec![line.clone()];
+        }
     }
     vec![gate.worst.clone().into(), gate.summary.clone()]
 }
 
-/// The answer to what was asked, and that the clocks differ.
-fn headline(found: &Comparison) -> MarkedText {
-    let mut answer = found.in_words.clone();
-    if let Some(clocks) = found.clocks.as_ref().filter(|_| !found.changes.is_empty()) {
-        answer.push(format!("; {}", clocks.in_words));
+/// Returns the answer to what was asked, and that the clocks differ.
+fn headline(comparison: &Comparison) -> MarkedText {
+    let mut answer = comparison.in_words.clone();
+    if let Some(clocks) = &comparison.clocks {
+        if !comparison.changes.is_empty() {
+            answer.push(format!("; {}", clocks.in_words));
+        }
     }
     answer
 }
 
-/// The same for a comment on a pull request.
-fn markdown(found: &Comparison, args: &CompareArgs) -> String {
-    let table = columns(found, &column_names(found)).markdown(&found.changes);
-    let gate = args.fail_above.map(|_| found.gate.in_words.clone());
-    let warnings = found.conditions.warnings.iter().take(MOST_WARNINGS).cloned();
-    let notes: String = conditions(found)
-        .into_iter()
-        .chain(nice_without_effect(found, args))
-        .chain(warnings)
-        .map(|note| format!("- {note}\n"))
-        .collect();
-    // Who asked for a verdict reads it first; scripts find it at the beginning of a line.
-    let gate = gate.map_or(String::new(), |gate| format!("{gate}\n\n"));
-    let answer = format!("{gate}**{}**", headline(found));
-    format!("{answer}\n\n{table}\n{notes}")
+/// Returns the comparison as a comment on a pull request. A verdict that was asked for comes first:
+/// scripts find it at the beginning of a line.
+fn markdown(comparison: &Comparison, args: &CompareArgs) -> String {
+    let mut text = String::new();
+    if args.fail_above.is_some() {
+        text += &format!("{}\n\n", comparison.gate.in_words);
+    }
+    let heads = column_heads(comparison);
+    let table = columns(comparison, heads).markdown(&comparison.changes);
+    text += &format!("**{}**\n\n{table}\n", headline(comparison));
+    let mut notes = Vec::new();
+    notes.extend(conditions(comparison));
+    notes.extend(nice_without_effect(comparison, args));
+    notes.extend(comparison.conditions.warnings.iter().take(MAX_WARNINGS).cloned());
+    for note in notes {
+        text += &format!("- {note}\n");
+    }
+    text
 }
 
-/// A side in a line.
-fn side(side: &ComparisonSide) -> String {
+/// Returns a side in a line.
+fn side_in_words(side: &ComparisonSide) -> String {
     let from = match &side.origin {
         Origin::Publication { source } => source.clone(),
-        Origin::Run { session: Some(session), .. } => match session.prefix.is_empty() {
-            true => format!("{}: no prefix", session.arm.name()),
-            false => format!("{}: {}", session.arm.name(), session.prefix.join(" ")),
-        },
+        Origin::Run { session: Some(session), .. } if session.prefix.is_empty() => {
+            format!("{}: no prefix", session.arm.name())
+        }
+        Origin::Run { session: Some(session), .. } => {
+            format!("{}: {}", session.arm.name(), session.prefix.join(" "))
+        }
         Origin::Run { .. } => side.experiment.clone(),
     };
     let launches = match side.launches {
@@ -307,47 +352,33 @@ fn side(side: &ComparisonSide) -> String {
     format!("{} ({from}{launches}) on {}", side.name, side.machine)
 }
 
-fn differences(found: &Comparison) -> Vec<String> {
-    let conditions = &found.conditions;
-    let names = found.names();
-    let listed = || conditions.program.iter().chain(&conditions.bearing);
-    let line = |FieldDifference { field, base, other }: &FieldDifference| {
-        format!("differs: {field}: {base} in {}, {other} in {}", names[0], names[1])
-    };
-    let left = listed().skip(MOST_DIFFERENCES).count() + conditions.others.len();
-    let more =
-        (left > 0).then(|| format!("differs: {} (--json has all)", counted(left, "more field")));
-    listed().take(MOST_DIFFERENCES).map(line).chain(more).collect()
+/// Returns the differences between the machines and the builds, a line each.
+fn difference_lines(comparison: &Comparison) -> Vec<String> {
+    let conditions = &comparison.conditions;
+    let names = comparison.names();
+    let mut lines = Vec::new();
+    for difference in conditions.program.iter().chain(&conditions.bearing) {
+        let FieldDifference { field, base, other } = difference;
+        let (first, second) = (names[0], names[1]);
+        lines.push(format!("differs: {field}: {base} in {first}, {other} in {second}"));
+    }
+    let hidden = lines.len().saturating_sub(MAX_DIFFERENCES) + conditions.others.len();
+    lines.truncate(MAX_DIFFERENCES);
+    if hidden > 0 {
+        lines.push(format!("differs: {} (--json has all)", counted(hidden, "more field")));
+    }
+    lines
 }
 
-/// A side that may not be quoted is marked; the interval is of what is tested alone.
-fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'a CaseChange> {
-    let side = |ns: f64, why: &Option<String>| {
-        format!("{}{}", if why.is_some() { "~" } else { "" }, words::time(ns))
-    };
-    let mark = |change: &CaseChange| if change.is_seen_only() { "~" } else { "" };
+/// Returns the columns of a table of cases, with these heads of both sides. A side that is not
+/// quotable is marked; only what is tested has an interval.
+fn columns<'a>(comparison: &'a Comparison, [base, new]: [&str; 2]) -> Columns<'a, &'a CaseChange> {
     let mut columns = Columns::<&CaseChange>::new()
-        // What a case costs is the cost of a switch, unless it says otherwise.
-        .left("case", |change| match (name(change, &found.changes), change.quantity) {
-            (name, Quantity::NsPerSwitchAboveSolo) => name,
-            (name, of) => format!("{name} ({})", of.in_words()),
-        })
-        .right(base, move |change| side(change.base_ns, &change.base_not_quotable))
-        .right(new, move |change| side(change.new_ns, &change.new_not_quotable))
-        .or_dash("change", move |change| {
-            if let ChangeAnswer::Bounded { worse, ratio, .. } = change.answer {
-                let sign = if worse { ">" } else { "<" };
-                let told = difference(round_bound(ratio), is_factor(ratio));
-                return Some(format!("{sign}{told}"));
-            }
-            let ratio = change.ratio_told().filter(|_| change.has_ratio())?;
-            Some(format!("{}{}", mark(change), difference(ratio, is_factor(ratio))))
-        })
-        .or_dash("interval", |change| {
-            let (low, high) = change.ratio.interval().filter(|_| change.is_tested())?;
-            let is_factor = change.ratio.value.is_some_and(is_factor);
-            Some(format!("{} to {}", difference(low, is_factor), difference(high, is_factor)))
-        })
+        .left("case", |change| case_title(change, &comparison.changes))
+        .right(base, |change| side_cost(change.base_ns, change.base_not_quotable.is_some()))
+        .right(new, |change| side_cost(change.new_ns, change.new_not_quotable.is_some()))
+        .or_dash("change", |change| change_in_words(change))
+        .or_dash("interval", |change| interval_in_words(change))
         .marked("answer", |change| answer(change));
     for measure in measures::exported_measures() {
         columns = columns.or_dash(measure.title, |change| {
@@ -359,59 +390,117 @@ fn columns<'a>(found: &'a Comparison, [base, new]: &[&str; 2]) -> Columns<'a, &'
     columns
 }
 
-/// The title; where several have the same, with the labels in which they differ.
-fn name(change: &CaseChange, all: &[CaseChange]) -> String {
-    let alike = || all.iter().filter(|other| other.title == change.title);
-    let differs = |name: &str, value: &str| {
-        alike().any(|other| other.labels.get(name).is_none_or(|other| other != value))
-    };
-    match label_words(&change.labels, differs) {
-        apart if apart.is_empty() => change.title.clone(),
-        apart => format!("{}, {apart}", change.title),
+/// Returns the title of a case and its quantity, unless that is the cost of a switch.
+fn case_title(change: &CaseChange, changes: &[CaseChange]) -> String {
+    let title = distinct_title(change, changes);
+    match change.quantity {
+        Quantity::NsPerSwitchAboveSolo => title,
+        quantity => format!("{title} ({})", quantity.in_words()),
     }
 }
 
-fn label_words(labels: &BTreeMap<String, String>, is_told: impl Fn(&str, &str) -> bool) -> String {
-    let told = labels.iter().filter(|(name, value)| is_told(name, value));
-    told.map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+fn side_cost(ns: f64, is_rough: bool) -> String {
+    let mark = if is_rough { "~" } else { "" };
+    format!("{mark}{}", words::time(ns))
 }
 
-/// Cases without a partner, those that differ in nothing but their size on one line.
-fn left_over(unpaired: &[UnpairedCase], names: [&str; 2]) -> Vec<String> {
-    let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-    for UnpairedCase { in_base, labels, why, title, .. } in unpaired {
-        let whose = if *in_base { names[0] } else { names[1] };
-        let labels = label_words(labels, |name, _| name != "members");
-        let kind = format!("in {whose} only, {labels}: {why}");
-        match lines.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, titles)) => titles.push(title),
-            None => lines.push((kind, vec![title])),
+/// Returns how much a case has changed: `+3.2 %`, or `>+3.2 %` where only a bound is known.
+fn change_in_words(change: &CaseChange) -> Option<String> {
+    if let ChangeAnswer::Bounded { worse, ratio, .. } = change.answer {
+        let sign = if worse { ">" } else { "<" };
+        let bound = difference(round_bound(ratio), is_factor(ratio));
+        return Some(format!("{sign}{bound}"));
+    }
+    if !change.has_ratio() {
+        return None;
+    }
+    let ratio = change.ratio_told()?;
+    let mark = if change.is_seen_only() { "~" } else { "" };
+    Some(format!("{mark}{}", difference(ratio, is_factor(ratio))))
+}
+
+/// Returns the interval of the change in the form of the change.
+fn interval_in_words(change: &CaseChange) -> Option<String> {
+    if !change.is_tested() {
+        return None;
+    }
+    let (low, high) = change.ratio.interval()?;
+    let is_factor = change.ratio.value.is_some_and(is_factor);
+    Some(format!("{} to {}", difference(low, is_factor), difference(high, is_factor)))
+}
+
+/// Returns the title; where several cases have the same, with the labels in which they differ.
+fn distinct_title(change: &CaseChange, changes: &[CaseChange]) -> String {
+    let differs = |name: &str, value: &str| {
+        changes.iter().any(|other| {
+            let other_value = other.labels.get(name);
+            other.title == change.title && other_value.is_none_or(|other| other != value)
+        })
+    };
+    let labels = label_words(&change.labels, differs);
+    if labels.is_empty() { change.title.clone() } else { format!("{}, {labels}", change.title) }
+}
+
+/// Writes the labels that are wanted on a line.
+fn label_words(
+    labels: &BTreeMap<String, String>,
+    is_wanted: impl Fn(&str, &str) -> bool,
+) -> String {
+    let mut words = Vec::new();
+    for (name, value) in labels {
+        if is_wanted(name, value) {
+            words.push(format!("{name} {value}"));
         }
     }
-    let line = |(kind, titles): (String, Vec<&str>)| {
-        format!("not compared: {} ({kind})", titles.join(", "))
-    };
-    lines.into_iter().map(line).collect()
+    words.join(", ")
 }
 
-/// Whether a ratio is told as a factor: from the double and the half on.
+/// Cases without a partner that differ in nothing but their size.
+struct UnpairedGroup<'a> {
+    kind: String,
+    titles: Vec<&'a str>,
+}
+
+/// Returns the cases without a partner, those that differ in nothing but their size on one line.
+fn unpaired_lines(unpaired: &[UnpairedCase], names: [&str; 2]) -> Vec<String> {
+    let mut groups: Vec<UnpairedGroup> = Vec::new();
+    for UnpairedCase { in_base, labels, why, title, .. } in unpaired {
+        let side = if *in_base { names[0] } else { names[1] };
+        let labels = label_words(labels, |name, _| name != "members");
+        let kind = format!("in {side} only, {labels}: {why}");
+        match groups.iter_mut().find(|group| group.kind == kind) {
+            Some(group) => group.titles.push(title),
+            None => groups.push(UnpairedGroup { kind, titles: vec![title] }),
+        }
+    }
+    let mut lines = Vec::new();
+    for UnpairedGroup { kind, titles } in groups {
+        lines.push(format!("not compared: {} ({kind})", titles.join(", ")));
+    }
+    lines
+}
+
+/// Returns whether a ratio is told as a factor: from the double and the half on.
 fn is_factor(ratio: f64) -> bool {
     !(0.5..2.0).contains(&ratio)
 }
 
-/// A ratio as a difference, `+3.2 %`, or as a factor: `13.0x`, `1/13.0`.
+/// Writes a ratio as a difference, `+3.2 %`, or as a factor: `13.0x`, `1/13.0`.
 fn difference(ratio: f64, is_factor: bool) -> String {
     let percent = (ratio - 1.0) * 100.0;
-    match ratio {
+    if !is_factor && percent.abs() < 0.05 {
         // Without the sign of what is rounded to nothing.
-        _ if !is_factor && percent.abs() < 0.05 => "0.0 %".to_string(),
-        _ if !is_factor => format!("{percent:+.1} %"),
-        0.0..1.0 if ratio > 0.0 => format!("1/{}", terminal::figure(1.0 / ratio)),
-        _ => format!("{}x", terminal::figure(ratio)),
+        "0.0 %".to_string()
+    } else if !is_factor {
+        format!("{percent:+.1} %")
+    } else if ratio > 0.0 && ratio < 1.0 {
+        format!("1/{}", terminal::figure(1.0 / ratio))
+    } else {
+        format!("{}x", terminal::figure(ratio))
     }
 }
 
-/// Three decimals around 1, else three digits.
+/// Writes a ratio with three decimals around 1, else with three digits.
 fn ratio(ratio: f64) -> String {
     match ratio.abs() {
         0.1..10.0 => format!("{ratio:.3}"),
@@ -421,7 +510,10 @@ fn ratio(ratio: f64) -> String {
 }
 
 fn interval(ends: Option<(f64, f64)>) -> String {
-    ends.map_or("none".to_string(), |(low, high)| format!("{} to {}", ratio(low), ratio(high)))
+    match ends {
+        Some((low, high)) => format!("{} to {}", ratio(low), ratio(high)),
+        None => "none".to_string(),
+    }
 }
 
 fn answer(change: &CaseChange) -> MarkedText {
@@ -437,12 +529,12 @@ fn answer(change: &CaseChange) -> MarkedText {
     }
 }
 
-fn legend(found: &Comparison) -> String {
-    let limit = found.terms.limit * 100.0;
-    let how = if found.paired {
+fn legend(comparison: &Comparison) -> String {
+    let limit = comparison.terms.limit * 100.0;
+    let how = if comparison.paired {
         "measured in one session: differences are taken within rounds, base and new: mean of \
          the middle half of the rounds"
-    } else if found.changes.iter().all(|change| change.quantity.needs_full_speed()) {
+    } else if comparison.changes.iter().all(|change| change.quantity.needs_full_speed()) {
         "base and new: at the CPU's full speed, mean of the launches; the interval has a \
          term for the scatter between launches"
     } else {
@@ -453,7 +545,7 @@ fn legend(found: &Comparison) -> String {
         "{how}\ninterval: all intervals together hold with {:.0} % confidence; not changed: the \
             interval lies within {limit:.3} %\nslower, faster: the interval excludes 1; !: the \
             ratio is above the limit too",
-        found.terms.confidence * 100.0,
+        comparison.terms.confidence * 100.0,
         limit = terminal::figure(limit)
     )
 }

@@ -1,5 +1,5 @@
-//! What differs between runs of one experiment: the ratio of each cost with its interval, the worst
-//! case on top.
+//! Ratios of the costs of several runs of one experiment to those of the first, with their intervals,
+//! the worst case on top.
 
 use analysis::comparison::{CaseChange, Comparison, ComparisonTerms};
 use analysis::results::{Quantity, Results};
@@ -11,36 +11,120 @@ use crate::engine::effort::CONFIDENCE;
 use crate::report::terminal::counted;
 use crate::report::tiles::Tile;
 
-/// Runs that are told of one by one, each a line.
-const MOST_TOLD: usize = 3;
+/// Most runs whose comparison has a sentence of its own.
+const MAX_SENTENCES: usize = 3;
 
-/// What the page says of two runs or more.
-pub(super) struct Difference {
-    /// Of each further run against the first, in a sentence.
+/// A run as it is compared.
+pub(super) struct ComparedSide<'a> {
+    /// Place of the run among those that are drawn.
+    pub(super) run: usize,
+    /// Letter of the run.
+    pub(super) name: String,
+    pub(super) results: &'a Results,
+}
+
+/// What differs between two runs or more.
+pub(super) struct RunDifference {
+    /// A sentence for each run that is compared with the first.
     pub(super) in_words: String,
     pub(super) figure: Option<Figure>,
-    /// The worst cases.
+    /// The ratios of all cases, the worst first.
     pub(super) tiles: Vec<Tile>,
 }
 
-/// A case in words: what it costs is a switch, unless it says otherwise. Of several cases with one
-/// title with the labels in which they differ.
-fn title(change: &CaseChange, all: &[CaseChange]) -> String {
-    let alike: Vec<&CaseChange> = all.iter().filter(|other| other.title == change.title).collect();
-    let differs = |(name, value): &(&String, &String)| {
-        alike.iter().any(|other| other.labels.get(*name) != Some(*value))
-    };
-    let apart =
-        change.labels.iter().filter(differs).map(|(name, value)| format!(", {name} {value}"));
-    let words = change.title.clone() + &apart.collect::<String>();
-    match change.quantity {
-        Quantity::NsPerSwitchAboveSolo => words,
-        of => format!("{words} ({})", of.in_words()),
+impl RunDifference {
+    /// Compares all sides with the first; `None` where none has a case in common with it.
+    pub(super) fn between(sides: &[ComparedSide], terms: ComparisonTerms) -> Option<Self> {
+        let (base, others) = sides.split_first()?;
+        // The intervals of all runs hold together (Bonferroni), as those of one do.
+        let confidence = 1.0 - (1.0 - terms.confidence) / others.len().max(1) as f64;
+        let terms = ComparisonTerms { confidence, ..terms };
+        let mut compared = Vec::new();
+        for side in others {
+            let comparison = Comparison::from_results(base.results, side.results, terms);
+            if !comparison.changes.is_empty() {
+                compared.push(ComparedPair { run: side.run, name: &side.name, comparison });
+            }
+        }
+        if compared.is_empty() {
+            return None;
+        }
+        let mut rows: Vec<RatioRow> = compared.iter().flat_map(ComparedPair::rows).collect();
+        rows.sort_by(|one, other| other.ratio[0].total_cmp(&one.ratio[0]));
+        let mut tiles = Vec::new();
+        for row in &rows {
+            let run = if compared.len() > 1 { format!("{}: ", row.name) } else { String::new() };
+            tiles.push(Tile::ratio(run + &row.case, row.ratio));
+        }
+        let left_out = LeftOutCases::count(&compared, &rows);
+        let figure = ratio_figure(&base.name, &rows, &left_out);
+        Some(Self { in_words: sentences(&compared), tiles, figure })
     }
 }
 
-/// A case of a run against the same of the first.
-struct Row<'a> {
+/// A run with its comparison with the first.
+struct ComparedPair<'a> {
+    run: usize,
+    name: &'a str,
+    comparison: Comparison,
+}
+
+impl ComparedPair<'_> {
+    /// Returns the cases that have an interval to go by.
+    fn rows(&self) -> Vec<RatioRow<'_>> {
+        let changes = &self.comparison.changes;
+        let mut rows = Vec::new();
+        for change in changes.iter().filter(|change| change.is_tested()) {
+            if let (Some((low, high)), Some(ratio)) = (change.ratio.interval(), change.ratio.value)
+            {
+                let case = title(change, changes);
+                let ratio = [ratio, low, high];
+                rows.push(RatioRow { run: self.run, name: self.name, case, ratio });
+            }
+        }
+        rows
+    }
+
+    /// Returns the answer and the difference of the clocks in a sentence.
+    fn sentence(&self) -> String {
+        let answer = &self.comparison.in_words;
+        match &self.comparison.clocks {
+            Some(clocks) => format!("{answer}; {}.", clocks.in_words),
+            None => format!("{answer}."),
+        }
+    }
+}
+
+/// Returns the sentences of the first runs, a line each, and how many more there are.
+fn sentences(compared: &[ComparedPair]) -> String {
+    let mut lines: Vec<String> =
+        compared.iter().take(MAX_SENTENCES).map(ComparedPair::sentence).collect();
+    if compared.len() > MAX_SENTENCES {
+        lines.push(format!("And {} below.", counted(compared.len() - MAX_SENTENCES, "more run")));
+    }
+    lines.join("\n")
+}
+
+/// Returns the title of a case, with the labels in which it differs from cases of the same title, and
+/// its quantity unless that is the cost of a switch.
+fn title(change: &CaseChange, changes: &[CaseChange]) -> String {
+    let mut title = change.title.clone();
+    for (name, value) in &change.labels {
+        let differs = |other: &CaseChange| {
+            other.title == change.title && other.labels.get(name) != Some(value)
+        };
+        if changes.iter().any(differs) {
+            title += &format!(", {name} {value}");
+        }
+    }
+    match change.quantity {
+        Quantity::NsPerSwitchAboveSolo => title,
+        quantity => format!("{title} ({})", quantity.in_words()),
+    }
+}
+
+/// A case of a run against the same case of the first.
+struct RatioRow<'a> {
     run: usize,
     name: &'a str,
     case: String,
@@ -48,108 +132,60 @@ struct Row<'a> {
     ratio: [f64; 3],
 }
 
-/// The cases of a comparison that have an interval to go by.
-fn rows<'a>(run: usize, name: &'a str, found: &Comparison) -> Vec<Row<'a>> {
-    let row = |change: &CaseChange| {
-        let (low, high) = change.ratio.interval()?;
-        let (case, ratio) = (title(change, &found.changes), [change.ratio.value?, low, high]);
-        Some(Row { run, name, case, ratio })
-    };
-    found.changes.iter().filter(|change| change.is_tested()).filter_map(row).collect()
-}
-
-/// Cases that have no row, each counted once however many runs there are.
-struct LeftOut {
-    /// In both runs, without a ratio that holds.
-    untold: usize,
-    /// In one of the runs only.
+/// Numbers of cases that have no row, each counted once however many runs there are.
+struct LeftOutCases {
+    /// Cases of both runs without a ratio that holds.
+    without_ratio: usize,
+    /// Cases of one run only.
     unpaired: usize,
 }
 
-impl LeftOut {
-    fn of(found: &[(usize, &str, Comparison)], rows: &[Row]) -> Self {
-        let titles = |of: &Comparison| -> Vec<String> {
-            of.changes.iter().map(|change| title(change, &of.changes)).collect()
-        };
-        let told: Vec<&str> = rows.iter().map(|row| row.case.as_str()).collect();
-        let paired = each_once(found.iter().flat_map(|(.., of)| titles(of)));
-        let unpaired = found.iter().flat_map(|(.., of)| of.unpaired.iter().map(|of| &of.title));
-        Self {
-            untold: paired.iter().filter(|case| !told.contains(&case.as_str())).count(),
-            unpaired: each_once(unpaired).len(),
+impl LeftOutCases {
+    fn count(compared: &[ComparedPair], rows: &[RatioRow]) -> Self {
+        let (mut paired, mut unpaired) = (Vec::new(), Vec::new());
+        for pair in compared {
+            let changes = &pair.comparison.changes;
+            paired.extend(changes.iter().map(|change| title(change, changes)));
+            unpaired.extend(pair.comparison.unpaired.iter().map(|case| &case.title));
         }
+        let mut without_ratio = each_once(paired);
+        without_ratio.retain(|case| rows.iter().all(|row| row.case != *case));
+        Self { without_ratio: without_ratio.len(), unpaired: each_once(unpaired).len() }
     }
 
     fn in_words(&self) -> String {
-        let told = |many: usize, what: &str| match many {
-            0 => String::new(),
-            many => format!(" {what}: {}.", counted(many, "case")),
-        };
-        told(self.untold, "Without a reliable ratio") + &told(self.unpaired, "In one run only")
+        let mut text = String::new();
+        if self.without_ratio > 0 {
+            let cases = counted(self.without_ratio, "case");
+            text += &format!(" Without a reliable ratio: {cases}.");
+        }
+        if self.unpaired > 0 {
+            text += &format!(" In one run only: {}.", counted(self.unpaired, "case"));
+        }
+        text
     }
 }
 
-/// Each run by its place and its letter, the first one being what the others are compared with.
-/// None where they have no case in common.
-pub(super) fn of(
-    sides: &[(usize, String, &Results)],
-    terms: ComparisonTerms,
-) -> Option<Difference> {
-    let ((_, base, first), others) = sides.split_first()?;
-    // The intervals of all runs hold together (Bonferroni), as those of one do.
-    let confidence = 1.0 - (1.0 - terms.confidence) / others.len().max(1) as f64;
-    let terms = ComparisonTerms { confidence, ..terms };
-    let found = others
-        .iter()
-        .map(|(run, name, of)| (*run, &**name, Comparison::from_results(first, of, terms)));
-    let found: Vec<(usize, &str, Comparison)> =
-        found.filter(|(.., found)| !found.changes.is_empty()).collect();
-    found.first()?;
-    let mut rows: Vec<Row> =
-        found.iter().flat_map(|(run, name, found)| rows(*run, name, found)).collect();
-    rows.sort_by(|one, other| other.ratio[0].total_cmp(&one.ratio[0]));
-    let words = |(.., found): &(usize, &str, Comparison)| {
-        let clocks = found.clocks.as_ref().map(|clocks| format!("; {}", clocks.in_words));
-        let clocks = clocks.unwrap_or_default();
-        format!("{}{clocks}.", found.in_words)
-    };
-    let more = found.len().saturating_sub(MOST_TOLD);
-    let more = (more > 0).then(|| format!("And {} below.", counted(more, "more run")));
-    let tile = |row: &Row| {
-        let of_run = if found.len() > 1 { format!("{}: ", row.name) } else { String::new() };
-        Tile::ratio(of_run + &row.case, row.ratio)
-    };
-    let left_out = LeftOut::of(&found, &rows);
-    Some(Difference {
-        in_words: found
-            .iter()
-            .take(MOST_TOLD)
-            .map(words)
-            .chain(more)
-            .collect::<Vec<_>>()
-            .join("\n"),
-        tiles: rows.iter().map(tile).collect(),
-        figure: figure(base, &rows, &left_out),
-    })
-}
-
-/// A row a case, the worst on top, with a line where nothing has changed; none without any.
-fn figure(base: &str, rows: &[Row], left_out: &LeftOut) -> Option<Figure> {
+/// Draws a row a case, the worst on top, with a line where nothing has changed; `None` without rows.
+fn ratio_figure(base: &str, rows: &[RatioRow], left_out: &LeftOutCases) -> Option<Figure> {
+    if rows.is_empty() {
+        return None;
+    }
     let cases = each_once(rows.iter().map(|row| row.case.clone()));
     let runs = each_once(rows.iter().map(|row| (row.run, row.name)));
-    let place = |row: &Row| cases.iter().position(|case| *case == row.case).unwrap_or_default();
-    let point = |row: &Row| {
-        let [y, low, high] = row.ratio;
-        Point::with_ends(place(row) as f64, y, [low, high])
-    };
-    let of_run = |(run, name): &(usize, &str)| {
-        let own = rows.iter().filter(|row| row.run == *run).map(point).collect();
-        Series::new(format!("{name} / {base}"), *run, Role::Measured, own)
-    };
-    // Within the rows of the first and the last case.
-    let same = [-0.4, cases.len() as f64 - 0.6].map(|x| Point::bare(x, 1.0)).to_vec();
-    let same = Series { name: "no change".into(), run: None, role: Role::Law, points: same };
-    let series: Vec<Series> = runs.iter().map(of_run).chain([same]).collect();
+    let mut series = Vec::new();
+    for (run, name) in &runs {
+        let mut points = Vec::new();
+        for row in rows.iter().filter(|row| row.run == *run) {
+            let place = cases.iter().position(|case| *case == row.case).unwrap_or_default();
+            let [ratio, low, high] = row.ratio;
+            points.push(Point::with_ends(place as f64, ratio, [low, high]));
+        }
+        series.push(Series::new(format!("{name} / {base}"), *run, Role::Measured, points));
+    }
+    // The line begins within the row of the first case and ends within that of the last.
+    let ends = [-0.4, cases.len() as f64 - 0.6].map(|x| Point::bare(x, 1.0)).to_vec();
+    series.push(Series { name: "no change".into(), run: None, role: Role::Law, points: ends });
     let label = match &runs[..] {
         [(_, name)] => format!("cost in {name} / cost in {base}"),
         _ => format!("cost / cost in {base}"),
@@ -160,7 +196,8 @@ fn figure(base: &str, rows: &[Row], left_out: &LeftOut) -> Option<Figure> {
         CONFIDENCE * 100.0,
         left_out.in_words()
     );
-    let axes = (Axis::with_names("case", cases), Axis::new(&label, Unit::Ratio, Scale::Linear));
-    let figure = Figure::new(DIFFERENCE, "Difference of the costs", axes.0, axes.1);
-    Figure { in_words, ..figure }.with_series(series).filter(|_| !rows.is_empty())
+    let x = Axis::with_names("case", cases);
+    let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
+    let figure = Figure::new(DIFFERENCE, "Difference of the costs", x, y);
+    Figure { in_words, ..figure }.with_series(series)
 }

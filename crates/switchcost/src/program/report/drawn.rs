@@ -1,10 +1,11 @@
-//! One run, or one published machine, as the report takes it.
+//! A run, or a published machine, as a page shows it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use analysis::noise::NoiseVerdict;
-use analysis::results::{CaseResults, Origin, PublishedCase, PublishedMachine, Results};
+use analysis::parts::part_runs;
+use analysis::results::{Origin, PublishedCase, PublishedMachine, Results};
 use anyhow::Result;
 use charts::{Figure, clean};
 use rundata::experiment::Experiment;
@@ -21,84 +22,99 @@ use crate::report::page;
 use crate::report::terminal::{View, counted};
 use crate::report::tiles::Tile;
 
-/// What is told of a run before its charts.
-pub(crate) struct Drawn {
-    /// What was measured, or the published machine's name.
+/// A run of one experiment, or a published machine, with all that a page shows of it.
+pub(crate) struct DrawnRun {
+    /// The experiment and its day, or the published machine's name.
     pub(crate) title: String,
-    /// What it was measured on and how: a name and what is there.
+    /// Facts on the machine and the setting, each with its name.
     pub(crate) facts: Vec<(&'static str, String)>,
     /// The verdict on the machine's noise; none for published figures.
     pub(crate) noise: Option<NoiseVerdict>,
-    /// The host and the machine that it was measured on; none for published figures.
-    machine: Option<(Option<String>, Machine)>,
+    /// The machine that it was measured on; none for published figures.
+    machine: Option<MeasuredMachine>,
     /// The experiment; none for published figures.
     pub(crate) experiment: Option<Experiment>,
-    /// The experiment of the run that it is a part of; its own of a run of one experiment.
-    pub(crate) of_run: Option<Experiment>,
+    /// The experiment of the run that it is a part of; the same where that is no `measure`.
+    pub(crate) run_experiment: Option<Experiment>,
     /// Which part of its run it is, from 0.
     pub(crate) part: usize,
     /// Where it is stored, if it is.
     pub(crate) path: Option<PathBuf>,
-    /// What it says, in a sentence or two.
+    /// The answer in a sentence or two.
     pub(crate) headline: String,
     /// Figures that stand for it.
     pub(crate) tiles: Vec<Tile>,
-    /// All that the terminal would show; none for published figures.
+    /// The whole report for a terminal; none for published figures.
     pub(crate) text: Option<String>,
-    /// What stands below its pictures.
+    /// The text below its pictures.
     pub(crate) caption: String,
-    /// What a sentence on it begins with where the run did not end.
+    /// Beginning of a sentence on the run, if it did not end.
     pub(crate) unfinished: Option<&'static str>,
-    /// Its charts.
+    /// The charts.
     pub(crate) figures: Vec<Figure>,
 }
 
-impl Drawn {
-    /// The run of that file with its record, the `index`th of the report; of a run of several
-    /// experiments each of these.
-    pub(crate) fn of_file(path: &Path, index: usize) -> Result<(Vec<Self>, Vec<Record>)> {
+/// A machine and the name of its host, which `--anonymous` leaves out.
+struct MeasuredMachine {
+    host: Option<String>,
+    machine: Machine,
+}
+
+/// The experiments of a run file, with their records.
+pub(crate) struct DrawnFile {
+    pub(crate) parts: Vec<DrawnRun>,
+    pub(crate) records: Vec<Record>,
+}
+
+impl DrawnFile {
+    /// Reads a run file. Its parts are drawn from the `index`th place of a report on.
+    pub(crate) fn read(path: &Path, index: usize) -> Result<Self> {
         let run = read(path)?;
         let records = match Record::from_run(&run) {
             Record::Measure(whole) => whole.parts,
             record => vec![record],
         };
-        Ok((Self::of_parts(&run, &records, Some(path), index), records))
+        Ok(Self { parts: DrawnRun::from_parts(&run, &records, Some(path), index), records })
     }
+}
 
-    /// The experiments of a run with their records, from the `index`th of the report on.
-    pub(crate) fn of_parts(
+impl DrawnRun {
+    /// Draws the experiments of a run with their records, from the `index`th place of a report on.
+    /// `path` is where the run is stored.
+    pub(crate) fn from_parts(
         run: &Run,
         records: &[Record],
         path: Option<&Path>,
         index: usize,
     ) -> Vec<Self> {
-        let of_run = Some(run.header.plan.experiment);
-        let mut drawn = Vec::new();
-        for (part, (run, record)) in analysis::parts::part_runs(run).iter().zip(records).enumerate()
-        {
-            drawn.push(Self { of_run, part, ..Self::of_run(run, record, path, index + part) });
+        let run_experiment = Some(run.header.plan.experiment);
+        let mut parts = Vec::new();
+        for (part, (run, record)) in part_runs(run).iter().zip(records).enumerate() {
+            let drawn = Self::from_run(run, record, path, index + part);
+            parts.push(Self { run_experiment, part, ..drawn });
         }
-        drawn
+        parts
     }
 
-    /// A run with its record, the `index`th of the report; `path` is where it is stored.
-    pub(crate) fn of_run(run: &Run, record: &Record, path: Option<&Path>, index: usize) -> Self {
+    /// Draws a run with its record, in the `index`th place of a report; `path` is where it is stored.
+    pub(crate) fn from_run(run: &Run, record: &Record, path: Option<&Path>, index: usize) -> Self {
         let results = Results::from_run(run);
         let figures = record.figures(run, index);
         let header = &run.header;
         let day = header.started.split('T').next().unwrap_or(&header.started);
         let facts = facts(&results, &header.invocation);
         let Plan { experiment, cases, seed, .. } = &header.plan;
-        let machine = known(&facts, &["machine", "kernel"]);
+        let machine = facts_line(&facts, &["machine", "kernel"]);
         let (cases, rounds) =
             (counted(cases.len(), "case"), counted(run.rounds() as usize, "round"));
         let caption = format!("{machine}, {day}; {experiment}: {cases}, {rounds}, seed {seed}");
+        let (host, measured_machine) = (header.host.clone(), header.machine.clone());
         Self {
             title: format!("{}, {day}", results.side.experiment),
             experiment: Some(*experiment),
-            of_run: Some(*experiment),
+            run_experiment: Some(*experiment),
             part: 0,
-            machine: Some((header.host.clone(), header.machine.clone())),
+            machine: Some(MeasuredMachine { host, machine: measured_machine }),
             path: path.map(Path::to_path_buf),
             headline: record.headline().into(),
             tiles: record.tiles(),
@@ -111,7 +127,8 @@ impl Drawn {
         }
     }
 
-    pub(crate) fn of_published(machine: &PublishedMachine, index: usize) -> Self {
+    /// Draws a published machine, in the `index`th place of a report.
+    pub(crate) fn from_published(machine: &PublishedMachine, index: usize) -> Self {
         let PublishedMachine { machine: name, system, year, source, notes, .. } = machine;
         let mut facts = vec![("machine", name.clone()), ("system", system.clone())];
         facts.push(("source", format!("{source} ({year})")));
@@ -121,7 +138,7 @@ impl Drawn {
             title: format!("{name}, {year}"),
             headline: format!("{name}: {}, as published by {source} ({year}).", costs(machine)),
             experiment: None,
-            of_run: None,
+            run_experiment: None,
             part: 0,
             machine: None,
             path: None,
@@ -135,65 +152,74 @@ impl Drawn {
         }
     }
 
-    /// Whether another was measured on the same host, CPU and kernel.
-    pub(crate) fn is_of_machine_of(&self, other: &Self) -> bool {
-        let Some(((host, machine), (there, its))) =
-            self.machine.as_ref().zip(other.machine.as_ref())
-        else {
-            return false;
-        };
-        host == there && machine.kernel == its.kernel && machine.cpu.models == its.cpu.models
+    /// Returns whether both were measured on the same host, CPU and kernel.
+    pub(crate) fn has_machine_of(&self, other: &Self) -> bool {
+        let (Some(one), Some(other)) = (&self.machine, &other.machine) else { return false };
+        let (machine, other_machine) = (&one.machine, &other.machine);
+        one.host == other.host
+            && machine.kernel == other_machine.kernel
+            && machine.cpu.models == other_machine.cpu.models
     }
 
-    /// `AMD EPYC, Linux 6.18`.
+    /// Returns `AMD EPYC, Linux 6.18`.
     pub(crate) fn place(&self) -> String {
-        known(&self.facts, &["machine", "system", "kernel"])
+        facts_line(&self.facts, &["machine", "system", "kernel"])
     }
 
-    /// `AMD EPYC, Linux 6.18, policy other, placement same, CPU 1`.
+    /// Returns `AMD EPYC, Linux 6.18, policy other, placement same, CPU 1`.
     pub(crate) fn setting(&self) -> String {
-        known(&self.facts, &["machine", "system", "kernel", "policy", "placement", "CPU"])
+        facts_line(&self.facts, &["machine", "system", "kernel", "policy", "placement", "CPU"])
     }
 }
 
-/// The figure of a published case that comes first.
+/// Returns the first figure of a published case.
 fn published_tile(case: &PublishedCase) -> Option<Tile> {
     let (quantity, ns) = case.figures.first_key_value()?;
     let name = format!("{}, {}", quantity.in_words(), case.title);
     Some(Tile::published(name, *ns, case.intervals.get(quantity).copied()))
 }
 
-/// Facts of these names on a line; the names of a machine and its system go without saying.
-fn known(facts: &[(&'static str, String)], names: &[&str]) -> String {
-    let fact = |(name, is): &&(&str, String)| match *name {
-        "policy" | "placement" | "CPU" => format!("{name} {is}"),
-        _ => is.clone(),
-    };
-    let facts: Vec<_> = facts.iter().filter(|(name, _)| names.contains(name)).collect();
-    facts.iter().map(fact).collect::<Vec<String>>().join(", ")
+/// Writes the facts of these names on a line; a machine and its system need no name.
+fn facts_line(facts: &[(&'static str, String)], names: &[&str]) -> String {
+    let mut words = Vec::new();
+    for (name, value) in facts {
+        if names.contains(name) {
+            words.push(match *name {
+                "policy" | "placement" | "CPU" => format!("{name} {value}"),
+                _ => value.clone(),
+            });
+        }
+    }
+    words.join(", ")
 }
 
+/// Returns the facts on a run that are known.
 fn facts(results: &Results, invocation: &[String]) -> Vec<(&'static str, String)> {
     let machine = &results.machine;
     let kernel = machine.kernel.release.known().map_or("unknown", String::as_str);
-    // What stands at all cases, each once.
-    let each = |name: &str| {
-        let of = |case: &CaseResults| {
-            let mut all = case.labels.iter().chain(&case.details);
-            all.find(|(known, _)| known == name).map(|(_, value)| value.clone())
-        };
-        let all: BTreeSet<String> = results.cases.iter().filter_map(of).collect();
-        all.into_iter().collect::<Vec<_>>().join(", ")
-    };
-    let cpu = machine.cpu_name().map_or("unknown CPU".to_string(), Clone::clone);
-    let mut facts = vec![("machine", cpu), ("kernel", format!("Linux {kernel}"))];
-    facts.extend(["policy", "placement", "CPU"].map(|name| (name, each(name))));
+    let cpu = machine.cpu_name().map_or("unknown CPU", String::as_str);
+    let mut facts = vec![("machine", cpu.to_string()), ("kernel", format!("Linux {kernel}"))];
+    for name in ["policy", "placement", "CPU"] {
+        facts.push((name, values_of_cases(results, name)));
+    }
     if let Origin::Run { started, build, .. } = &results.side.origin {
         facts.push(("measured", started.clone()));
         facts.push(("by", page::build_words(build)));
     }
     facts.push(("command", invocation.join(" ")));
     facts.push(("run", results.side.name.clone()));
-    facts.retain(|(_, what)| !what.is_empty());
+    facts.retain(|(_, value)| !value.is_empty());
     facts
+}
+
+/// Returns the values that all cases have of a label or detail, each once.
+fn values_of_cases(results: &Results, name: &str) -> String {
+    let mut values: BTreeSet<&str> = BTreeSet::new();
+    for case in &results.cases {
+        let mut labels = case.labels.iter().chain(&case.details);
+        if let Some((_, value)) = labels.find(|(known, _)| *known == name) {
+            values.insert(value);
+        }
+    }
+    Vec::from_iter(values).join(", ")
 }

@@ -1,89 +1,109 @@
-//! What stands before the charts, the answer in a sentence and in tiles, and behind them: how it was
-//! measured and all that the runs say.
+//! The parts of a page around its charts: before them the answer in a sentence and in tiles, behind
+//! them how it was measured and all that the runs say.
 
 use analysis::noise::{NoiseLevel, NoiseVerdict};
 use charts::{escape, with_micro_sign};
 
-use super::Report;
-use super::drawn::Drawn;
+use super::ReportPage;
+use super::drawn::DrawnRun;
 use crate::report::page::{self, DetailsSection, MAX_TILES, paragraph, tile};
 use crate::report::terminal::{counted, sentence};
 use crate::report::tiles::Tile;
 
-/// By their `names` the charts tell runs apart.
-pub(super) fn header(report: &Report, names: &[String]) -> String {
+/// Writes what stands before the charts. The charts tell runs apart by `names`.
+pub(super) fn header(report: &ReportPage, names: &[String]) -> String {
     let runs = &report.runs;
     let lead = match (&report.lead, &report.difference, &runs[..]) {
         (Some(lead), ..) => lead.clone(),
         (_, Some(difference), _) => difference.in_words.clone(),
         (.., [only]) => sentence(only.unfinished, &only.headline).into(),
-        (.., many) => side_by_side(many, names),
+        (.., several) => answers(several, names),
     };
-    let setting: String = match &runs[..] {
+    let setting = match &runs[..] {
         [only] => paragraph("setting", &format!("Measured on {}.", only.setting())),
-        many if report.lead.is_some() => {
-            paragraph("setting", &format!("Measured on {}.", many[0].place()))
+        several if report.lead.is_some() => {
+            paragraph("setting", &format!("Measured on {}.", several[0].place()))
         }
-        many => settings(many, names),
+        several => settings(several, names),
     };
-    let tiles = match &report.difference {
-        Some(difference) => difference.tiles.iter().take(MAX_TILES).cloned().collect(),
-        None => {
-            // What is not told as one says whose it is.
-            let is_apart = runs.len() > 1 && report.lead.is_none();
-            let named = |name: &str, tile: &Tile| match is_apart {
-                true => tile.clone().with_name(format!("{name}: {}", tile.name)),
-                false => tile.clone(),
-            };
-            let of_run = |(run, name): (&Drawn, &String)| {
-                run.tiles.iter().map(|tile| named(name, tile)).collect()
-            };
-            let all: Vec<Vec<Tile>> = runs.iter().zip(names).map(of_run).collect();
-            Tile::in_turn(&all, MAX_TILES)
-        }
-    };
-    let tiles: String = tiles.iter().map(tile).chain(verdict(runs)).collect();
-    page::header("What a context switch costs", &lead, &setting, &tiles)
+    let mut html: String = tiles(report, names).iter().map(tile).collect();
+    html.extend(noise_tile(runs));
+    page::header("What a context switch costs", &lead, &setting, &html)
 }
 
-/// Runs whose answers are told one by one.
-const MOST_ANSWERS: usize = 3;
+/// Returns the tiles of the difference, or of all runs in turn. Where runs are not told as one, a
+/// tile names its run.
+fn tiles(report: &ReportPage, names: &[String]) -> Vec<Tile> {
+    if let Some(difference) = &report.difference {
+        return difference.tiles.iter().take(MAX_TILES).cloned().collect();
+    }
+    let are_named = report.runs.len() > 1 && report.lead.is_none();
+    let mut tiles = Vec::new();
+    for (run, name) in report.runs.iter().zip(names) {
+        let mut tiles_of_run = Vec::new();
+        for tile in &run.tiles {
+            let name = if are_named { format!("{name}: {}", tile.name) } else { tile.name.clone() };
+            tiles_of_run.push(tile.clone().with_name(name));
+        }
+        tiles.push(tiles_of_run);
+    }
+    Tile::in_turn(&tiles, MAX_TILES)
+}
 
-/// The answer of each of several runs, a line each.
-fn side_by_side(runs: &[Drawn], names: &[String]) -> String {
-    let answer = |(name, run): (&String, &Drawn)| {
-        format!("{name}: {}", sentence(run.unfinished, &run.headline))
-    };
-    let mut lines: Vec<String> = names.iter().zip(runs).take(MOST_ANSWERS).map(answer).collect();
-    if let Some(more @ 1..) = runs.len().checked_sub(MOST_ANSWERS) {
+/// Most runs whose answers are told one by one.
+const MAX_ANSWERS: usize = 3;
+
+/// Writes the answer of each of several runs, a line each.
+fn answers(runs: &[DrawnRun], names: &[String]) -> String {
+    let mut lines = Vec::new();
+    for (name, run) in names.iter().zip(runs).take(MAX_ANSWERS) {
+        lines.push(format!("{name}: {}", sentence(run.unfinished, &run.headline)));
+    }
+    if let Some(more @ 1..) = runs.len().checked_sub(MAX_ANSWERS) {
         lines.push(format!("And {} below.", counted(more, "more run")));
     }
     lines.join("\n")
 }
 
-/// Where and how runs were measured, a line for those that were measured alike.
-fn settings(runs: &[Drawn], names: &[String]) -> String {
-    let mut lines: Vec<(String, String)> = Vec::new();
+/// Runs that were measured in the same place and way.
+struct SharedSetting {
+    setting: String,
+    /// The letters of the runs, in HTML.
+    letters: String,
+}
+
+/// Writes where and how runs were measured, a line for those that were measured alike.
+fn settings(runs: &[DrawnRun], names: &[String]) -> String {
+    let mut shared: Vec<SharedSetting> = Vec::new();
     for (name, run) in names.iter().zip(runs) {
-        let letter = format!("<b class=\"letter\">{}</b> ", escape(name));
-        let setting = run.setting();
-        match lines.iter_mut().find(|(_, known)| *known == setting) {
-            Some((letters, _)) => letters.push_str(&letter),
-            None => lines.push((letter, setting)),
+        let (letters, setting) = (letter_html(name), run.setting());
+        match shared.iter_mut().find(|known| known.setting == setting) {
+            Some(known) => known.letters += &letters,
+            None => shared.push(SharedSetting { setting, letters }),
         }
     }
-    let line = |(letters, setting): (String, String)| {
-        format!("<li>{letters}{}</li>", escape(&with_micro_sign(&setting)))
-    };
-    let lines: String = lines.into_iter().map(line).collect();
+    let mut lines = String::new();
+    for SharedSetting { setting, letters } in &shared {
+        lines += &format!("<li>{letters}{}</li>", escape(&with_micro_sign(setting)));
+    }
     format!("<ul class=\"setting\">{lines}</ul>\n")
 }
 
-/// The worst of the verdicts on the machine.
-fn verdict(runs: &[Drawn]) -> Option<String> {
-    let all: Vec<&NoiseVerdict> = runs.iter().filter_map(|run| run.noise.as_ref()).collect();
-    let together = NoiseVerdict::together(all.iter().map(|of| ("", (*of).clone())), &[]);
-    let level = (!all.is_empty()).then_some(together.level)?;
+fn letter_html(name: &str) -> String {
+    format!("<b class=\"letter\">{}</b> ", escape(name))
+}
+
+/// Writes the worst of the verdicts on the machine; `None` without any.
+fn noise_tile(runs: &[DrawnRun]) -> Option<String> {
+    let mut verdicts = Vec::new();
+    for run in runs {
+        verdicts.extend(run.noise.clone().map(|verdict| ("", verdict)));
+    }
+    if verdicts.is_empty() {
+        return None;
+    }
+    let together = NoiseVerdict::together(verdicts, &[]);
+    let level = together.level;
     let why = match (level, together.clean_share) {
         (NoiseLevel::Unknown, _) => "too few rounds to tell".to_string(),
         (_, Some(share)) => format!("{:.0} % of the time undisturbed", 100.0 * share),
@@ -97,24 +117,26 @@ fn verdict(runs: &[Drawn]) -> Option<String> {
     ))
 }
 
-/// How each run was measured, and all that it says.
-pub(super) fn details(runs: &[Drawn], names: &[String]) -> String {
-    let is_one = runs.len() == 1;
-    let section = |(name, run): (&String, &Drawn)| {
-        let letter = format!("<b class=\"letter\">{}</b> ", escape(name));
-        section(run, name, if is_one { "" } else { &letter })
-    };
-    page::details(TITLE, &names.iter().zip(runs).map(section).collect::<String>())
-}
-
-/// The title of what is behind the charts.
+/// Title of what is behind the charts.
 pub(super) const TITLE: &str = "How it was measured";
 
-fn section(run: &Drawn, name: &str, letter: &str) -> String {
+/// Writes how each run was measured, and all that it says.
+pub(super) fn details(runs: &[DrawnRun], names: &[String]) -> String {
+    let mut sections = String::new();
+    for (name, run) in names.iter().zip(runs) {
+        let letter = if runs.len() == 1 { String::new() } else { letter_html(name) };
+        sections += &section(run, name, &letter);
+    }
+    page::details(TITLE, &sections)
+}
+
+fn section(run: &DrawnRun, name: &str, letter: &str) -> String {
     let noise = run.noise.as_ref().map(NoiseVerdict::in_words);
-    let noise = noise.as_ref().map(|words| ("noise", words.as_str()));
-    let facts = run.facts.iter().map(|(what, is)| (*what, is.as_str())).chain(noise);
-    let facts: Vec<(&str, &str)> = facts.collect();
+    let mut facts = Vec::new();
+    for (fact, value) in &run.facts {
+        facts.push((*fact, value.as_str()));
+    }
+    facts.extend(noise.as_ref().map(|words| ("noise", words.as_str())));
     let section = DetailsSection {
         heading: &format!("{letter}{}", escape(&run.title)),
         facts_title: "Machine, setting and command",

@@ -1,4 +1,15 @@
 //! `switchcost report`: runs as charts in one HTML file that needs nothing else, and as pictures.
+//!
+//! ```text
+//! drawn.rs       a run or a published machine --> DrawnRun: facts, tiles, figures, text
+//! difference.rs  several runs of one experiment --> their ratios, which stand first
+//! header.rs      what stands before and behind the charts
+//! questions.rs   the order of the charts and their headings
+//! records.rs     records of run, profile and trend, which have pages of their own
+//! ```
+//!
+//! Several runs are drawn in the same axes and told apart by letters. A run of `measure` is drawn as
+//! a run of each of its experiments, which share its letter.
 
 mod difference;
 pub(crate) mod drawn;
@@ -26,8 +37,8 @@ use crate::report::figures::published::{is_one_published_figure, with_published}
 use crate::report::figures::{COST_BY_ARRAY, RING_COST};
 use crate::report::output::{print_text, write_output};
 use crate::report::page::{self, DETAILS};
-use difference::Difference;
-use drawn::Drawn;
+use difference::{ComparedSide, RunDifference};
+use drawn::{DrawnFile, DrawnRun};
 use questions::HISTORY;
 
 #[derive(Debug, Args)]
@@ -63,113 +74,125 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode> {
-    // Before runs are read and intervals computed: that takes seconds.
+    // Checked before runs are read and intervals computed, which takes seconds.
     page::check("--output", &args.output)?;
-    if let Some(path) = records::named(&args.runs)? {
-        return record_page(args, path);
+    if let Some(path) = records::only_record(&args.runs)? {
+        return write_record_page(args, path);
     }
-    let mut found: Vec<(Drawn, Option<Record>)> = Vec::new();
-    let mut named: Vec<(PathBuf, &String)> = Vec::new();
+    let (mut runs, mut records) = (Vec::new(), Vec::new());
+    let mut files: Vec<NamedFile> = Vec::new();
     for name in &args.runs {
         if let Some(machine) = name.strip_prefix(PUBLISHED_PREFIX) {
             let machine = find_published(machine)?;
-            found.push((Drawn::of_published(&machine, found.len()), None));
+            runs.push(DrawnRun::from_published(&machine, runs.len()));
+            records.push(None);
             continue;
         }
         for entry in find_all(name)? {
-            let (drawn, records) = Drawn::of_file(&entry.path, found.len())?;
-            add_once(&mut named, entry.path, name)?;
-            found.extend(drawn.into_iter().zip(records.into_iter().map(Some)));
+            let file = DrawnFile::read(&entry.path, runs.len())?;
+            add_once(&mut files, NamedFile { path: entry.path, name })?;
+            runs.extend(file.parts);
+            records.extend(file.records.into_iter().map(Some));
         }
     }
-    let (drawn, records): (Vec<Drawn>, Vec<Option<Record>>) = found.into_iter().unzip();
-    let report = Report {
-        lead: lead(&drawn, &records),
-        difference: difference(&drawn, &named)?,
-        runs: drawn,
+    let report = ReportPage {
+        lead: joint_lead(&runs, &records),
+        difference: difference(&runs, &files)?,
+        runs,
         has_published: args.history,
     };
-    let (names, figures) = lettered(&report.runs);
+    let (names, figures) = name_and_overlay(&report.runs);
     let pictures = write_pictures(args, &names, &figures, &caption(&names, &report.runs))?;
     report.write(&args.output)?;
-    say_where(args, &pictures)
+    print_places(args, &pictures)
 }
 
 /// Writes the page of a record in JSON.
-fn record_page(args: &ReportArgs, path: &Path) -> Result<ExitCode> {
+fn write_record_page(args: &ReportArgs, path: &Path) -> Result<ExitCode> {
     let page = records::page(path)?;
     let names = std::slice::from_ref(&page.details.subject);
     let pictures = write_pictures(args, names, &page.figures, &page.setting)?;
     write_output(page.html().as_bytes(), &args.output)?;
-    say_where(args, &pictures)
+    print_places(args, &pictures)
 }
 
-/// Says where the report and the pictures are.
-fn say_where(args: &ReportArgs, pictures: &[PathBuf]) -> Result<ExitCode> {
+/// Prints where the report and the pictures are.
+fn print_places(args: &ReportArgs, pictures: &[PathBuf]) -> Result<ExitCode> {
     if let Destination::File(path) = &args.output {
-        let pictures = pictures.iter().map(|path| format!("picture: {}\n", path.display()));
-        let text = format!("report: {}\n{}", path.display(), pictures.collect::<String>());
+        let mut text = format!("report: {}\n", path.display());
+        for picture in pictures {
+            text += &format!("picture: {}\n", picture.display());
+        }
         print_text(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Adds a run, unless it was named before: it differs from itself by nothing.
-fn add_once<'a>(
-    named: &mut Vec<(PathBuf, &'a String)>,
+/// The file of a run, and the name by which it was asked for.
+struct NamedFile<'a> {
     path: PathBuf,
-    name: &'a String,
-) -> Result<()> {
-    if let Some((_, before)) = named.iter().find(|(known, _)| *known == path) {
-        let path = path.display();
-        return Err(usage(format!("{before} and {name} are the same run ({path})")));
+    name: &'a str,
+}
+
+/// Adds a run, unless it was named before: it differs from itself by nothing.
+fn add_once<'a>(files: &mut Vec<NamedFile<'a>>, file: NamedFile<'a>) -> Result<()> {
+    if let Some(known) = files.iter().find(|known| known.path == file.path) {
+        let (path, first, second) = (file.path.display(), known.name, file.name);
+        return Err(usage(format!("{first} and {second} are the same run ({path})")));
     }
-    named.push((path, name));
+    files.push(file);
     Ok(())
 }
 
 /// Writes the report of the experiments of one run, in this order; `lead` is what they say
 /// together.
-pub(crate) fn write(runs: Vec<Drawn>, lead: &str, to: &Destination) -> Result<()> {
+pub(crate) fn write(runs: Vec<DrawnRun>, lead: &str, to: &Destination) -> Result<()> {
     let lead = Some(lead.to_string());
-    Report { runs, lead, difference: None, has_published: false }.write(to)
+    ReportPage { runs, lead, difference: None, has_published: false }.write(to)
 }
 
-/// Writes the report of what is compared with the first: what differs stands first. `sides` are
-/// of these runs, in their order.
+/// Writes the report of runs that are compared with the first: what differs stands first. `results`
+/// are those of the runs, in their order.
 pub(crate) fn compared(
-    runs: Vec<Drawn>,
-    sides: &[Results],
+    runs: Vec<DrawnRun>,
+    results: &[Results],
     terms: ComparisonTerms,
     to: &Destination,
 ) -> Result<()> {
-    let first = letters(&runs).into_iter().enumerate().filter(|(index, _)| runs[*index].part == 0);
-    let named = first.zip(sides);
-    let named: Vec<_> = named.map(|((index, name), of)| (index, name, of)).collect();
-    let difference = difference::of(&named, terms);
-    Report { runs, lead: None, difference, has_published: false }.write(to)
+    let mut results = results.iter();
+    let mut sides = Vec::new();
+    for (index, name) in letters(&runs).into_iter().enumerate() {
+        if runs[index].part == 0 {
+            sides.extend(results.next().map(|results| ComparedSide { run: index, name, results }));
+        }
+    }
+    let difference = RunDifference::between(&sides, terms);
+    ReportPage { runs, lead: None, difference, has_published: false }.write(to)
 }
 
-/// What a page is made of.
-struct Report {
-    runs: Vec<Drawn>,
-    /// What runs of several experiments say together.
+/// The parts that a page is made of.
+struct ReportPage {
+    runs: Vec<DrawnRun>,
+    /// The answer of several experiments in one sentence.
     lead: Option<String>,
-    difference: Option<Difference>,
+    difference: Option<RunDifference>,
     has_published: bool,
 }
 
-/// Whether each is a run of another experiment, and all of one machine and kernel: then they are
-/// told as one.
-fn are_parts(runs: &[Drawn]) -> bool {
-    let is_other = |(place, run): (usize, &Drawn)| {
-        let before = &runs[..place];
-        run.is_of_machine_of(&runs[0]) && before.iter().all(|of| of.experiment != run.experiment)
-    };
-    runs.len() > 1 && runs.iter().enumerate().all(is_other)
+/// Returns whether each is a run of another experiment, and all are of one machine and kernel: then
+/// they are told as one.
+fn are_parts(runs: &[DrawnRun]) -> bool {
+    for (index, run) in runs.iter().enumerate() {
+        let is_repeated = runs[..index].iter().any(|known| known.experiment == run.experiment);
+        if is_repeated || !run.has_machine_of(&runs[0]) {
+            return false;
+        }
+    }
+    runs.len() > 1
 }
 
-fn lead(runs: &[Drawn], records: &[Option<Record>]) -> Option<String> {
+/// Returns the answer of all runs in one sentence, if they are told as one.
+fn joint_lead(runs: &[DrawnRun], records: &[Option<Record>]) -> Option<String> {
     if !are_parts(runs) {
         return None;
     }
@@ -183,44 +206,54 @@ fn lead(runs: &[Drawn], records: &[Option<Record>]) -> Option<String> {
     Some(format!("{}.", joint_answer(&parts)))
 }
 
-/// What differs between the runs of the experiment that the first run is of; of runs of several
-/// experiments in all of them.
-fn difference(runs: &[Drawn], typed: &[(PathBuf, &String)]) -> Result<Option<Difference>> {
-    let experiment = runs.iter().find_map(|run| run.of_run);
-    let is_alike = |run: &Drawn| run.of_run == experiment && run.part == 0;
-    let alike = runs.iter().zip(letters(runs)).enumerate().filter(|(_, (run, _))| is_alike(run));
-    let alike: Vec<(usize, String, &Path)> = alike
-        .filter_map(|(index, (run, name))| Some((index, name, run.path.as_deref()?)))
-        .collect();
-    if alike.len() < 2 {
+/// Returns what differs between the runs of the experiment that the first run is of; of runs of
+/// several experiments in all of them. `None` with fewer than two such runs.
+fn difference(runs: &[DrawnRun], files: &[NamedFile]) -> Result<Option<RunDifference>> {
+    let experiment = runs.iter().find_map(|run| run.run_experiment);
+    let (mut indices, mut names, mut paths) = (Vec::new(), Vec::new(), Vec::new());
+    for (index, name) in letters(runs).into_iter().enumerate() {
+        let run = &runs[index];
+        if run.run_experiment == experiment && run.part == 0 {
+            if let Some(path) = &run.path {
+                indices.push(index);
+                names.push(name);
+                paths.push(path.as_path());
+            }
+        }
+    }
+    if paths.len() < 2 {
         return Ok(None);
     }
-    let paths: Vec<&Path> = alike.iter().map(|(.., path)| *path).collect();
-    let mut sides = results_of_files(&paths).into_iter().collect::<Result<Vec<Results>>>()?;
-    for (path, results) in paths.iter().zip(&mut sides) {
-        let typed = typed.iter().find(|(known, _)| known == path);
-        results.side.label = typed.map_or_else(String::new, |(_, typed)| label(typed));
+    let mut results = results_of_files(&paths).into_iter().collect::<Result<Vec<Results>>>()?;
+    for (path, results) in paths.iter().zip(&mut results) {
+        let file = files.iter().find(|file| file.path == **path);
+        results.side.label = file.map_or(String::new(), |file| label(file.name));
     }
-    let named = alike.into_iter().zip(&sides);
-    let named: Vec<_> = named.map(|((index, name, _), results)| (index, name, results)).collect();
+    let mut sides = Vec::new();
+    for ((run, name), results) in indices.into_iter().zip(names).zip(&results) {
+        sides.push(ComparedSide { run, name, results });
+    }
     let terms = ComparisonTerms {
         limit: LIMIT,
         confidence: CONFIDENCE,
         wanted: WantedCost::Switch,
         across: None,
     };
-    Ok(difference::of(&named, terms))
+    Ok(RunDifference::between(&sides, terms))
 }
 
-/// What a side is called: as it was typed, of a file its name alone.
+/// Returns what a side is called: as it was typed; a file by its name alone.
 pub(crate) fn label(typed: &str) -> String {
-    let bare = typed.strip_prefix(PUBLISHED_PREFIX).unwrap_or(typed);
-    if bare.contains(',') {
-        return bare.to_string();
+    if let Some(machine) = typed.strip_prefix(PUBLISHED_PREFIX) {
+        return if machine.is_empty() { typed.to_string() } else { machine.to_string() };
     }
-    let name =
-        Path::new(bare).file_name().filter(|_| bare == typed).map(|name| name.to_string_lossy());
-    let name = name.map_or(bare.to_string(), |name| without_ending(&name));
+    if typed.contains(',') {
+        return typed.to_string();
+    }
+    let name = match Path::new(typed).file_name() {
+        Some(name) => without_ending(&name.to_string_lossy()),
+        None => String::new(),
+    };
     if name.is_empty() { typed.to_string() } else { name }
 }
 
@@ -230,49 +263,56 @@ fn without_ending(name: &str) -> String {
     stem.unwrap_or(name).to_string()
 }
 
-/// A letter for each run, A to Z and then numbers from 27 on; the experiments of one run have the
-/// same.
-fn letters(runs: &[Drawn]) -> Vec<String> {
+/// Returns a letter for each run, A to Z and then numbers from 27 on; the experiments of one run have
+/// the same.
+fn letters(runs: &[DrawnRun]) -> Vec<String> {
     let mut letters = Vec::new();
     let mut count = 0_usize;
     for run in runs {
         count += usize::from(run.part == 0);
-        let place = u8::try_from(count.saturating_sub(1)).ok().filter(|place| *place < 26);
-        letters.push(match place {
-            Some(place) => char::from(b'A' + place).to_string(),
-            None => count.to_string(),
+        letters.push(match u8::try_from(count.saturating_sub(1)) {
+            Ok(place @ 0..26) => char::from(b'A' + place).to_string(),
+            _ => count.to_string(),
         });
     }
     letters
 }
 
-/// A name for each run, and the figures of all together: its letter, and its experiment where
-/// several have the letter; runs of different experiments have the names of these.
-fn lettered(runs: &[Drawn]) -> (Vec<String>, Vec<Figure>) {
+/// Returns a name for each run, and the figures of all, drawn in the same axes. A run is named by its
+/// letter, and its experiment where several have the letter; runs of different experiments by these.
+fn name_and_overlay(runs: &[DrawnRun]) -> (Vec<String>, Vec<Figure>) {
     let is_by_experiment = are_parts(runs);
-    let name = |(run, letter): (&Drawn, String)| match run.experiment {
-        Some(experiment) if is_by_experiment => experiment.name().to_string(),
-        Some(experiment) if run.experiment != run.of_run => format!("{letter} {experiment}"),
-        _ => letter,
-    };
-    let names: Vec<String> = runs.iter().zip(letters(runs)).map(name).collect();
-    let of_runs = runs.iter().map(|run| run.figures.clone());
-    let figures = overlay_runs(names.iter().cloned().zip(of_runs).collect());
-    (names, figures)
+    let (mut names, mut named_figures) = (Vec::new(), Vec::new());
+    for (run, letter) in runs.iter().zip(letters(runs)) {
+        let name = match run.experiment {
+            Some(experiment) if is_by_experiment => experiment.name().to_string(),
+            Some(experiment) if run.experiment != run.run_experiment => {
+                format!("{letter} {experiment}")
+            }
+            _ => letter,
+        };
+        named_figures.push((name.clone(), run.figures.clone()));
+        names.push(name);
+    }
+    (names, overlay_runs(named_figures))
 }
 
-/// Number of runs, whatever their parts.
-fn count_runs(runs: &[Drawn]) -> usize {
+/// Counts the runs, each once whatever its parts.
+fn count_runs(runs: &[DrawnRun]) -> usize {
     runs.iter().filter(|run| run.part == 0).count()
 }
 
-/// What stands below the pictures: where each run was measured and how.
-fn caption(names: &[String], runs: &[Drawn]) -> String {
-    let caption = |(name, run): (&String, &Drawn)| match runs.len() {
-        1 => format!("{}.", run.caption),
-        _ => format!("{name}: {}.", run.caption),
-    };
-    names.iter().zip(runs).map(caption).collect::<Vec<String>>().join(" ")
+/// Returns the text below the pictures: where each run was measured and how.
+fn caption(names: &[String], runs: &[DrawnRun]) -> String {
+    let mut captions = Vec::new();
+    for (name, run) in names.iter().zip(runs) {
+        captions.push(if runs.len() == 1 {
+            format!("{}.", run.caption)
+        } else {
+            format!("{name}: {}.", run.caption)
+        });
+    }
+    captions.join(" ")
 }
 
 /// Writes these charts as pictures into the folders that were named, by format; returns the files.
@@ -302,40 +342,30 @@ fn write_pictures(
     Ok(written)
 }
 
-/// `ID.FORMAT` in a folder, whatever the id is.
+/// Returns `ID.FORMAT` in a folder, whatever the id is.
 fn picture_file(folder: &Path, figure: &Figure, format: &str) -> PathBuf {
-    let usable = |c: &char| c.is_ascii_lowercase() || c.is_ascii_digit() || *c == '-';
-    let name: String = figure.id.chars().filter(usable).collect();
+    let mut name = figure.id.clone();
+    name.retain(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');
     folder.join(format!("{name}.{format}"))
 }
 
-impl Report {
+impl ReportPage {
     fn write(&self, to: &Destination) -> Result<()> {
-        write_output(self.page()?.as_bytes(), to)
+        write_output(self.html()?.as_bytes(), to)
     }
 
-    /// The whole file.
-    fn page(&self) -> Result<String> {
-        let (names, mut figures) = lettered(&self.runs);
+    fn html(&self) -> Result<String> {
+        let (names, mut figures) = name_and_overlay(&self.runs);
         figures.retain(|figure| !is_one_published_figure(figure));
-        let all = published_machines().context("the published figures")?;
-        let (title, titles) = match &self.runs[..] {
-            [only] => (format!("switchcost: {}", only.title), vec!["this run".to_string()]),
-            many => {
-                let titles =
-                    names.iter().zip(many).map(|(name, run)| format!("{name}, {}", run.title));
-                let title = match count_runs(many) {
-                    1 => "switchcost measure".to_string(),
-                    count => format!("switchcost: {count} runs"),
-                };
-                (title, titles.collect())
-            }
-        };
-        let own = self.difference.iter().filter_map(|of| of.figure.clone());
-        let mut figures: Vec<Figure> = own.chain(with_published(figures, &all, &titles)).collect();
+        let machines = published_machines().context("the published figures")?;
+        let run_titles = self.run_titles(&names);
+        let mut figures = with_published(figures, &machines, &run_titles);
+        if let Some(difference) = &self.difference {
+            figures.extend(difference.figure.clone());
+        }
         figures.sort_by_key(questions::rank);
         let page = HtmlPage {
-            title: &title,
+            title: &self.title(),
             generator: page::GENERATOR,
             style: page::STYLE,
             header: &header::header(self, &names),
@@ -343,7 +373,7 @@ impl Report {
             contents: &[(DETAILS, header::TITLE)],
             footer: FOOTER,
             runs: &names,
-            first: first(&figures, are_parts(&self.runs)),
+            first: count_first_charts(&figures, are_parts(&self.runs)),
             figures: &figures,
             heading: &questions::heading,
             has_published: self.has_published,
@@ -354,18 +384,39 @@ impl Report {
         };
         Ok(page.html())
     }
+
+    fn title(&self) -> String {
+        if let [only] = &self.runs[..] {
+            return format!("switchcost: {}", only.title);
+        }
+        match count_runs(&self.runs) {
+            1 => "switchcost measure".to_string(),
+            count => format!("switchcost: {count} runs"),
+        }
+    }
+
+    /// Returns what the runs are called beside published machines.
+    fn run_titles(&self, names: &[String]) -> Vec<String> {
+        if self.runs.len() == 1 {
+            return vec!["this run".to_string()];
+        }
+        let titles = names.iter().zip(&self.runs);
+        titles.map(|(name, run)| format!("{name}, {}", run.title)).collect()
+    }
 }
 
-/// How many charts are first: of a machine that was measured as a whole two, by members and by
-/// working set.
-fn first(figures: &[Figure], is_whole: bool) -> usize {
-    let ids: Vec<&str> = figures.iter().take(2).map(|figure| figure.id.as_str()).collect();
-    if is_whole && ids == [RING_COST, COST_BY_ARRAY] { 2 } else { 1 }
+/// Returns how many charts are first: two, by members and by working set, of a machine that was
+/// measured as a whole.
+fn count_first_charts(figures: &[Figure], is_whole: bool) -> usize {
+    match figures {
+        [first, second, ..] if is_whole && first.id == RING_COST && second.id == COST_BY_ARRAY => 2,
+        _ => 1,
+    }
 }
 
 const FOOTER: &str = "<footer><p>A switch is one that the kernel counted; its cost is what a hop \
      of the ring costs above the ring of one, taken within rounds. Bands and bars show intervals \
-     over rounds. PublishedMachine figures are as printed; those of 1984 to 2007 have none.</p></footer>\n";
+     over rounds. Published figures are as printed; those of 1984 to 2007 have none.</p></footer>\n";
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,13 @@
-//! What each chart answers, and in which order they stand.
+//! The question that each chart answers, and the order in which charts stand.
 
 use charts::Figure;
 
 use crate::report::figures::published::AS_PRINTED;
 use crate::report::figures::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU};
 
-/// The chart of the difference of two runs.
+/// Id of the chart of the difference of two runs.
 pub(super) const DIFFERENCE: &str = "difference";
-/// The cost of a switch over the years.
+/// Id of the chart of the cost of a switch over the years.
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
@@ -40,30 +40,37 @@ const QUESTIONS: [(&str, &str); 26] = [
     (AS_PRINTED, "What was published?"),
 ];
 
-/// Charts without a question are behind those with one, but before the samples.
-const ROUNDS: (&str, &str) = ("rounds", "Did it drift?");
-const YEARS: (&str, &str) = (HISTORY, "And since 1984?");
+/// Charts that stand last, behind those without a question.
+const LAST_QUESTIONS: [(&str, &str); 2] =
+    [("rounds", "Did it drift?"), (HISTORY, "And since 1984?")];
 
-/// The id without the number that tells charts of several runs apart.
-fn kind(figure: &Figure) -> &str {
-    let number = |(_, end): &(&str, &str)| end.parse::<u32>().is_ok();
-    figure.id.rsplit_once('-').filter(number).map_or(&figure.id, |(id, _)| id)
+/// Returns the id without the number that tells charts of several runs apart.
+fn base_id(figure: &Figure) -> &str {
+    match figure.id.rsplit_once('-') {
+        Some((id, end)) if end.parse::<u32>().is_ok() => id,
+        _ => &figure.id,
+    }
 }
 
-/// The place of a chart among others.
+/// Returns the place of a chart among others.
 pub(super) fn rank(figure: &Figure) -> usize {
-    let kind = kind(figure);
-    let last = QUESTIONS.len()
-        + [ROUNDS.0, YEARS.0].iter().position(|id| *id == kind).map_or(0, |at| at + 1);
-    QUESTIONS.iter().position(|(id, _)| *id == kind).unwrap_or(last)
+    let id = base_id(figure);
+    if let Some(place) = QUESTIONS.iter().position(|(known, _)| *known == id) {
+        return place;
+    }
+    let without_question = QUESTIONS.len();
+    match LAST_QUESTIONS.iter().position(|(known, _)| *known == id) {
+        Some(place) => without_question + 1 + place,
+        None => without_question,
+    }
 }
 
 /// Returns the question that a chart answers, with its run where those of several could not be one
 /// chart; its title if it has no question.
 pub(super) fn heading(figure: &Figure) -> String {
-    let kind = kind(figure);
-    let Some((_, question)) = QUESTIONS.iter().chain([&ROUNDS, &YEARS]).find(|(id, _)| *id == kind)
-    else {
+    let id = base_id(figure);
+    let mut questions = QUESTIONS.iter().chain(&LAST_QUESTIONS);
+    let Some((_, question)) = questions.find(|(known, _)| *known == id) else {
         return figure.title.clone();
     };
     match &figure.run {
@@ -78,16 +85,16 @@ mod tests {
 
     use super::*;
 
-    fn of(id: &str, title: &str) -> Figure {
-        let axis = || Axis::new("", Unit::Count, Scale::Linear);
-        Figure::new(id, title, axis(), axis())
+    fn empty_figure(id: &str, title: &str) -> Figure {
+        let axis = Axis::new("", Unit::Count, Scale::Linear);
+        Figure::new(id, title, axis.clone(), axis)
     }
 
     #[test]
     fn charts_are_asked_for_in_the_order_of_what_matters() {
         let ids =
             ["history", "rounds-2", "rounds", "unknown", "ring-cpu", "cost-by-array", "ring-cost"];
-        let mut figures = ids.map(|id| of(id, "Title")).to_vec();
+        let mut figures = ids.map(|id| empty_figure(id, "Title")).to_vec();
         figures.sort_by_key(rank);
         let sorted: Vec<&str> = figures.iter().map(|figure| &*figure.id).collect();
         let wanted =
@@ -97,10 +104,10 @@ mod tests {
 
     #[test]
     fn a_chart_without_a_question_keeps_its_title_and_one_of_several_runs_names_its_own() {
-        assert_eq!(heading(&of("ring-cost", "Cost of a switch")), "By processes?");
-        let of_second =
-            Figure { run: Some("B".to_string()), ..of("rounds-2", "Samples by round (B)") };
-        assert_eq!(heading(&of_second), "Did it drift? (B)");
-        assert_eq!(heading(&of("trend", "Cost over time")), "Cost over time");
+        assert_eq!(heading(&empty_figure("ring-cost", "Cost of a switch")), "By processes?");
+        let samples = empty_figure("rounds-2", "Samples by round (B)");
+        let samples_of_second = Figure { run: Some("B".to_string()), ..samples };
+        assert_eq!(heading(&samples_of_second), "Did it drift? (B)");
+        assert_eq!(heading(&empty_figure("trend", "Cost over time")), "Cost over time");
     }
 }

@@ -1,15 +1,14 @@
-//! What `run`, `profile` and `trend` have found, from the JSON that they wrote.
+//! Records of `run`, `profile` and `trend`, read from the JSON that these wrote.
 
 use std::fs;
 use std::path::Path;
 
+use analysis::results::Results;
+use analysis::trend::CaseTrend;
 use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::base::failure::usage;
-use analysis::results::Results;
-use analysis::trend::CaseTrend;
-
 use crate::program::trend;
 #[cfg(feature = "programs")]
 use crate::programs::records::ProgramRecord;
@@ -20,8 +19,9 @@ pub(crate) fn is_record(name: &str) -> bool {
     Path::new(name).extension().is_some_and(|end| end == "json")
 }
 
-/// Returns the record's path if a record is what was asked for.
-pub(super) fn named(names: &[String]) -> Result<Option<&Path>> {
+/// Returns the path of the record that was asked for; `None` where runs were. A record with others
+/// is an error.
+pub(super) fn only_record(names: &[String]) -> Result<Option<&Path>> {
     match (names.iter().find(|name| is_record(name)), names.len()) {
         (None, _) => Ok(None),
         (Some(name), 1) => Ok(Some(Path::new(name))),
@@ -57,7 +57,8 @@ pub(crate) fn read(path: &Path) -> Result<CommandRecord> {
     let cannot = || format!("cannot read {}", path.display());
     let text = fs::read_to_string(path).with_context(cannot)?;
     let value: Value = serde_json::from_str(&text).with_context(cannot)?;
-    // Each of these fields is in no other record.
+    // Each of these fields is in one kind of record only: levels in a trend, counted_by in what `run`
+    // wrote, added_ns in a profile.
     if value.get("levels").is_some() {
         let trend = serde_json::from_value(value).with_context(cannot)?;
         return Ok(CommandRecord::Trend(Box::new(trend)));

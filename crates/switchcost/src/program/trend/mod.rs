@@ -1,5 +1,8 @@
 //! `switchcost trend`: the stored runs as a record of the machine. When did the cost change, and
 //! what changed with it?
+//!
+//! `mod.rs` finds the runs and the case that the words mean; `analysis::trend` finds the changes;
+//! `table.rs`, `figures.rs` and `page.rs` show them.
 
 mod figures;
 mod page;
@@ -17,10 +20,10 @@ use analysis::trend::{
 use anyhow::{Result, bail};
 use clap::Args;
 
-use crate::base::failure::{UNDECIDED, or_trouble, usage};
+use crate::base::failure::{UNDECIDED, exit_code_of_answer, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::results_of_files;
-use crate::engine::store::{RunStore, header};
+use crate::engine::store::{RunStore, StoredRun, header};
 use crate::report::output::{TableOptions, check_destination};
 use crate::report::page::ReportOutput;
 
@@ -78,80 +81,117 @@ pub(crate) struct TrendArgs {
 }
 
 pub(crate) fn run(args: &TrendArgs) -> Result<ExitCode> {
-    Ok(or_trouble(trend(args)))
+    Ok(exit_code_of_answer(answer(args)))
 }
 
-fn trend(args: &TrendArgs) -> Result<ExitCode> {
-    args.json.iter().try_for_each(|to| check_destination("--json", to))?;
-    args.report.check(&[("--json", args.json.as_ref())])?;
-    let found = found(args)?;
-    if found.points.is_empty() {
-        let why = table::left_out(&found).map_or(String::new(), |words| format!(" ({words})"));
-        bail!("{}{why}", found.in_words);
+/// Prints the trend; returns the exit code of its gate.
+fn answer(args: &TrendArgs) -> Result<ExitCode> {
+    if let Some(to) = &args.json {
+        check_destination("--json", to)?;
     }
-    table::write(&found, args)?;
-    Ok(match found.gate.as_ref().map(|gate| gate.verdict) {
+    args.report.check(&[("--json", args.json.as_ref())])?;
+    let trend = find_trend(args)?;
+    if trend.points.is_empty() {
+        let why = table::left_out(&trend).map_or(String::new(), |words| format!(" ({words})"));
+        bail!("{}{why}", trend.in_words);
+    }
+    table::write(&trend, args)?;
+    Ok(match trend.gate.as_ref().map(|gate| gate.verdict) {
         Some(GateVerdict::Fail) => ExitCode::FAILURE,
         Some(GateVerdict::Undecided) if !args.allow_undecided => UNDECIDED.into(),
         Some(_) | None => ExitCode::SUCCESS,
     })
 }
 
-fn found(args: &TrendArgs) -> Result<CaseTrend> {
-    let (files, words) = files(&args.what)?;
-    let mut unread = Vec::new();
-    let mut planned = Vec::new();
-    for file in &files {
-        match header(file) {
-            Ok(header) => planned.push((file, PlannedCases::from_plan(&header.plan))),
-            Err(error) => unread.push((name(file), format!("{error:#}"))),
+/// A run whose header could be read.
+struct PlannedRun {
+    path: PathBuf,
+    cases: PlannedCases,
+}
+
+/// A file that cannot be read.
+struct UnreadFile {
+    name: String,
+    why: String,
+}
+
+impl UnreadFile {
+    fn new(path: &Path, error: &anyhow::Error) -> Self {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Self { name, why: format!("{error:#}") }
+    }
+}
+
+/// Computes the trend of the case that is meant, over the runs that have it.
+fn find_trend(args: &TrendArgs) -> Result<CaseTrend> {
+    let WantedTrend { files, case_words } = parse_words(&args.what)?;
+    let (mut planned, mut unread) = (Vec::new(), Vec::new());
+    for path in files {
+        match header(&path) {
+            Ok(header) => {
+                let cases = PlannedCases::from_plan(&header.plan);
+                planned.push(PlannedRun { path, cases });
+            }
+            Err(error) => unread.push(UnreadFile::new(&path, &error)),
         }
     }
-    let (files, plans): (Vec<&PathBuf>, Vec<PlannedCases>) = planned.into_iter().unzip();
-    // What is wrong with the files is more than that there is no case.
-    if let ([], [(_, why), others @ ..]) = (&plans[..], &unread[..]) {
+    // Without any run, the reason why says more than that there is no case.
+    if let ([], [first, others @ ..]) = (&planned[..], &unread[..]) {
         let more = match others.len() {
             0 => String::new(),
-            more => format!(" (and {more} more cannot be read)"),
+            count => format!(" (and {count} more cannot be read)"),
         };
-        bail!("{why}{more}");
+        bail!("{}{more}", first.why);
     }
-    let case = choose(&plans, &words).map_err(usage)?;
-    let having = files.into_iter().zip(&plans).filter(|(_, plan)| plan.has(&case));
-    let having: Vec<&Path> = having.map(|(file, _)| file.as_path()).collect();
-    let mut sides = Vec::new();
-    for (file, results) in having.iter().zip(results_of_files(&having)) {
+    let (mut paths, mut plans) = (Vec::new(), Vec::new());
+    for run in planned {
+        paths.push(run.path);
+        plans.push(run.cases);
+    }
+    let case = choose(&plans, &case_words).map_err(usage)?;
+    let mut with_case: Vec<&Path> = Vec::new();
+    for (path, cases) in paths.iter().zip(&plans) {
+        if cases.has(&case) {
+            with_case.push(path);
+        }
+    }
+    let mut runs = Vec::new();
+    for (path, results) in with_case.iter().zip(results_of_files(&with_case)) {
         match results {
-            Ok(results) => sides.push(results),
-            Err(error) => unread.push((name(file), format!("{error:#}"))),
+            Ok(results) => runs.push(results),
+            Err(error) => unread.push(UnreadFile::new(path, &error)),
         }
     }
     let terms = TrendSettings { cost: args.cost, by: args.by, limit: args.fail_above };
-    let mut found = CaseTrend::from_runs(&case, &sides, terms);
+    let mut trend = CaseTrend::from_runs(&case, &runs, terms);
     if !unread.is_empty() {
-        let runs = unread.into_iter().map(|(name, _)| name).collect();
-        found.left_out.push(LeftOutRuns { why: "cannot be read".to_string(), runs });
+        let runs = unread.into_iter().map(|file| file.name).collect();
+        trend.left_out.push(LeftOutRuns { why: "cannot be read".to_string(), runs });
     }
-    Ok(found)
+    Ok(trend)
 }
 
-fn name(file: &Path) -> String {
-    file.file_stem().unwrap_or_default().to_string_lossy().into_owned()
+/// The runs and the case that words mean.
+struct WantedTrend {
+    /// Each file once.
+    files: Vec<PathBuf>,
+    case_words: Vec<String>,
 }
 
-/// The files of the runs that are meant, each once, and the words that mean a case.
-fn files(what: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
-    let (mut files, mut words) = (Vec::new(), Vec::new());
-    for word in what {
-        match meant(word)? {
-            named if named.is_empty() => words.push(word.clone()),
-            named => files.extend(named),
+/// Tells the words for runs from those for a case: a word for runs finds some. Without one, all
+/// stored runs are meant.
+fn parse_words(words: &[String]) -> Result<WantedTrend> {
+    let (mut files, mut case_words) = (Vec::new(), Vec::new());
+    for word in words {
+        let found = find_files(word)?;
+        if found.is_empty() {
+            case_words.push(word.clone());
         }
+        files.extend(found);
     }
-    // A word for runs has found some: without one all are meant.
     if files.is_empty() {
         let folder = RunStore::of_user()?;
-        files.extend(folder.entries()?.into_iter().map(|entry| entry.path));
+        files.extend(paths(folder.entries()?));
         if files.is_empty() {
             let place = folder.path.display();
             return Err(usage(format!(
@@ -159,29 +199,36 @@ fn files(what: &[String]) -> Result<(Vec<PathBuf>, Vec<String>)> {
             )));
         }
     }
-    Ok((each_once(files), words))
+    Ok(WantedTrend { files: each_once(files), case_words })
 }
 
-/// The runs that a word means; none if it is no word for runs.
-fn meant(word: &str) -> Result<Vec<PathBuf>> {
+/// Finds the runs that a word means: those of a folder, a file, or stored ones whose names begin
+/// with it. A word that is no path may find none.
+fn find_files(word: &str) -> Result<Vec<PathBuf>> {
     let path = Path::new(word);
     let is_path = word.contains('/') || path.extension().is_some_and(|end| end == "jsonl");
-    let entries = match (is_path, path.is_dir(), path.is_file()) {
-        (true, true, _) => {
-            let all = RunStore { path: path.to_path_buf() }.entries()?;
-            if all.is_empty() {
-                return Err(usage(format!("{word}: no run file (.jsonl) is in this folder")));
-            }
-            all
+    if !is_path {
+        let Ok(store) = RunStore::of_user() else { return Ok(Vec::new()) };
+        return Ok(paths(store.beginning(word)?));
+    }
+    if path.is_dir() {
+        let entries = RunStore { path: path.to_path_buf() }.entries()?;
+        if entries.is_empty() {
+            return Err(usage(format!("{word}: no run file (.jsonl) is in this folder")));
         }
-        (true, _, true) => return Ok(vec![path.to_path_buf()]),
-        (true, _, false) => {
-            return Err(usage(format!("no run file or folder is called '{word}'")));
-        }
-        (false, ..) => match RunStore::of_user() {
-            Ok(folder) => folder.beginning(word)?,
-            Err(_) => Vec::new(),
-        },
-    };
-    Ok(entries.into_iter().map(|entry| entry.path).collect())
+        return Ok(paths(entries));
+    }
+    if path.is_file() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    Err(usage(format!("no run file or folder is called '{word}'")))
+}
+
+fn paths(entries: Vec<StoredRun>) -> Vec<PathBuf> {
+    entries.into_iter().map(|entry| entry.path).collect()
+}
+
+/// Returns the day of a time in RFC 3339.
+fn day(time: &str) -> &str {
+    time.get(..10).unwrap_or(time)
 }

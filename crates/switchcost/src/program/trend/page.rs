@@ -1,29 +1,32 @@
 //! A trend as a page of charts.
 
-use analysis::trend::{CaseTrend, CostChange, PointGrouping, TrendPoint};
+use analysis::trend::{CaseTrend, CostChange, PointGrouping};
 use charts::Figure;
 
-use super::figures::{CLOCK, COST, figures};
-use super::table;
+use super::figures::{CLOCK_CHART, COST_CHART, figures};
+use super::{day, table};
 use crate::report::page::{FindingsDetails, FindingsPage, GENERATOR};
 use crate::report::terminal::counted;
 use crate::report::tiles::Tile;
 
 /// Charts by id, each with its question.
 const QUESTIONS: [(&str, &str); 2] =
-    [(COST, "Did the cost change?"), (CLOCK, "Did the clock change?")];
+    [(COST_CHART, "Did the cost change?"), (CLOCK_CHART, "Did the clock change?")];
 
-/// The page of a trend.
+/// Builds the page of a trend.
 pub(crate) fn page(trend: &CaseTrend) -> FindingsPage {
     let title = &trend.case.title;
-    let gate = trend.gate.as_ref().map(|gate| format!("\n{}", gate.in_words));
+    let mut answer = trend.in_words.clone();
+    if let Some(gate) = &trend.gate {
+        answer = answer + &format!("\n{}", gate.in_words);
+    }
     FindingsPage {
         title: format!("trend of {title}"),
         heading: "What a switch costs over time",
-        answer: (trend.in_words.clone() + &gate.unwrap_or_default()).into(),
+        answer: answer.into(),
         setting: setting(trend),
         tiles: tiles(trend),
-        figures: described(figures(trend), trend.terms.by),
+        figures: explained(figures(trend), trend.terms.by),
         questions: &QUESTIONS,
         details: FindingsDetails {
             title: "Which runs count",
@@ -40,9 +43,10 @@ pub(crate) fn page(trend: &CaseTrend) -> FindingsPage {
     }
 }
 
-/// The answer stands above the charts: below it that of the cost says what is drawn.
-fn described(mut figures: Vec<Figure>, by: PointGrouping) -> Vec<Figure> {
-    for figure in figures.iter_mut().filter(|figure| figure.id == COST) {
+/// Replaces the answer below the chart of the cost, which stands above the charts here, by what is
+/// drawn.
+fn explained(mut figures: Vec<Figure>, by: PointGrouping) -> Vec<Figure> {
+    for figure in figures.iter_mut().filter(|figure| figure.id == COST_CHART) {
         figure.in_words = match by {
             PointGrouping::Run => {
                 "A point is a run with its interval, a thick line a level without a change."
@@ -60,6 +64,7 @@ fn described(mut figures: Vec<Figure>, by: PointGrouping) -> Vec<Figure> {
     figures
 }
 
+/// Returns the runs, their days and their clock in a sentence.
 fn setting(trend: &CaseTrend) -> String {
     let days = match (trend.points.first(), &trend.until) {
         (Some(first), Some(until)) => format!(", {} to {}", day(&first.started), day(until)),
@@ -71,37 +76,38 @@ fn setting(trend: &CaseTrend) -> String {
     format!("{runs} of {} ({}){days}{clock}.", trend.case.experiment, trend.case.title)
 }
 
-/// The day of a time in RFC 3339.
-fn day(started: &str) -> &str {
-    started.get(..10).unwrap_or(started)
-}
+/// Most kernels or builds that have a tile: there is room for changes beside them.
+const MAX_GROUP_TILES: usize = 4;
 
-/// The cost now, each change, the newest first, and how small a change would show; by kernel or
-/// build each of them.
+/// Returns tiles of the cost now, or of the newest kernels or builds; of each change, the newest
+/// first; and of how small a change would show.
 fn tiles(trend: &CaseTrend) -> Vec<Tile> {
     let mut tiles = Vec::new();
     match trend.terms.by {
         PointGrouping::Run => {
-            let now = trend.levels.last();
-            tiles
-                .extend(now.map(|level| Tile::time("cost now", [level.ns, level.low, level.high])));
+            if let Some(level) = trend.levels.last() {
+                tiles.push(Tile::time("cost now", [level.ns, level.low, level.high]));
+            }
         }
         PointGrouping::Kernel | PointGrouping::Scheduler | PointGrouping::Build => {
-            let point = |of: &TrendPoint| Tile::time(of.name.clone(), [of.ns, of.low, of.high]);
-            tiles.extend(trend.points.iter().rev().take(MOST_POINTS).map(point));
+            for point in trend.points.iter().rev().take(MAX_GROUP_TILES) {
+                tiles.push(Tile::time(point.name.clone(), [point.ns, point.low, point.high]));
+            }
         }
     }
-    tiles.extend(trend.changes.iter().rev().filter_map(change_tile));
-    tiles.extend(trend.detectable.map(|share| Tile {
-        without_interval: Some("three runs would show it"),
-        ..Tile::counted("smallest change that shows", 100.0 * share, "%")
-    }));
+    for change in trend.changes.iter().rev() {
+        tiles.extend(change_tile(change));
+    }
+    if let Some(share) = trend.detectable {
+        tiles.push(Tile {
+            without_interval: Some("three runs would show it"),
+            ..Tile::counted("smallest change that shows", 100.0 * share, "%")
+        });
+    }
     tiles
 }
 
-/// Kernels or builds that have a tile: there is room for changes beside them.
-const MOST_POINTS: usize = 4;
-
+/// Returns the ratio of a change; `None` without an interval.
 fn change_tile(change: &CostChange) -> Option<Tile> {
     let (low, high) = change.ratio.interval()?;
     let name = format!("cost since {}, over that before", day(&change.since));

@@ -40,7 +40,7 @@ const SECRET_ENDINGS: [&str; 3] = ["pass", "auth", "key"];
 struct SecretOption {
     programs: &'static [&'static str],
     option: &'static str,
-    /// Whether the value may be the next word.
+    /// True where the value may be the next word.
     stands_apart: bool,
 }
 
@@ -240,9 +240,9 @@ impl<'a> WordParts<'a> {
 /// Findings in the pieces before one.
 #[derive(Default)]
 struct MaskState {
-    /// Whether the flag just before asks for a secret.
+    /// True where the flag just before asks for a secret.
     is_value: bool,
-    /// Whether the flag just before asks for a name and a secret.
+    /// True where the flag just before asks for a name and a secret.
     is_login: bool,
     /// A program that has secret options.
     program: Option<&'static str>,
@@ -332,7 +332,7 @@ fn end_of_piece(text: &str) -> usize {
 /// A piece without the values of secrets.
 struct MaskedPiece {
     text: String,
-    /// Whether the value of the last one is still to come.
+    /// True where the value of the last one is still to come.
     is_open: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Which record an experiment has, and what is done with any: printed, drawn, stored, exported.
+//! The record of each experiment, and what is done with any: printed, drawn, stored, exported.
 //!
 //! ```text
 //! Run --Record::from_run--> Record --ExperimentReport--> Printout, Figures, Tiles, RunResult
@@ -522,8 +522,8 @@ impl ExperimentReport for MeasureRecord {
 }
 
 #[cfg(test)]
-mod nonsense;
+mod damaged_file_tests;
 #[cfg(test)]
-mod tests;
+mod nonsense_tests;
 #[cfg(test)]
 mod trials_tests;

@@ -14,7 +14,9 @@ use charts::{FigureBody, Point, PointCertainty, Series, Unit};
 use rundata::run::{RunEnd, StopReason};
 use serde_json::Value;
 
-use super::tests::{GAPS, RUNS, Random, count_runs, failed_seeds, seeds_to_try, try_seeds};
+use super::damaged_file_tests::{
+    GAPS, RUNS, Random, count_runs, failed_seeds, seeds_to_try, try_seeds,
+};
 use super::*;
 use crate::report::output::summary;
 

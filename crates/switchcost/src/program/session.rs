@@ -1,6 +1,14 @@
 //! `compare --ab`: two settings measured in one session, interleaved round by round, as two runs
 //! that know of each other. A setting is a command before the worker; the worker runs where that
 //! leaves it, under the policy that it sets.
+//!
+//! ```text
+//! compare --ab '' 'chrt -f 10' --members 2
+//!   look     a worker behind each prefix reports its CPUs and its policy
+//!   plan     the same rings for both; those of B under fifo 10, as a worker sets the policy of its case
+//!   measure  round 1: A2 B2 B1 A1, round 2: B1 A1 A2 B2, ...     (A1 and B1 one after the other)
+//!   store    NAME-a, NAME-b, each with the name of the other
+//! ```
 
 use std::time::SystemTime;
 
@@ -28,18 +36,18 @@ use crate::engine::store::speed::{known_speed, results_of};
 use crate::engine::workers::{WorkerError, Workers};
 use crate::experiments::ring::{self, RingArgs};
 
-const ARMS: [Arm; 2] = [Arm::A, Arm::B];
-
 /// Measures the rings of `args` behind both prefixes, stores both runs, compares B with A.
+///
+/// # Errors
 /// [`Interrupted`] where somebody asked to stop before the first round.
 pub(crate) fn measure(
     prefixes: &[String],
     args: &RingArgs,
     terms: ComparisonTerms,
 ) -> Result<(Comparison, [RecordedRun; 2])> {
-    let here = LocalHost::detect()?;
+    let host = LocalHost::detect()?;
     let interrupt = Interrupt::watch()?;
-    let planned = plan(prefixes, &interrupt, args, &here);
+    let planned = plan_halves(prefixes, &interrupt, args, &host);
     if let Some(code) = interrupt.exit_code() {
         return Err(Interrupted(code).into());
     }
@@ -48,30 +56,30 @@ pub(crate) fn measure(
     let both = Plan { cases: [&a.plan.cases[..], &b.plan.cases].concat(), ..a.plan.clone() };
     let started = SystemTime::now();
     let name = run_name(Experiment::Ring, started);
-    let notices = move_controller(&both, &here);
-    let about = HeaderOptions::from_output(&args.output);
+    let notices = move_controller(&both, &host);
+    let options = HeaderOptions::from_output(&args.output);
     let headers =
-        halves.each_ref().map(|half| half.header(&name, started, &here, &notices, &about));
-    let empty = headers.clone().map(Run::new);
+        halves.each_ref().map(|half| half.header(&name, started, &host, &notices, &options));
+    let empty_runs = headers.clone().map(Run::new);
     let rules = RoundRules {
         order: Box::new(|start| halves[0].plan.order_of_twins(start.round)),
         precision: Box::new(|samples, failures| {
-            let mut runs = empty.clone();
+            let mut runs = empty_runs.clone();
             let failures = failures.iter().cloned();
             distribute(&mut runs.each_mut(), samples.iter().cloned(), failures);
             compare(runs.each_ref(), terms).worst_precision()
         }),
-        // What is asked for is a ratio.
+        // What is asked for is a ratio: single costs are not shown while it is measured.
         estimate: Box::new(|_| None),
         ..RoundRules::for_plan(&both)
     };
     let workers = halves
         .each_ref()
-        .map(|half| Workers::behind(interrupt.clone(), half.words.clone(), here.allowed.clone()));
+        .map(|half| Workers::behind(interrupt.clone(), half.prefix.clone(), host.allowed.clone()));
     let progress = Progress::new(&both, args.output.files.quiet);
     let runs = headers.map(|header| RecordedRun::begin(header, &interrupt));
-    let runs = execute::measure_runs(runs, workers, &both, rules, &here, progress);
-    Ok((compare(runs.each_ref().map(|taken| &taken.run), terms), runs))
+    let runs = execute::measure_runs(runs, workers, &both, rules, &host, progress);
+    Ok((compare(runs.each_ref().map(|recorded| &recorded.run), terms), runs))
 }
 
 fn compare(runs: [&Run; 2], terms: ComparisonTerms) -> Comparison {
@@ -79,147 +87,182 @@ fn compare(runs: [&Run; 2], terms: ComparisonTerms) -> Comparison {
     Comparison::from_results(&sides[0], &sides[1], terms)
 }
 
-/// One of the two settings.
-struct Half {
+/// One of the two settings, with the plan of its run.
+struct PlannedHalf {
     arm: Arm,
-    words: Vec<String>,
+    /// The words of the command before the worker.
+    prefix: Vec<String>,
     plan: Plan,
     notices: Vec<Notice>,
 }
 
-/// Both, of the same rings.
-fn plan(
+/// Plans both halves of the same rings.
+fn plan_halves(
     prefixes: &[String],
     interrupt: &Interrupt,
     args: &RingArgs,
-    here: &LocalHost,
-) -> Result<[Half; 2]> {
+    host: &LocalHost,
+) -> Result<[PlannedHalf; 2]> {
     let [a, b] = prefixes else { return Err(usage("--ab: two prefixes are compared")) };
-    let workers = |words| Workers::behind(interrupt.clone(), words, here.allowed.clone());
-    let own = workers(Vec::new()).look().map_err(|why| anyhow!("the worker {why}"))?;
-    let half = |arm: Arm, typed: &str| {
-        let name =
-            format!("--ab, prefix {} ('{}')", arm.name(), masked(&[typed.to_string()]).concat());
-        let words = shell_words::split(typed).map_err(|error| {
-            usage(format!("{name}: {error} (accepted: words as a shell splits them)"))
-        })?;
-        let workers = workers(words.clone());
-        let refused = |why| usage(format!("{name}: {why}"));
-        let standing = workers.look().map_err(refused)?;
-        let policy = |standing: &SchedulingState| (standing.policy, standing.priority);
-        // Else the policy is what the prefix was itself started with.
-        let sets_policy =
-            policy(&standing) != policy(&own) || sets_own(&workers, &standing).map_err(refused)?;
-        Half::plan(arm, words, (&standing, sets_policy), args, here).with_context(|| name)
-    };
-    let halves = [half(ARMS[0], a)?, half(ARMS[1], b)?];
+    let workers = Workers::behind(interrupt.clone(), Vec::new(), host.allowed.clone());
+    let without_prefix = workers.look().map_err(|why| anyhow!("the worker {why}"))?;
+    let looker = PrefixLooker { interrupt, host, without_prefix };
+    let halves = [looker.plan(Arm::A, a, args)?, looker.plan(Arm::B, b, args)?];
     // Only the same rings can be compared round by round, whatever CPU and policy they have.
-    let [a, b] = halves.each_ref().map(|half| {
-        let rings = half.plan.rings().map(|(_, case)| {
-            (case.members, case.link.clone(), case.state, case.placement.relation())
-        });
-        rings.collect::<Vec<_>>()
-    });
-    match a == b {
-        true => Ok(halves),
-        false => Err(usage(
+    if compared_rings(&halves[0].plan) != compared_rings(&halves[1].plan) {
+        return Err(usage(
             "--ab: the two prefixes allow different rings: name rings that both allow (--link, \
                 --placement)",
-        )),
+        ));
+    }
+    Ok(halves)
+}
+
+/// Returns what has to be the same of the rings of both halves.
+fn compared_rings(plan: &Plan) -> Vec<impl PartialEq + use<>> {
+    let mut rings = Vec::new();
+    for (_, case) in plan.rings() {
+        rings.push((case.members, case.link.clone(), case.state, case.placement.relation()));
+    }
+    rings
+}
+
+/// Finds out what a prefix does to a worker.
+struct PrefixLooker<'a> {
+    interrupt: &'a Interrupt,
+    host: &'a LocalHost,
+    /// Scheduling of a worker without a prefix.
+    without_prefix: SchedulingState,
+}
+
+impl PrefixLooker<'_> {
+    /// Plans the half of a prefix as it was typed.
+    fn plan(&self, arm: Arm, typed: &str, args: &RingArgs) -> Result<PlannedHalf> {
+        let shown_prefix = masked(&[typed.to_string()]).concat();
+        let name = format!("--ab, prefix {} ('{shown_prefix}')", arm.name());
+        let prefix = shell_words::split(typed).map_err(|error| {
+            usage(format!("{name}: {error} (accepted: words as a shell splits them)"))
+        })?;
+        let setting = self.find_setting(&prefix).map_err(|why| usage(format!("{name}: {why}")))?;
+        PlannedHalf::plan(arm, prefix, &setting, args, self.host).with_context(|| name)
+    }
+
+    fn find_setting(&self, prefix: &[String]) -> Result<PrefixSetting, WorkerError> {
+        let (interrupt, allowed) = (self.interrupt.clone(), self.host.allowed.clone());
+        let workers = Workers::behind(interrupt, prefix.to_vec(), allowed);
+        let scheduling = workers.look()?;
+        let has_other_policy = scheduling.policy != self.without_prefix.policy
+            || scheduling.priority != self.without_prefix.priority;
+        let sets_policy = has_other_policy || sets_same_policy(&workers, &scheduling)?;
+        Ok(PrefixSetting { scheduling, sets_policy })
     }
 }
 
-/// Whether a prefix sets the policy that its worker would have had anyway (`chrt -o 0`): then it
-/// has it too when it is started under another.
-fn sets_own(workers: &Workers, seen: &SchedulingState) -> Result<bool, WorkerError> {
+/// What a prefix leaves a worker with.
+struct PrefixSetting {
+    scheduling: SchedulingState,
+    /// Whether the prefix has set the policy; otherwise it is that with which it was started.
+    sets_policy: bool,
+}
+
+/// Returns whether a prefix sets the policy that its worker would have had anyway (`chrt -o 0`): then
+/// the worker has it, too, when the prefix is started under another.
+fn sets_same_policy(workers: &Workers, seen: &SchedulingState) -> Result<bool, WorkerError> {
     let other = match seen.policy() {
         Some(Policy::Batch) => Policy::Other,
         _ => Policy::Batch,
     };
     std::thread::scope(|scope| {
-        // On a thread of its own: nothing has to be put back, for which there might be no
-        // permission.
+        // A thread of its own takes the policy, so that it need not be put back, which might not be
+        // permitted.
         let look = || match policy::take(other) {
             Ok(()) => workers.look().map(|again| again.policy == seen.policy),
-            // Where no policy may be taken, none was set.
+            // A prefix cannot set a policy, either, where none may be taken.
             Err(_) => Ok(false),
         };
         let builder = std::thread::Builder::new().stack_size(THREAD_BYTES);
         let thread = room_for_thread(THREAD_BYTES).and_then(|()| builder.spawn_scoped(scope, look));
-        let none = |error| WorkerError::once(format!("no thread can be started: {error}"));
-        thread.map_err(none)?.join().unwrap_or(Ok(false))
+        let thread = thread
+            .map_err(|error| WorkerError::once(format!("no thread can be started: {error}")))?;
+        thread.join().unwrap_or(Ok(false))
     })
 }
 
-/// A name with that of the half: `NAME-a`.
-fn named_as(name: &str, arm: Arm) -> String {
+/// Returns a name with that of the half: `NAME-a`.
+fn half_name(name: &str, arm: Arm) -> String {
     format!("{name}-{}", arm.name().to_lowercase())
 }
 
-impl Half {
-    /// A worker places itself and takes its case's policy, which would undo what the prefix did: so
-    /// the cases have it.
+impl PlannedHalf {
+    /// Plans the rings of a half. A worker places itself and takes the policy of its case, which
+    /// would undo what the prefix did: so the cases have the policy of the prefix.
     fn plan(
         arm: Arm,
-        words: Vec<String>,
-        (standing, sets_policy): (&SchedulingState, bool),
+        prefix: Vec<String>,
+        setting: &PrefixSetting,
         args: &RingArgs,
-        LocalHost { machine, .. }: &LocalHost,
+        host: &LocalHost,
     ) -> Result<Self> {
-        let here =
-            LocalHost { allowed: standing.cpus.clone(), machine: machine.clone(), load: None };
+        let scheduling = &setting.scheduling;
+        let (allowed, machine) = (scheduling.cpus.clone(), host.machine.clone());
+        let host = LocalHost { allowed, machine, load: None };
         // Both halves have the policy that their prefix leaves them, however busy the CPU is.
-        let load = CurrentLoad { fifo: None, ..here.current_load() };
-        let here = LocalHost { load: Some(load), ..here };
-        let (mut plan, notices) = ring::plan::plan(args, &here)?;
-        plan.reference = known_speed(machine, &plan.cpus());
-        if sets_policy {
-            let policy = standing.policy().ok_or_else(|| {
-                usage(format!(
-                    "it sets policy {} (sched(7)), which members of a ring cannot have (accepted: \
-                     other, batch, fifo, rr)",
-                    standing.policy
-                ))
-            })?;
-            if let Some(asked) = args.policy.filter(|asked| *asked != policy) {
-                return Err(usage(format!(
-                    "it sets policy {policy}, and --policy {asked} would undo it (leave one of \
-                     them out)"
-                )));
-            }
+        let load = CurrentLoad { fifo: None, ..host.current_load() };
+        let host = LocalHost { load: Some(load), ..host };
+        let (mut plan, notices) = ring::plan::plan(args, &host)?;
+        plan.reference = known_speed(&host.machine, &plan.cpus());
+        if setting.sets_policy {
+            let policy = checked_policy(scheduling, args)?;
             for case in &mut plan.cases {
-                let Case::Ring(ring) = case else { continue };
-                ring.policy = policy;
-                ring.priority = policy.is_realtime().then_some(standing.priority);
+                if let Case::Ring(ring) = case {
+                    ring.policy = policy;
+                    ring.priority = policy.is_realtime().then_some(scheduling.priority);
+                }
             }
         }
-        Ok(Self { arm, words, plan, notices })
+        Ok(Self { arm, prefix, plan, notices })
     }
 
+    /// Returns the header of the half's run. `name` is that of the session, `notices` are those of
+    /// both halves.
     fn header(
         &self,
         name: &str,
         started: SystemTime,
-        here: &LocalHost,
+        host: &LocalHost,
         notices: &[Notice],
-        about: &HeaderOptions,
+        options: &HeaderOptions,
     ) -> Header {
-        let named = |arm: Arm| named_as(name, arm);
         let other = if self.arm == Arm::A { Arm::B } else { Arm::A };
-        let session = SessionHalf {
-            id: name.to_string(),
-            arm: self.arm,
-            prefix: match about.store_command {
-                true => self.words.clone(),
-                false => shown(&kept_prefix(&self.words), about.anonymous),
-            },
-            other: named(other),
+        let prefix = if options.store_command {
+            self.prefix.clone()
+        } else {
+            shown(&kept_prefix(&self.prefix), options.anonymous)
         };
+        let id = name.to_string();
+        let session = SessionHalf { id, arm: self.arm, prefix, other: half_name(name, other) };
         let notices = [&self.notices[..], notices].concat();
-        let given = about.name.as_ref().map(|given| named_as(given, self.arm));
-        let about = HeaderOptions { name: given, ..about.clone() };
-        let (run, plan) = (named(self.arm), self.plan.clone());
-        let header = about.header(run, started, plan, &here.machine, notices);
+        let given_name = options.name.as_ref().map(|given| half_name(given, self.arm));
+        let options = HeaderOptions { name: given_name, ..options.clone() };
+        let (run, plan) = (half_name(name, self.arm), self.plan.clone());
+        let header = options.header(run, started, plan, &host.machine, notices);
         Header { session: Some(session), ..header }
+    }
+}
+
+/// Returns the policy that a prefix has set, if rings can have it and no option contradicts it.
+fn checked_policy(scheduling: &SchedulingState, args: &RingArgs) -> Result<Policy> {
+    let policy = scheduling.policy().ok_or_else(|| {
+        usage(format!(
+            "it sets policy {} (sched(7)), which members of a ring cannot have (accepted: other, \
+             batch, fifo, rr)",
+            scheduling.policy
+        ))
+    })?;
+    match args.policy {
+        Some(asked) if asked != policy => Err(usage(format!(
+            "it sets policy {policy}, and --policy {asked} would undo it (leave one of them out)"
+        ))),
+        _ => Ok(policy),
     }
 }

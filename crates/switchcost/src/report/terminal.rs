@@ -1,5 +1,23 @@
-//! What every report on the terminal is made of: tables, figures, intervals, charts, the machine,
-//! the end.
+//! Reports of runs on the terminal: figures and their marks, the lines below a table, and the order
+//! of all parts.
+//!
+//! ```text
+//! A switch costs 1.54 us (1.52 to 1.57) ...        the answer
+//!
+//! ring on AMD EPYC, Linux 6.18                     with --verbose
+//!
+//! members  ns/switch  interval                     the table, and what its marks mean
+//! -----------------------------
+//!       2       1540  1520 to 1570
+//!       8      ~1922  1878 to 1966
+//!
+//! ~ not at full speed, as the core was shared: no comparison uses it
+//!
+//! machine: noisy: ...                              at most three lines; all with --verbose
+//! ```
+//!
+//! A figure is printed with the mark of its kind: none at full speed, `~` on a shared core, `c~` by
+//! CPU time, `'` in few rounds.
 
 use std::path::Path;
 
@@ -24,18 +42,21 @@ use super::printout::{Printout, printout};
 use crate::base::lines::Layout;
 pub(crate) use crate::base::lines::WIDTH;
 
-/// What was measured on what: `ring on AMD EPYC, Linux 6.1`.
+/// Names the experiment and the machine: `ring on AMD EPYC, Linux 6.18`.
 pub(crate) fn heading(header: &Header) -> String {
     format!("{} on {}", header.plan.experiment, cpu_and_kernel(&header.machine))
 }
 
-/// The last line: where the run is kept.
+/// Returns the last line of a report, with the path of the stored run.
 pub(crate) fn run_file_line(path: Option<&Path>) -> String {
-    let file = path.map_or("not stored".to_string(), |path| path.display().to_string());
-    format!("run file: {file}")
+    match path {
+        Some(path) => format!("run file: {}", path.display()),
+        None => "run file: not stored".to_string(),
+    }
 }
 
-/// Three significant digits or all before the point; a dash for what is not known.
+/// Writes a figure with three significant digits, or with all digits before the point; a dash if it
+/// is unknown.
 pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
     let Some(value) = value.into() else { return "-".to_string() };
     let decimals = match value.abs() {
@@ -47,42 +68,42 @@ pub(crate) fn figure(value: impl Into<Option<f64>>) -> String {
     format!("{value:.decimals$}")
 }
 
-/// The best that is known of an estimate, or why nothing is; none without one.
+/// The best answer that an estimate gives, or the reason why it gives none; absent without an
+/// estimate.
 pub(crate) type AnswerOrReason = Option<Result<BestEstimate, NotQuotable>>;
 
 /// Stands before a figure by CPU time.
-const BY_CPU_TIME: &str = "c~";
+const CPU_TIME_MARK: &str = "c~";
 
-/// Stands behind a figure at full speed that rests on few rounds.
-const FEW_ROUNDS: &str = "'";
+/// Stands behind a figure at full speed in few rounds.
+const FEW_ROUNDS_MARK: &str = "'";
 
-/// Returns a figure with the mark of its kind: none at full speed, `~` on a shared core, `c~` by CPU
-/// time, `'` in few rounds.
+/// Adds to a figure the mark of its kind.
 pub(crate) fn with_mark(answer: &BestEstimate, figure: &str) -> MarkedText {
     if answer.is_by_cpu_time() {
-        return MarkedText::new(SpanRole::ByCpuTime, format!("{BY_CPU_TIME}{figure}"));
+        return MarkedText::new(SpanRole::ByCpuTime, format!("{CPU_TIME_MARK}{figure}"));
     }
     let figure = format!("{}{figure}", answer.mark());
     if answer.is_rough() {
         return MarkedText::new(SpanRole::NotAtFullSpeed, figure);
     }
     match answer.few_rounds() {
-        Some(_) => MarkedText::new(SpanRole::FewRounds, figure + FEW_ROUNDS),
+        Some(_) => MarkedText::new(SpanRole::FewRounds, figure + FEW_ROUNDS_MARK),
         None => figure.into(),
     }
 }
 
-/// Returns a figure alone, marked with its kind; a dash where nothing is known.
-pub(crate) fn answer_value(told: AnswerOrReason) -> MarkedText {
-    match told {
+/// Returns the figure of an answer with its mark; a dash without an answer.
+pub(crate) fn answer_value(answer: AnswerOrReason) -> MarkedText {
+    match answer {
         Some(Ok(answer)) => with_mark(&answer, &figure(answer.value())),
         _ => figure(None).into(),
     }
 }
 
-/// Returns the interval of a figure, or why there is none; a dash without an estimate.
-pub(crate) fn answer_interval(told: AnswerOrReason) -> String {
-    match told {
+/// Returns the interval of an answer, or why there is none; a dash without an estimate.
+pub(crate) fn answer_interval(answer: AnswerOrReason) -> String {
+    match answer {
         None => "-".to_string(),
         Some(Err(why)) => why.to_string(),
         Some(Ok(answer)) => match answer.ends() {
@@ -92,34 +113,35 @@ pub(crate) fn answer_interval(told: AnswerOrReason) -> String {
     }
 }
 
-/// Returns a figure with its interval, or why there is no figure; a dash without an estimate.
-pub(crate) fn answer_words(told: AnswerOrReason) -> MarkedText {
-    let interval = answer_interval(told);
-    match told {
-        Some(Ok(_)) => marked![answer_value(told), format!(" ({interval})")],
+/// Returns the figure of an answer with its interval, or why there is no figure; a dash without an
+/// estimate.
+pub(crate) fn answer_words(answer: AnswerOrReason) -> MarkedText {
+    let interval = answer_interval(answer);
+    match answer {
+        Some(Ok(_)) => marked![answer_value(answer), format!(" ({interval})")],
         _ => interval.into(),
     }
 }
 
-/// Returns a cost alone, as [`answer_value`].
+/// Returns the figure of a cost with its mark, like [`answer_value`].
 pub(crate) fn value(estimate: Option<Estimate>) -> MarkedText {
     answer_value(cost(estimate))
 }
 
-/// Returns the interval of a cost, as [`answer_interval`].
+/// Returns the interval of a cost, like [`answer_interval`].
 pub(crate) fn interval(estimate: Option<Estimate>) -> String {
     answer_interval(cost(estimate))
 }
 
-/// Returns a cost with its interval, as [`answer_words`].
+/// Returns a cost with its interval, like [`answer_words`].
 pub(crate) fn estimate_words(estimate: Option<Estimate>) -> MarkedText {
     answer_words(cost(estimate))
 }
 
-/// Before a command that would tell what is not known.
+/// Label of a command that measures what is unknown.
 pub(crate) const TO_FIND_OUT: &str = "to find out: ";
 
-/// Returns the notices that a budget was too short, which are printed by default.
+/// Returns the notices of a budget that was too short, which are printed by default.
 fn too_short(header: &Header) -> Vec<MarkedText> {
     let mut lines = Vec::new();
     for notice in &header.notices {
@@ -130,33 +152,38 @@ fn too_short(header: &Header) -> Vec<MarkedText> {
     lines
 }
 
-/// Heading of what `at_clock` gives, behind what the cycles are of.
+/// Head of the second column of [`at_clock`]; that of the first says what the cycles are of.
 pub(crate) const GHZ: &str = "GHz";
 
-/// What `at_clock` gives.
+/// Legend of the columns of [`at_clock`].
 pub(crate) const CLOCK_LEGEND: &str = "cycles, GHz: the figure in cycles of the core's clock, \
     and that clock; -: unknown, or not reliable\n";
 
-/// A cost in cycles of the core's clock, and that clock in GHz: columns of `--wide`.
+/// Returns two cells of `--wide`: a cost in cycles of the core's clock, and that clock in GHz.
 pub(crate) fn at_clock(cycles: Option<Estimate>, clock_ghz: Option<f64>) -> [MarkedText; 2] {
-    [value(cycles), clock_ghz.map_or("-".to_string(), |ghz| format!("{ghz:.2}")).into()]
+    let clock = match clock_ghz {
+        Some(ghz) => format!("{ghz:.2}"),
+        None => "-".to_string(),
+    };
+    [value(cycles), clock.into()]
 }
 
+/// Returns the answer of a cost, which is above zero.
 fn cost(estimate: Option<Estimate>) -> AnswerOrReason {
-    estimate.map(|of| of.answer_cost())
+    estimate.map(|estimate| estimate.answer_cost())
 }
 
-/// A difference, which may be below zero.
+/// Returns the answer of a difference, which may be below zero.
 pub(crate) fn difference(estimate: Option<Estimate>) -> AnswerOrReason {
-    estimate.map(|of| of.answer())
+    estimate.map(|estimate| estimate.answer())
 }
 
-/// A share or a rate, which may be zero.
+/// Returns the answer of a share or a rate, which may be zero.
 pub(crate) fn count(estimate: Option<Estimate>) -> AnswerOrReason {
-    estimate.map(|of| of.answer_count())
+    estimate.map(|estimate| estimate.answer_count())
 }
 
-/// A sentence on a run: of one that did not end it begins with that.
+/// Returns a sentence on a run; that of an unfinished run begins with how it ended.
 pub(crate) fn sentence(unfinished: Option<&str>, words: impl Into<MarkedText>) -> MarkedText {
     match unfinished {
         Some(how) => marked![how, ": ", words],
@@ -164,25 +191,25 @@ pub(crate) fn sentence(unfinished: Option<&str>, words: impl Into<MarkedText>) -
     }
 }
 
-/// `1 case`, `7 cases`.
-pub(crate) fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+/// Writes a count with its noun: `1 case`, `7 cases`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
-/// A text of at most so many characters, its middle left out.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
+/// Returns a text of at most `max` characters; the middle of a longer one is left out.
+pub(crate) fn shortened(text: &str, max: usize) -> String {
     let count = text.chars().count();
-    if count <= most {
+    if count <= max {
         return text.to_string();
     }
-    let kept = most.saturating_sub(3);
+    let kept = max.saturating_sub(3);
     let (head, tail) = (kept.div_ceil(2), kept / 2);
     let start: String = text.chars().take(head).collect();
     let end: String = text.chars().skip(count - tail).collect();
     format!("{start}...{end}")
 }
 
-/// How much of a report is printed.
+/// Options for how much of a report is printed.
 #[derive(Clone, Copy, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct View {
@@ -206,40 +233,40 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Everything.
+    /// Prints everything.
     pub(crate) const ALL: Self = Self { verbose: true, wide: true, history: true, strict: false };
 }
 
-/// What an experiment prints of its run, between what the reports of all have.
+/// The parts of a report that an experiment writes itself.
 #[derive(Default)]
 pub(crate) struct ReportText {
-    /// The answer, in a sentence or two.
+    /// Answer in a sentence or two.
     pub(crate) headline: MarkedText,
-    /// What follows the machine in the heading.
+    /// Setting, which follows the machine in the heading.
     pub(crate) heading: String,
-    /// The table that the answer rests on, ending with a newline.
+    /// Table that the answer rests on, ending with a newline.
     pub(crate) table: Printout,
     /// Further tables and legends, ending with a newline, for --verbose.
     pub(crate) details: Printout,
-    /// Lines of its own, what matters most first.
+    /// Lines below the table, the most important first.
     pub(crate) findings: Vec<MarkedText>,
 }
 
-/// Lines below a table that are printed by default.
+/// Most lines below a table without --verbose.
 pub(crate) const MAX_LINES: usize = 3;
 
-/// What the records of all experiments have beside their findings.
+/// Facts that the record of every experiment has beside its findings.
 pub(crate) struct CommonFacts<'a> {
     pub(crate) header: &'a Header,
     pub(crate) noise: &'a NoiseVerdict,
     pub(crate) speed: &'a [CpuSpeed],
     pub(crate) ns_per_tick: Option<f64>,
-    /// Widest relative half-width; none as long as a case has no interval.
+    /// Widest half-width of an interval, relative to its estimate; absent if a case has no interval.
     pub(crate) precision: Option<f64>,
 }
 
 impl<'a> CommonFacts<'a> {
-    /// Makes it of a record that says nothing of the CPUs' speed and of ticks.
+    /// Takes the facts of a record that knows neither the CPUs' speed nor ticks.
     pub(crate) fn from_record<Case, Found>(record: &'a Record<Case, Found>) -> Self {
         Self {
             header: &record.header,
@@ -251,8 +278,8 @@ impl<'a> CommonFacts<'a> {
     }
 }
 
-/// Returns the report of a run, ending with a newline: the answer, the table, the lines that matter;
-/// with `verbose` all that is known.
+/// Returns the report of a run, ending with a newline: the answer, the table and the most important
+/// lines; with `view.verbose` all that is known.
 pub(crate) fn report(
     run: &Run,
     text: ReportText,
@@ -269,18 +296,13 @@ pub(crate) fn report(
     parts.push(printout![table, legend]);
     let mut lines = failures(run);
     if view.verbose {
-        lines.extend(doubt(run, common));
         parts.push(details);
+        lines.extend(doubts(run, common));
         lines.extend(findings);
         lines.extend(machine_lines(run, common));
         lines.push(run_file_line(path).into());
     } else {
-        lines.extend(change_warning(run).map(|warning| format!("warning: {warning}").into()));
-        lines.extend(stopped_line(run, common));
-        let (header, company) = (&run.header, run.company.as_ref());
-        lines.extend(machine_line(&header.plan, &header.machine, company, common.noise));
-        lines.extend(too_short(&run.header));
-        lines.extend(run.warnings.iter().map(|warning| format!("warning: {warning}").into()));
+        lines.extend(short_lines(run, common));
         lines.extend(findings);
         lines.truncate(MAX_LINES);
     }
@@ -288,15 +310,33 @@ pub(crate) fn report(
     Printout::paragraphs(parts)
 }
 
-/// Returns what the marks of figures mean, below a table that has such, as `has` says.
-fn legend_of_marks(has: impl Fn(SpanRole) -> bool) -> String {
+/// Returns the lines of a report without --verbose that stand above the experiment's own: settings
+/// that changed, how the run ended, the machine, warnings.
+fn short_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
+    let header = &run.header;
+    let mut lines: Vec<MarkedText> = Vec::new();
+    if let Some(warning) = change_warning(run) {
+        lines.push(format!("warning: {warning}").into());
+    }
+    lines.extend(stopped_line(run, common));
+    let competing = run.company.as_ref();
+    lines.extend(machine_line(&header.plan, &header.machine, competing, common.noise));
+    lines.extend(too_short(header));
+    for warning in &run.warnings {
+        lines.push(format!("warning: {warning}").into());
+    }
+    lines
+}
+
+/// Returns what the marks mean that a table has.
+fn legend_of_marks(has_mark: impl Fn(SpanRole) -> bool) -> String {
     let mut legend = String::new();
-    if has(SpanRole::NotAtFullSpeed) {
+    if has_mark(SpanRole::NotAtFullSpeed) {
         legend += ROUGH_LEGEND;
     }
     let others = [(SpanRole::ByCpuTime, CPU_TIME_LEGEND), (SpanRole::FewRounds, FEW_ROUNDS_LEGEND)];
     for (role, meaning) in others {
-        if has(role) {
+        if has_mark(role) {
             legend += if legend.is_empty() { "\n" } else { "" };
             legend += meaning;
         }
@@ -304,18 +344,18 @@ fn legend_of_marks(has: impl Fn(SpanRole) -> bool) -> String {
     legend
 }
 
-/// Said once, below a table with marked figures.
+/// Legend below a table with figures marked `~`.
 pub(crate) const ROUGH_LEGEND: &str =
     "\n~ not at full speed, as the core was shared: no comparison uses it\n";
 
-/// Said once, below a table with such figures.
+/// Legend below a table with figures marked `c~`.
 const CPU_TIME_LEGEND: &str =
     "c~ by CPU time, which other tasks do not enter: no comparison uses it\n";
 
-/// Said once, below a table with such figures.
+/// Legend below a table with figures marked `'`.
 const FEW_ROUNDS_LEGEND: &str = "' at full speed in few rounds: raise --budget\n";
 
-/// Returns the cases that could not be measured, always or in some rounds.
+/// Returns a line for each case that could not be measured, or not in all rounds.
 fn failures(run: &Run) -> Vec<MarkedText> {
     let mut lines = Vec::new();
     for number in 0..run.header.plan.cases.len() {
@@ -329,18 +369,20 @@ fn failures(run: &Run) -> Vec<MarkedText> {
     lines
 }
 
-/// Returns why the figures are to be taken with care: how the run ended, and what the machine was
-/// like.
-fn doubt(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
-    let is_noisy = matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+/// Returns the reasons to take the figures with care: a run that was cut short, a noisy machine.
+fn doubts(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
     let mut lines: Vec<MarkedText> = stopped_line(run, common).into_iter().collect();
-    if is_noisy {
+    if is_noisy(common) {
         lines.push(marked!["machine: ", common.noise.in_words()]);
     }
     lines
 }
 
-/// Returns why a run ended that is short of something.
+fn is_noisy(common: &CommonFacts) -> bool {
+    matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable)
+}
+
+/// Returns why a run ended if it was cut short: it did not end by itself, or a case has no interval.
 fn stopped_line(run: &Run, common: &CommonFacts) -> Option<MarkedText> {
     let is_short = match run.end.as_ref().map(|end| end.reason) {
         Some(StopReason::Precise | StopReason::RoundsDone | StopReason::BudgetSpent) => {
@@ -348,11 +390,11 @@ fn stopped_line(run: &Run, common: &CommonFacts) -> Option<MarkedText> {
         }
         Some(StopReason::Interrupted | StopReason::Failed) | None => true,
     };
-    is_short.then(|| stop_words(run, common).into())
+    if is_short { Some(stop_words(run, common).into()) } else { None }
 }
 
-/// Returns what is known of the machine, of the run's end and of what was asked for, without what
-/// [`doubt`] says.
+/// Returns the lines on the machine and on the run's end that [`doubts`] does not return, and all
+/// notes and warnings.
 fn machine_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
     let mut lines: Vec<MarkedText> = Vec::new();
     if let Some(ns) = common.ns_per_tick {
@@ -365,7 +407,7 @@ fn machine_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
             .into(),
         );
     }
-    if !matches!(common.noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable) {
+    if !is_noisy(common) {
         lines.push(marked!["machine: ", common.noise.in_words()]);
     }
     for speed in common.speed {
@@ -384,43 +426,47 @@ fn machine_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
     lines
 }
 
-/// A unit of time for figures that are to have the same one.
+/// A unit of time that several figures share.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimeUnit {
     pub(crate) name: &'static str,
-    /// Nanoseconds in it.
+    /// Nanoseconds in the unit.
     pub(crate) ns: f64,
 }
 
 impl TimeUnit {
-    /// The one that a time in nanoseconds is printed in.
+    /// Returns the unit that a time in nanoseconds is printed in.
     pub(crate) fn for_time(ns: f64) -> Self {
         let (ns, name) = words::time_unit(ns);
         Self { name, ns }
     }
 
-    /// A time in it, without its name.
+    /// Writes a time in the unit, without the unit's name.
     pub(crate) fn figure(self, ns: f64) -> String {
         figure(ns / self.ns)
     }
 
-    /// A time in it.
+    /// Writes a time in the unit, with the unit's name.
     pub(crate) fn words(self, ns: f64) -> String {
         format!("{} {}", self.figure(ns), self.name)
     }
 }
 
-/// How fast the CPU was, and how sure its full speed is.
+/// Says how fast the CPUs were, and how sure their full speed is.
 fn speed_words(speed: &CpuSpeed) -> String {
-    let clock = speed.clock_ghz.map_or(String::new(), |ghz| format!(" at {ghz:.2} GHz"));
-    let known = match speed.level.established {
-        true => "its full speed is known (from the table or three earlier runs)",
-        false => "its full speed is provisional (fewer than three runs have seen it)",
+    let clock = match speed.clock_ghz {
+        Some(ghz) => format!(" at {ghz:.2} GHz"),
+        None => String::new(),
+    };
+    let known = if speed.level.established {
+        "its full speed is known (from the table or three earlier runs)"
+    } else {
+        "its full speed is provisional (fewer than three runs have seen it)"
     };
     format!("speed: CPU {}{clock}; {known}", cpu_list(&speed.cpus))
 }
 
-/// Why a run ended, after how many rounds, and how precise it is.
+/// Says why a run ended, after how many rounds, and how precise it is.
 fn stop_words(run: &Run, common: &CommonFacts) -> String {
     let stopping = &run.header.plan.stopping;
     let Some(end) = &run.end else {
@@ -433,10 +479,11 @@ fn stop_words(run: &Run, common: &CommonFacts) -> String {
         Some(widest) => format!("widest interval +-{:.1} %", widest * 100.0),
         None => "some cases have no interval: raise --budget".to_string(),
     };
-    // A plan of so many rounds asks for none.
-    let precision = match stopping.precision > 0.0 {
-        true => format!("; {widest} (asked: +-{:.1} %)", stopping.precision * 100.0),
-        false => String::new(),
+    // A plan with a number of rounds asks for no precision.
+    let precision = if stopping.precision > 0.0 {
+        format!("; {widest} (asked: +-{:.1} %)", stopping.precision * 100.0)
+    } else {
+        String::new()
     };
     let rounds = counted(run.rounds() as usize, "round");
     let seconds = (end.spent_ns / 1_000_000) as f64 / 1e3;
@@ -445,10 +492,10 @@ fn stop_words(run: &Run, common: &CommonFacts) -> String {
     format!("stopped: {reason}, after {rounds} in {seconds:.1} s{extended}{precision}")
 }
 
-/// Why a run took clearly longer than its budget; nothing of one that did not.
+/// Says why a run took clearly longer than its budget; empty if it did not.
 fn extension_words(stopping: &Stopping, spent_ns: u64) -> String {
     let budget_ns = stopping.budget_ns;
-    if stopping.fixed_budget || (spent_ns as f64) < OVER_BUDGET * budget_ns as f64 {
+    if stopping.fixed_budget || (spent_ns as f64) < MIN_OVERRUN * budget_ns as f64 {
         return String::new();
     }
     let [asked, most] = [budget_ns, stopping.most_budget_ns()].map(|ns| plain(ns as f64 / 1e9));
@@ -458,10 +505,11 @@ fn extension_words(stopping: &Stopping, spent_ns: u64) -> String {
     )
 }
 
-/// The last round of a budget may end so many times as late without being told.
-const OVER_BUDGET: f64 = 1.2;
+/// Shortest run that is said to have taken longer, as a multiple of its budget: the last round
+/// often ends a little late.
+const MIN_OVERRUN: f64 = 1.2;
 
-/// Why a run ended.
+/// Says why a run ended.
 pub(crate) fn stop_reason_words(reason: StopReason) -> &'static str {
     match reason {
         StopReason::Precise => "precise enough",
@@ -472,13 +520,14 @@ pub(crate) fn stop_reason_words(reason: StopReason) -> &'static str {
     }
 }
 
-/// A chart within a report, wherever that goes, and an empty line below it; nothing without one.
+/// Returns a chart within a report, with an empty line below it; empty without a chart.
 pub(crate) fn chart_printout(figure: Option<Figure>) -> Printout {
     let columns = Layout::terminal().prose.min(WIDTH);
-    let look = PlotStyle { columns, colour: false, unicode: true };
-    let lines =
-        figure.map_or(String::new(), |figure| charts::render_text(&figure, &[], &look) + "\n");
-    Printout::drawing(lines)
+    let style = PlotStyle { columns, colour: false, unicode: true };
+    Printout::drawing(match figure {
+        Some(figure) => charts::render_text(&figure, &[], &style) + "\n",
+        None => String::new(),
+    })
 }
 
 #[cfg(test)]
@@ -488,14 +537,17 @@ mod tests {
     use super::*;
     use crate::report::table::Table;
 
+    /// Returns the legend below a table of the figures.
+    fn legend(figures: &[MarkedText]) -> String {
+        let rows = figures.iter().map(|figure| [figure.clone()]);
+        let table = Printout::from(Table::new(["ns"], rows));
+        legend_of_marks(|role| table.has_cell(role))
+    }
+
     #[test]
     fn each_kind_of_figure_has_its_mark_and_its_legend() {
         let full = Estimate::at_full_speed(1500.0, 10.0, 20, 0.0, 0.95).expect("an estimate");
         let shown = |speed: Speed| value(Some(Estimate { speed, ..full }));
-        let legend = |figures: &[MarkedText]| {
-            let table = Printout::from(Table::new(["ns"], figures.iter().map(|of| [of.clone()])));
-            legend_of_marks(|role| table.has_cell(role))
-        };
         let [full, few, shared, competing, by_cpu_time] =
             [Speed::Full, Speed::FewRounds, Speed::Contended, Speed::NotAlone, Speed::CpuTime]
                 .map(shown);

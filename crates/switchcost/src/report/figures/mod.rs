@@ -1,4 +1,7 @@
-//! Charts of what was measured: what all experiments share, and what others have published.
+//! Charts: what those of all experiments share, charts of published figures, and samples by round.
+//!
+//! An experiment makes points from its estimates ([`cost_points`], [`count_points`]), puts them into
+//! series, and the series into a figure ([`lines`], [`bars`]). A figure without points is absent.
 
 pub(crate) mod published;
 pub(crate) mod rounds;
@@ -13,37 +16,37 @@ use charts::{Axis, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 use rundata::trial::Tally;
 use rundata::words;
 
-/// Cost of a switch against the size of the ring: the figure's id.
+/// Id of the chart of the cost of a switch by the size of the ring.
 pub(crate) const RING_COST: &str = "ring-cost";
-/// CPU time of a lap against the size of the ring.
+/// Id of the chart of the CPU time of a lap by the size of the ring.
 pub(crate) const RING_CPU: &str = "ring-cpu";
-/// Cost of a switch against the array.
+/// Id of the chart of the cost of a switch by the array of each member.
 pub(crate) const COST_BY_ARRAY: &str = "cost-by-array";
-/// What clocks and calls cost.
+/// Id of the chart of what clocks and calls cost.
 pub(crate) const CLOCK_CALLS: &str = "clock-calls";
-/// What malloc and free cost.
+/// Id of the chart of what malloc and free cost.
 pub(crate) const CLOCK_MALLOC: &str = "clock-malloc";
 
-/// Names that a sentence on what is not drawn has.
-const MOST_NAMED: usize = 3;
+/// Most names in a sentence on what is not drawn.
+const MAX_NAMED: usize = 3;
 
-/// The best that is known of a figure, and its interval if it has one.
+/// Makes a point of an answer, with its interval if it has one.
 fn point(x: f64, answer: &BestEstimate) -> Point {
     let (low, high) = answer.ends().unzip();
     let certainty = if answer.is_rough() { PointCertainty::Rough } else { PointCertainty::Sure };
     Point { low, high, certainty, ..Point::bare(x, answer.value()) }
 }
 
-/// A time of a chart in a sentence: `~2.03 us`, where it is only roughly known.
-pub(crate) fn time_words(of: &Point) -> String {
-    let mark = if of.certainty == PointCertainty::Rough { ROUGH_MARK } else { "" };
-    format!("{mark}{}", words::time(of.y))
+/// Writes the time of a point for a sentence: `2.03 us`, or `~2.03 us` if it is rough.
+pub(crate) fn time_words(point: &Point) -> String {
+    let mark = if point.certainty == PointCertainty::Rough { ROUGH_MARK } else { "" };
+    format!("{mark}{}", words::time(point.y))
 }
 
-/// Said of a chart with hollow points.
+/// Note below a chart with hollow points.
 const ROUGH_POINTS: &str = "Hollow points (~): not at full speed, or without an interval.";
 
-/// Says below a chart what its hollow points are, if it has any.
+/// Adds to a chart with hollow points the note that explains them.
 pub(crate) fn with_note_on_rough(mut figure: Figure) -> Figure {
     let mut points = figure.series().iter().flat_map(|series| &series.points);
     if points.any(|point| point.certainty == PointCertainty::Rough) {
@@ -52,83 +55,100 @@ pub(crate) fn with_note_on_rough(mut figure: Figure) -> Figure {
     figure
 }
 
-/// The interval of a time: ` (1.1 us to 1.3 us)`; nothing of a figure that was published without
-/// one.
-pub(crate) fn interval_words(of: &Point) -> String {
-    let ends = of.low.zip(of.high);
-    ends.map_or(String::new(), |(low, high)| {
-        format!(" ({} to {})", words::time(low), words::time(high))
-    })
+/// Writes the interval of a time: ` (1.1 us to 1.3 us)`; empty if the point has none.
+pub(crate) fn interval_words(point: &Point) -> String {
+    match (point.low, point.high) {
+        (Some(low), Some(high)) => format!(" ({} to {})", words::time(low), words::time(high)),
+        _ => String::new(),
+    }
 }
 
-/// Costs by their places, the best that is known of each; a place without one is left out.
-pub(crate) fn cost_points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
-    let known = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.answer_cost().ok()?));
-    all.into_iter().filter_map(known).collect()
+/// Makes points of costs, which are pairs of place and estimate. Leaves out costs without an answer.
+pub(crate) fn cost_points(costs: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (x, estimate) in costs {
+        let Some(estimate) = estimate else { continue };
+        points.extend(estimate.answer_cost().ok().map(|answer| point(x, &answer)));
+    }
+    points
 }
 
-/// The same of shares and rates, which may be zero.
-pub(crate) fn count_points(all: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
-    let known = |(x, of): (f64, Option<Estimate>)| Some(point(x, &of?.answer_count().ok()?));
-    all.into_iter().filter_map(known).collect()
+/// Makes points of shares and rates, like [`cost_points`]; they may be zero.
+pub(crate) fn count_points(
+    counts: impl IntoIterator<Item = (f64, Option<Estimate>)>,
+) -> Vec<Point> {
+    let mut points = Vec::new();
+    for (x, estimate) in counts {
+        let Some(estimate) = estimate else { continue };
+        points.extend(estimate.answer_count().ok().map(|answer| point(x, &answer)));
+    }
+    points
 }
 
-/// An axis of sizes of rings.
+/// Makes an axis of sizes of rings.
 pub(crate) fn members_axis(scale: Scale) -> Axis {
     Axis::new("members of the ring", Unit::Count, scale)
 }
 
-/// An axis of times, linear as long as nothing needs more.
+/// Makes an axis of times; it is linear until the figure gets a fitting scale.
 pub(crate) fn nanoseconds(label: &str) -> Axis {
     Axis::new(label, Unit::Nanoseconds, Scale::Linear)
 }
 
-/// A figure of series, without marks; none where nothing is on them.
+/// Builds a figure of series on an x axis and a y axis; absent if they have no points.
 pub(crate) fn lines(
     id: &str,
     title: &str,
     in_words: String,
-    (x, y): (Axis, Axis),
+    axes: (Axis, Axis),
     series: impl IntoIterator<Item = Series>,
 ) -> Option<Figure> {
-    Figure { in_words, ..Figure::new(id, title, x, y) }
-        .with_series(series)
-        .map(Figure::with_fitting_scale)
+    let figure = Figure::new(id, title, axes.0, axes.1);
+    Figure { in_words, ..figure }.with_series(series).map(Figure::with_fitting_scale)
 }
 
-/// The first of those that are not drawn, with why, and how many more there are.
-fn not_drawn(others: &[String]) -> String {
-    let (first, left) = others.split_at(others.len().min(MOST_NAMED));
-    match (first, left.len()) {
-        ([], _) => String::new(),
-        (first, 0) => format!("Not drawn: {}.", first.join(", ")),
-        (first, more) => format!("Not drawn: {} and {more} more.", first.join(", ")),
+/// Shares in percent at which a distribution is drawn beside every second percent: the tail.
+const TAIL_PERCENT: [f64; 5] = [99.0, 99.5, 99.9, 99.99, 100.0];
+
+/// Percentiles that are marked if there are enough values for their intervals.
+const MARKED_PERCENTILES: [f64; 3] = [50.0, 99.0, 99.9];
+
+/// Returns a distribution as a line, and its marked percentiles as points. The line shows for each
+/// value how many percent of the values are at most as large. The median is marked only if
+/// `has_median`.
+///
+/// Values at or below zero have no place on a logarithmic axis: the line begins with the share that
+/// is behind them.
+pub(crate) fn distribution(
+    name: &str,
+    has_median: bool,
+    index: usize,
+    tally: &Tally,
+) -> [Series; 2] {
+    let mut points = Vec::new();
+    for number in 0..50 {
+        points.extend(quantile_point(tally, 2.0 * f64::from(number)));
     }
-}
-
-/// Shares in percent at which a distribution is drawn beside every second one: the tail.
-const TAIL: [f64; 5] = [99.0, 99.5, 99.9, 99.99, 100.0];
-
-/// The percentiles that are marked, each where there are enough values for an interval of it.
-const MARKED: [f64; 3] = [50.0, 99.0, 99.9];
-
-/// How many values are up to each, in percent, as a line with its percentiles marked, the median
-/// only where it `holds`. Values at or below zero have no place on a logarithmic axis: the line
-/// begins with the share that it has behind them.
-pub(crate) fn distribution(name: &str, holds: bool, index: usize, of: &Tally) -> [Series; 2] {
-    let at = |percent: f64| {
-        let value = of.quantile(percent / 100.0)?;
-        (value > 0).then(|| Point::bare(value as f64, percent))
-    };
-    let shares = (0..=49).map(|k| 2.0 * f64::from(k)).chain(TAIL);
-    let is_known =
-        |percent: &f64| TailQuantile::from_tally(of, percent / 100.0, CONFIDENCE).is_some();
-    let is_told = |percent: &f64| (holds || *percent != 50.0) && is_known(percent);
-    let marked = MARKED.into_iter().filter(is_told).filter_map(at).collect();
+    for percent in TAIL_PERCENT {
+        points.extend(quantile_point(tally, percent));
+    }
+    let mut marked = Vec::new();
+    for percent in MARKED_PERCENTILES {
+        let is_known = TailQuantile::from_tally(tally, percent / 100.0, CONFIDENCE).is_some();
+        if is_known && (has_median || percent != 50.0) {
+            marked.extend(quantile_point(tally, percent));
+        }
+    }
     [
-        Series::new(name, index, Role::Distribution, shares.filter_map(at).collect()),
+        Series::new(name, index, Role::Distribution, points),
         Series::new(format!("{name}, percentiles"), index, Role::Quantiles, marked),
     ]
+}
+
+/// Returns the point of a quantile; absent if its value is not above zero.
+fn quantile_point(tally: &Tally, percent: f64) -> Option<Point> {
+    let value = tally.quantile(percent / 100.0)?;
+    if value > 0 { Some(Point::bare(value as f64, percent)) } else { None }
 }
 
 /// Names of a chart of bars.
@@ -141,34 +161,66 @@ pub(crate) struct ChartLabels<'a> {
     pub(crate) axis: &'a str,
 }
 
-/// Costs by name as bars, the best that is known of each, the smallest first; none without any.
-/// Why others are not known is said below. `about` is said before the figures.
+/// Builds a chart of costs by name as bars, the smallest first; absent if none has an answer. Below it
+/// stand `about`, the smallest and the largest cost, and why others are not drawn.
 pub(crate) fn bars(
     labels: ChartLabels,
     about: &str,
-    known: impl IntoIterator<Item = (String, Estimate)>,
+    costs: impl IntoIterator<Item = (String, Estimate)>,
     index: usize,
 ) -> Option<Figure> {
-    let (mut answers, mut others) = (Vec::new(), Vec::new());
-    for (name, of) in known {
-        match of.answer_cost() {
-            Ok(answer) => answers.push((name, answer)),
-            Err(_) => others.push(format!("{name} ({})", analysis::quote::cost(&of))),
+    let (mut drawn, mut not_drawn) = (Vec::new(), Vec::new());
+    for (name, estimate) in costs {
+        match estimate.answer_cost() {
+            Ok(answer) => drawn.push(NamedAnswer { name, answer }),
+            Err(_) => not_drawn.push(format!("{name} ({})", analysis::quote::cost(&estimate))),
         }
     }
-    answers.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
-    let told = |(name, answer): &(String, BestEstimate)| format!("{name} {}", answer.brief_time());
-    let told = match &answers[..] {
-        [] => String::new(),
-        [only] => format!("{}.", told(only)),
-        [least, .., most] => format!("From {} to {}.", told(least), told(most)),
-    };
-    let in_words = [about.to_string(), told, not_drawn(&others)];
-    let in_words: Vec<String> = in_words.into_iter().filter(|words| !words.is_empty()).collect();
-    let in_words = in_words.join(" ");
-    let (names, answers): (Vec<String>, Vec<BestEstimate>) = answers.into_iter().unzip();
-    let places = answers.iter().enumerate().map(|(place, answer)| point(place as f64, answer));
-    let series = Series::new("measured", index, Role::Bars, places.collect());
+    drawn.sort_by(|a, b| a.answer.value().total_cmp(&b.answer.value()));
+    let sentences = [about.to_string(), range_sentence(&drawn), not_drawn_sentence(&not_drawn)];
+    let sentences: Vec<&str> =
+        sentences.iter().map(String::as_str).filter(|sentence| !sentence.is_empty()).collect();
+    let in_words = sentences.join(" ");
+    let (mut names, mut points) = (Vec::new(), Vec::new());
+    for (place, NamedAnswer { name, answer }) in drawn.into_iter().enumerate() {
+        points.push(point(place as f64, &answer));
+        names.push(name);
+    }
+    let series = Series::new("measured", index, Role::Bars, points);
     let axes = (Axis::with_names("", names), nanoseconds(labels.axis));
     lines(labels.id, labels.title, in_words, axes, [series])
+}
+
+/// A bar: a cost with its name.
+struct NamedAnswer {
+    name: String,
+    answer: BestEstimate,
+}
+
+impl NamedAnswer {
+    fn in_words(&self) -> String {
+        format!("{} {}", self.name, self.answer.brief_time())
+    }
+}
+
+/// Names the smallest and the largest of sorted costs: `From getpid 60 ns to fork 90 us.`
+fn range_sentence(sorted: &[NamedAnswer]) -> String {
+    match sorted {
+        [] => String::new(),
+        [only] => format!("{}.", only.in_words()),
+        [least, .., most] => format!("From {} to {}.", least.in_words(), most.in_words()),
+    }
+}
+
+/// Names the first costs that are not drawn, each with the reason, and counts the others.
+fn not_drawn_sentence(reasons: &[String]) -> String {
+    if reasons.is_empty() {
+        return String::new();
+    }
+    let (named, more) = reasons.split_at(reasons.len().min(MAX_NAMED));
+    let named = named.join(", ");
+    match more.len() {
+        0 => format!("Not drawn: {named}."),
+        count => format!("Not drawn: {named} and {count} more."),
+    }
 }

@@ -1,4 +1,14 @@
-//! Every sample by its round, so that drift and bad rounds are seen whatever was measured.
+//! Every sample by its round: drift and bad rounds can be seen whatever was measured.
+//!
+//! Each value is divided by the median of its case, so that cases of all costs lie around 1:
+//!
+//! ```text
+//! 1.5 |          * *
+//!     |
+//!   1 | * *  * *      * *
+//!     +-------------------
+//!        1    2    3    4    round; round 3 deviates by +50 %
+//! ```
 
 use std::collections::BTreeMap;
 
@@ -6,72 +16,87 @@ use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use rundata::case::{rings, trials};
 use rundata::ring::RingSample;
 use rundata::run::Run;
-use rundata::trial;
+use rundata::trial::TrialSample;
 use stats::median;
 
 use super::lines;
 
-/// More points than this say nothing more; rounds are then left out evenly, and that is told.
-const MOST_POINTS: usize = 250;
+/// Most points of the chart: with more of them rounds are left out evenly, which the chart says.
+const MAX_POINTS: usize = 250;
 
-/// Part of the distance between two rounds over which the samples of a round are spread.
+/// Width over which the samples of a round are spread, as a part of the distance between rounds.
 const SPREAD: f64 = 0.6;
 
-/// A value that stands for some case in some round.
+/// A value of a case in a round. Values of one case are of similar size.
 pub(crate) struct RoundValue {
-    /// Of which case: values of one case are of one size.
     pub(crate) case: usize,
     pub(crate) round: u32,
     pub(crate) value: f64,
     pub(crate) disturbed: bool,
 }
 
-/// Every sample of rings, by the time of a hop.
+/// Returns the time of a hop of every sample of rings.
 pub(crate) fn ring_values(run: &Run) -> Vec<RoundValue> {
-    let seen = |sample: &RingSample| {
-        let case = run.header.plan.ring(sample.case);
-        let disturbed = case.is_some_and(|case| !sample.disturbances(case).is_empty());
-        let (case, round, value) = (sample.case, sample.round, sample.ns_per_hop());
-        RoundValue { case, round, value, disturbed }
-    };
-    let sound = rings(&run.samples).filter(|sample| sample.hops > 0 && sample.elapsed_ns > 0);
-    sound.map(seen).collect()
-}
-
-/// Every sample of trials, by the measure that stands for it.
-pub(crate) fn trial_values(run: &Run) -> Vec<RoundValue> {
-    let seen = |sample: &trial::TrialSample| {
-        let value = run.header.plan.trial(sample.case)?.trial.headline().told(sample)?;
-        let (case, round) = (sample.case, sample.round);
-        value.is_finite().then_some(RoundValue { case, round, value, disturbed: false })
-    };
-    trials(&run.samples).filter_map(seen).collect()
-}
-
-/// Each value over the median of its case, by round; none where there is only one round.
-pub(crate) fn rounds_figure(seen: Vec<RoundValue>, index: usize) -> Option<Figure> {
-    let last = seen.iter().map(|seen| seen.round).max().filter(|last| *last > 0)?;
-    let ratios = over_medians(seen);
-    let every = u32::try_from(ratios.len().div_ceil(MOST_POINTS)).unwrap_or(u32::MAX).max(1);
-    let shown = |seen: &&RoundValue| seen.round % every == 0;
-    let points = |disturbed: bool| {
-        spread(ratios.iter().filter(shown).filter(move |seen| seen.disturbed == disturbed))
-    };
-    let middles = middles(&ratios);
-    let off = |(_, middle): &&(u32, f64)| (middle - 1.0).abs();
-    let (worst, middle) = middles.iter().max_by(|one, other| off(one).total_cmp(&off(other)))?;
-    let (many, rounds, worst, off) = (ratios.len(), last + 1, worst + 1, (middle - 1.0) * 100.0);
-    let mut in_words = format!(
-        "{many} samples in {rounds} rounds, each over the median of its case; round {worst} \
-         deviates most, by {off:+.1} %."
-    );
-    if every > 1 {
-        in_words.push_str(&format!(" One round in {every} is drawn."));
+    let mut values = Vec::new();
+    for sample in rings(&run.samples) {
+        if sample.hops > 0 && sample.elapsed_ns > 0 {
+            values.push(ring_value(run, sample));
+        }
     }
-    let line = middles.iter().map(|(round, middle)| Point::bare(f64::from(*round) + 1.0, *middle));
+    values
+}
+
+fn ring_value(run: &Run, sample: &RingSample) -> RoundValue {
+    let case = run.header.plan.ring(sample.case);
+    RoundValue {
+        case: sample.case,
+        round: sample.round,
+        value: sample.ns_per_hop(),
+        disturbed: case.is_some_and(|case| !sample.disturbances(case).is_empty()),
+    }
+}
+
+/// Returns the headline measure of every sample of trials.
+pub(crate) fn trial_values(run: &Run) -> Vec<RoundValue> {
+    trials(&run.samples).filter_map(|sample| trial_value(run, sample)).collect()
+}
+
+fn trial_value(run: &Run, sample: &TrialSample) -> Option<RoundValue> {
+    let headline = run.header.plan.trial(sample.case)?.trial.headline();
+    let value = headline.told(sample).filter(|value| value.is_finite())?;
+    Some(RoundValue { case: sample.case, round: sample.round, value, disturbed: false })
+}
+
+/// Builds the chart of each value over the median of its case, by round; absent if there is only one
+/// round.
+pub(crate) fn rounds_figure(values: Vec<RoundValue>, index: usize) -> Option<Figure> {
+    let last = values.iter().map(|value| value.round).max().filter(|last| *last > 0)?;
+    let ratios = divide_by_medians(values);
+    let medians = round_medians(&ratios);
+    let worst = medians.iter().max_by(|a, b| a.deviation().total_cmp(&b.deviation()))?;
+    let mut in_words = format!(
+        "{} samples in {} rounds, each over the median of its case; round {} \
+         deviates most, by {:+.1} %.",
+        ratios.len(),
+        last + 1,
+        worst.round + 1,
+        (worst.median - 1.0) * 100.0
+    );
+    let drawn_each = u32::try_from(ratios.len().div_ceil(MAX_POINTS)).unwrap_or(u32::MAX).max(1);
+    if drawn_each > 1 {
+        in_words.push_str(&format!(" One round in {drawn_each} is drawn."));
+    }
+    let (mut clean, mut disturbed) = (Vec::new(), Vec::new());
+    for ratio in &ratios {
+        if ratio.round % drawn_each == 0 {
+            if ratio.disturbed { disturbed.push(ratio) } else { clean.push(ratio) }
+        }
+    }
+    let line =
+        medians.iter().map(|round| Point::bare(round_place(round.round), round.median));
     let series = [
-        Series::new("samples", index, Role::Raw, points(false)),
-        Series::new("disturbed samples", index, Role::Raw, points(true)),
+        Series::new("samples", index, Role::Raw, spread_points(&clean)),
+        Series::new("disturbed samples", index, Role::Raw, spread_points(&disturbed)),
         Series::new("median of the round", index, Role::Measured, line.collect()),
     ];
     let x = Axis::new("round", Unit::Count, Scale::Linear);
@@ -79,48 +104,78 @@ pub(crate) fn rounds_figure(seen: Vec<RoundValue>, index: usize) -> Option<Figur
     lines("rounds", "Samples by round", in_words, (x, y), series)
 }
 
-fn grouped<K: Ord, T>(all: impl IntoIterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
+/// Returns the place of a round on the axis, where rounds are counted from 1.
+fn round_place(round: u32) -> f64 {
+    f64::from(round) + 1.0
+}
+
+fn group_by_key<K: Ord, T>(pairs: impl IntoIterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
     let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
-    all.into_iter().for_each(|(key, one)| groups.entry(key).or_default().push(one));
+    for (key, value) in pairs {
+        groups.entry(key).or_default().push(value);
+    }
     groups
 }
 
-fn over_medians(mut seen: Vec<RoundValue>) -> Vec<RoundValue> {
-    let by_case = grouped(seen.iter().map(|one| (one.case, one.value)));
-    let medians: BTreeMap<usize, f64> =
-        by_case.iter().filter_map(|(case, values)| Some((*case, median(values)?))).collect();
-    for one in &mut seen {
-        one.value /= medians.get(&one.case).copied().unwrap_or(f64::NAN);
+/// Divides each value by the median of its case; leaves out values without a finite ratio.
+fn divide_by_medians(mut values: Vec<RoundValue>) -> Vec<RoundValue> {
+    let by_case = group_by_key(values.iter().map(|value| (value.case, value.value)));
+    let mut medians = BTreeMap::new();
+    for (case, values) in by_case {
+        medians.extend(median(&values).map(|median| (case, median)));
     }
-    seen.retain(|one| one.value.is_finite());
-    seen
+    for value in &mut values {
+        value.value /= medians.get(&value.case).copied().unwrap_or(f64::NAN);
+    }
+    values.retain(|value| value.value.is_finite());
+    values
 }
 
-/// Side by side within their round, in the order of their cases.
-fn spread<'a>(seen: impl Iterator<Item = &'a RoundValue>) -> Vec<Point> {
+/// Puts the values of a round side by side, in the order of their cases.
+fn spread_points(values: &[&RoundValue]) -> Vec<Point> {
     let mut points = Vec::new();
-    for (round, mut all) in grouped(seen.map(|one| (one.round, one))) {
-        all.sort_by_key(|one| one.case);
-        for (number, one) in all.iter().enumerate() {
-            let beside = SPREAD * ((number as f64 + 0.5) / all.len() as f64 - 0.5);
-            points.push(Point::bare(f64::from(round) + 1.0 + beside, one.value));
+    for (round, mut values) in group_by_key(values.iter().map(|value| (value.round, *value))) {
+        values.sort_by_key(|value| value.case);
+        for (number, value) in values.iter().enumerate() {
+            let offset = SPREAD * ((number as f64 + 0.5) / values.len() as f64 - 0.5);
+            points.push(Point::bare(round_place(round) + offset, value.value));
         }
     }
     points
 }
 
-/// The middle of each round: one value a case first, as some have more samples than others.
-fn middles(ratios: &[RoundValue]) -> Vec<(u32, f64)> {
-    let by_case = grouped(ratios.iter().map(|one| ((one.round, one.case), one.value)));
-    let of_cases = by_case.iter().filter_map(|((round, _), all)| Some((*round, median(all)?)));
-    grouped(of_cases).iter().filter_map(|(round, all)| Some((*round, median(all)?))).collect()
+/// The median of a round's cases.
+struct RoundMedian {
+    round: u32,
+    median: f64,
+}
+
+impl RoundMedian {
+    fn deviation(&self) -> f64 {
+        (self.median - 1.0).abs()
+    }
+}
+
+/// Returns the median of each round over the medians of its cases: some cases have more samples in a
+/// round than others.
+fn round_medians(ratios: &[RoundValue]) -> Vec<RoundMedian> {
+    let by_case = group_by_key(ratios.iter().map(|ratio| ((ratio.round, ratio.case), ratio.value)));
+    let mut by_round: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    for ((round, _), values) in by_case {
+        by_round.entry(round).or_default().extend(median(&values));
+    }
+    let mut medians = Vec::new();
+    for (round, values) in by_round {
+        medians.extend(median(&values).map(|median| RoundMedian { round, median }));
+    }
+    medians
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seen(case: usize, round: u32, value: f64) -> RoundValue {
+    fn value(case: usize, round: u32, value: f64) -> RoundValue {
         RoundValue { case, round, value, disturbed: value > 1e5 }
     }
 
@@ -130,7 +185,7 @@ mod tests {
         // much again.
         let costs = |round: u32| if round == 2 { 1.5 } else { 1.0 };
         let all = (0..5).flat_map(|round| {
-            [seen(0, round, 10.0 * costs(round)), seen(1, round, 1000.0 * costs(round))]
+            [value(0, round, 10.0 * costs(round)), value(1, round, 1000.0 * costs(round))]
         });
         let figure = rounds_figure(all.collect(), 3).unwrap();
         let [raw, middle] = figure.series() else { panic!("{:?}", figure.series()) };
@@ -143,16 +198,17 @@ mod tests {
 
     #[test]
     fn disturbed_samples_are_told_apart_and_one_round_is_no_course() {
-        let all = vec![seen(0, 0, 1e4), seen(0, 1, 1e4), seen(0, 2, 2e5)];
+        let all = vec![value(0, 0, 1e4), value(0, 1, 1e4), value(0, 2, 2e5)];
         let figure = rounds_figure(all, 0).unwrap();
         assert_eq!(figure.series()[1].name, "disturbed samples");
         assert_eq!(figure.series()[1].points[0].y, 20.0);
-        assert!(rounds_figure(vec![seen(0, 0, 1.0), seen(1, 0, 2.0)], 0).is_none());
+        assert!(rounds_figure(vec![value(0, 0, 1.0), value(1, 0, 2.0)], 0).is_none());
     }
 
     #[test]
     fn long_runs_are_thinned_by_rounds_and_say_so() {
-        let all = (0..3000).flat_map(|round| [seen(0, round, 1.0), seen(1, round, 1.0)]).collect();
+        let all =
+            (0..3000).flat_map(|round| [value(0, round, 1.0), value(1, round, 1.0)]).collect();
         let figure = rounds_figure(all, 0).unwrap();
         assert_eq!(figure.series()[0].points.len(), 250);
         assert!(figure.in_words.contains("One round in 24"), "{}", figure.in_words);

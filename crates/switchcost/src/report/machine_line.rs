@@ -34,8 +34,8 @@ pub(crate) fn machine_line(
     if matches!(noise.level, NoiseLevel::Unknown | NoiseLevel::Quiet) {
         return None;
     }
-    let Disturbance { cause, advice } =
-        Disturbance::find(&MeasuredRun { plan, machine, competing }, noise);
+    let MachineDisturbance { cause, advice } =
+        MachineDisturbance::find(&MeasuredRun { plan, machine, competing }, noise);
     let level = MarkedText::new(SpanRole::Doubtful, noise.level.in_words());
     let start = marked!["machine: ", level, ": "];
     let whole = marked![&start, &cause, "; ", advice];
@@ -54,12 +54,12 @@ struct MeasuredRun<'a> {
 }
 
 /// The largest disturbance of a run, in words, and what helps against it.
-struct Disturbance {
+struct MachineDisturbance {
     cause: String,
     advice: &'static str,
 }
 
-impl Disturbance {
+impl MachineDisturbance {
     /// Finds the largest disturbance: halted samples first, then competing tasks or a shared core,
     /// whichever took the larger share of the time.
     fn find(run: &MeasuredRun, noise: &NoiseVerdict) -> Self {

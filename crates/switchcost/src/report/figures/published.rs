@@ -1,4 +1,9 @@
-//! Figures that others have published, in the axes of ours.
+//! Published figures in the axes of this program's charts: machines by themselves, and beside the
+//! figures of runs.
+//!
+//! The machines of 1984 to 2007 are up to a thousand times as slow as today's. Beside the figures of
+//! a run the axis of times is logarithmic, so that equal ratios have equal distances and both can be
+//! read.
 
 use analysis::published::{hines2000, li2007};
 use analysis::results::{PublishedCase, PublishedMachine, Quantity};
@@ -8,292 +13,365 @@ use rundata::words;
 
 use super::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST, RING_CPU, members_axis};
 
-/// Cycles of a Pentium Pro of 166 MHz in nanoseconds.
+/// Nanoseconds of a cycle of a Pentium Pro of 166 MHz.
 const NS_PER_CYCLE: f64 = 1000.0 / 166.0;
 
-/// The chart of what was printed of a machine.
+/// Id of the chart of what was printed of a machine.
 pub(crate) const AS_PRINTED: &str = "published";
 
-/// Said of figures that are of no run.
+/// Note below charts of published figures.
 const AS_PUBLISHED: &str = "As published, those of 1984 to 2007 without intervals; of the machines \
      of 1992 it is the CPU time of a hop.";
 
-/// The figures of a published machine by themselves, the `index`th of what is drawn together. What
-/// has none of ours to lie over is in no figure.
+/// Returns the charts of a published machine by itself, the `index`th of the runs that are drawn
+/// together. A chart is left out if the machine has no figures for it.
 pub(crate) fn published_figures(machine: &PublishedMachine, index: usize) -> Vec<Figure> {
-    let ring = |id: &str, title: &str, label: &str| {
-        let figure = Figure::new(id, title, members_axis(Scale::Log), log_ns(label));
-        Figure { base: Some(2.0), in_words: AS_PUBLISHED.to_string(), ..figure }
-    };
-    let title = "Cost of a switch by the size of the ring";
-    let rings = |of: Of| vec![published(year_name(machine), line(machine, of), Some(index))];
+    let costs = ring_line(machine, switch_cost);
+    let cost =
+        ring_chart(RING_COST, "Cost of a switch by the size of the ring", "cost of a switch");
+    let cpu = ring_chart(RING_CPU, "CPU time of a lap", "CPU time of a lap");
+    let cpu_times = ring_line(machine, lap_cpu_time);
     let array = Axis::new("array of each member", Unit::Bytes, Scale::Log);
-    let cost = "cost of a switch";
+    let title = "Cost of a switch by working set";
     let arrays = Figure {
         in_words: "By the array that each member works on between two switches.".to_string(),
-        ..Figure::new(COST_BY_ARRAY, "Cost of a switch by working set", array, log_ns(cost))
+        ..Figure::new(COST_BY_ARRAY, title, array, log_ns("cost of a switch"))
     };
-    let all = [
-        (ring(RING_COST, title, cost), rings(cost_of)),
-        (ring(RING_CPU, "CPU time of a lap", "CPU time of a lap"), rings(cpu_of_lap)),
-        (arrays, by_array(machine, Some(index))),
-    ];
-    let all = all.into_iter().filter_map(|(figure, series)| figure.with_series(series));
-    all.chain(as_printed(machine, index)).collect()
+    let mut figures = Vec::new();
+    figures.extend(cost.with_series([published_series(year_name(machine), costs, Some(index))]));
+    figures.extend(cpu.with_series([published_series(year_name(machine), cpu_times, Some(index))]));
+    figures.extend(arrays.with_series(array_series(machine, Some(index))));
+    figures.extend(printed_figure(machine, index));
+    figures
 }
 
-/// All that was printed of a machine of which less is known than a line: a row for each case, and
-/// for each range its ends.
-fn as_printed(machine: &PublishedMachine, index: usize) -> Option<Figure> {
-    let is_line = line(machine, cost_of).len() > 1 || by_array(machine, None).len() > 1;
-    if is_line {
+/// Begins a chart by the size of the ring.
+fn ring_chart(id: &str, title: &str, axis: &str) -> Figure {
+    let figure = Figure::new(id, title, members_axis(Scale::Log), log_ns(axis));
+    Figure { base: Some(2.0), in_words: AS_PUBLISHED.to_string(), ..figure }
+}
+
+/// Returns the chart of all that was printed of a machine: a row for each figure of a case, and for
+/// each range. Absent for a machine with so many figures that a chart has a line of them.
+fn printed_figure(machine: &PublishedMachine, index: usize) -> Option<Figure> {
+    let has_line =
+        ring_line(machine, switch_cost).len() > 1 || array_series(machine, None).len() > 1;
+    if has_line {
         return None;
     }
     let (mut names, mut points) = (Vec::new(), Vec::new());
     for case in &machine.cases {
         for quantity in case.figures.keys() {
-            points.extend(point(case, *quantity, names.len() as f64));
+            points.extend(case_point(case, *quantity, names.len() as f64));
             names.push(format!("{} of {}", quantity.in_words(), case.title));
         }
     }
     for range in &machine.ranges {
         let x = names.len() as f64;
-        points.push(match range.low_ns < range.high_ns {
-            true => Point::range(x, [range.low_ns, range.high_ns]),
-            false => Point::bare(x, range.low_ns),
+        points.push(if range.low_ns < range.high_ns {
+            Point::range(x, [range.low_ns, range.high_ns])
+        } else {
+            Point::bare(x, range.low_ns)
         });
         names.push(range.subject.clone());
     }
     let title = format!("What was published of {}", machine.name);
-    let x = Axis::with_names("", names);
-    let figure = Figure::new(AS_PRINTED, &title, x, log_ns("time"));
+    let figure = Figure::new(AS_PRINTED, &title, Axis::with_names("", names), log_ns("time"));
     let in_words = "Printed without intervals; a bar is a range of figures.".to_string();
-    let series = published(year_name(machine), points, Some(index));
+    let series = published_series(year_name(machine), points, Some(index));
     Figure { in_words, ..figure }.with_series([series])
 }
 
-/// Whether a chart is a single published figure, which says no more than the chart of what was
-/// printed.
+/// Returns whether a chart has only one published figure, and so says no more than the chart of what
+/// was printed.
 pub(crate) fn is_one_published_figure(figure: &Figure) -> bool {
-    let is_dot = |series: &Series| series.role == Role::Published && series.points.len() == 1;
-    figure.x.unit != Unit::Names && figure.series().len() == 1 && figure.series().iter().all(is_dot)
+    match figure.series() {
+        [only] => {
+            figure.x.unit != Unit::Names && only.role == Role::Published && only.points.len() == 1
+        }
+        _ => false,
+    }
 }
 
-/// `sun-4/280, 1992`: by this it is asked for, and when it was published.
+/// Returns the name by which a machine is asked for, and the year: `sun-4/280, 1992`.
 fn year_name(machine: &PublishedMachine) -> String {
     format!("{}, {}", machine.name, machine.year)
 }
 
-fn published(name: String, points: Vec<Point>, run: Option<usize>) -> Series {
+fn published_series(name: String, points: Vec<Point>, run: Option<usize>) -> Series {
     Series { name, run, role: Role::Published, points }
 }
 
-/// What is drawn of a ring, at the number of its members.
-type Of = fn(&PublishedCase, &RingCase) -> Option<Point>;
+/// Reads the point of a ring from its case; its place is the number of members.
+type RingPoint = fn(&PublishedCase, &RingCase) -> Option<Point>;
 
-/// A figure of each ring of several, by size: of those that are as the first but for it.
-fn line(machine: &PublishedMachine, of: Of) -> Vec<Point> {
-    let rings = || machine.cases.iter().filter_map(|case| Some((case, case.ring.as_ref()?)));
-    let rings = || rings().filter(|(_, ring)| ring.members > 1 && ring.work.is_none());
-    let Some((_, first)) = rings().next() else { return Vec::new() };
-    let is_alike = |ring: &RingCase| *ring == RingCase { members: ring.members, ..first.clone() };
-    rings().filter(|(_, ring)| is_alike(ring)).filter_map(|(case, ring)| of(case, ring)).collect()
+/// Returns the points of a machine's rings by size: of those without work that are like the first
+/// in all else.
+fn ring_line(machine: &PublishedMachine, ring_point: RingPoint) -> Vec<Point> {
+    let mut points = Vec::new();
+    let mut first: Option<&RingCase> = None;
+    for case in &machine.cases {
+        let Some(ring) = &case.ring else { continue };
+        if ring.members < 2 || ring.work.is_some() {
+            continue;
+        }
+        let first = *first.get_or_insert(ring);
+        if *ring == (RingCase { members: ring.members, ..first.clone() }) {
+            points.extend(ring_point(case, ring));
+        }
+    }
+    points
 }
 
-/// What comes nearest to the cost of a counted switch: of Sloan's machines the CPU time of a hop.
-fn cost_of(case: &PublishedCase, ring: &RingCase) -> Option<Point> {
-    let known = [Quantity::NsPerSwitchAboveSolo, Quantity::CpuNsPerHop];
-    known.iter().find_map(|quantity| point(case, *quantity, ring.members.into()))
+/// Returns the cost of a switch; of Sloan's machines the CPU time of a hop, which comes nearest.
+fn switch_cost(case: &PublishedCase, ring: &RingCase) -> Option<Point> {
+    let x = ring.members.into();
+    let cost = case_point(case, Quantity::NsPerSwitchAboveSolo, x);
+    cost.or_else(|| case_point(case, Quantity::CpuNsPerHop, x))
 }
 
-fn cpu_of_lap(case: &PublishedCase, ring: &RingCase) -> Option<Point> {
-    let cpu = case.figures.get(&Quantity::CpuNsPerHop)?;
-    Some(Point::bare(ring.members.into(), cpu * f64::from(ring.members)))
+fn lap_cpu_time(case: &PublishedCase, ring: &RingCase) -> Option<Point> {
+    let hop_ns = case.figures.get(&Quantity::CpuNsPerHop)?;
+    Some(Point::bare(ring.members.into(), hop_ns * f64::from(ring.members)))
 }
 
-/// A figure at its place.
-fn point(case: &PublishedCase, of: Quantity, x: f64) -> Option<Point> {
-    let ends = case.intervals.get(&of);
+/// Returns the point of a published figure, with its interval if one was published.
+fn case_point(case: &PublishedCase, quantity: Quantity, x: f64) -> Option<Point> {
+    let ends = case.intervals.get(&quantity);
     let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
-    Some(Point { low, high, ..Point::bare(x, *case.figures.get(&of)?) })
+    Some(Point { low, high, ..Point::bare(x, *case.figures.get(&quantity)?) })
 }
 
-/// The cost of a switch by array: a line for each way to walk it.
-fn by_array(machine: &PublishedMachine, run: Option<usize>) -> Vec<Series> {
-    let worked = |case: &PublishedCase| case.ring.as_ref().and_then(|ring| ring.work);
-    let cases: Vec<(&PublishedCase, Work)> =
-        machine.cases.iter().filter_map(|case| Some((case, worked(case)?))).collect();
-    let series = |of_walk: &[(&PublishedCase, Work)]| {
-        let at = |(case, work): &(&PublishedCase, Work)| {
-            point(case, Quantity::NsPerSwitchAboveSolo, work.bytes as f64)
-        };
-        let name = format!("{}, {}", year_name(machine), of_walk[0].1.walk_in_words());
-        published(name, of_walk.iter().filter_map(at).collect(), run)
-    };
-    let is_alike = |one: &Work, other: &Work| *one == Work { bytes: one.bytes, ..*other };
-    cases.chunk_by(|(_, one), (_, other)| is_alike(one, other)).map(series).collect()
+/// Returns the cost of a switch by array: a series for each way to walk it.
+fn array_series(machine: &PublishedMachine, run: Option<usize>) -> Vec<Series> {
+    let mut series: Vec<Series> = Vec::new();
+    let mut before: Option<Work> = None;
+    for case in &machine.cases {
+        let Some(work) = case.ring.as_ref().and_then(|ring| ring.work) else { continue };
+        if before.is_none_or(|before| before != Work { bytes: before.bytes, ..work }) {
+            let name = format!("{}, {}", year_name(machine), work.walk_in_words());
+            series.push(published_series(name, Vec::new(), run));
+        }
+        before = Some(work);
+        let point = case_point(case, Quantity::NsPerSwitchAboveSolo, work.bytes as f64);
+        if let Some(series) = series.last_mut() {
+            series.points.extend(point);
+        }
+    }
+    series
 }
 
 fn log_ns(label: &str) -> Axis {
     Axis::new(label, Unit::Nanoseconds, Scale::Log)
 }
 
-/// Sets what `all` have published beside the figures of runs: series that are of no run, in the
-/// same axes. With rings among the figures comes one more, the cost of a switch over the years;
-/// `runs` are the names of what is drawn.
+/// Adds published figures to the charts of runs, as series that belong to no run. If there are rings
+/// among the charts, adds the chart of the cost of a switch over the years behind them. `runs` are
+/// the names of the runs that are drawn.
 pub(crate) fn with_published(
     mut figures: Vec<Figure>,
-    all: &[PublishedMachine],
+    machines: &[PublishedMachine],
     runs: &[String],
 ) -> Vec<Figure> {
-    // One that was asked for by name is there already.
-    let drawn: Vec<&Series> = figures.iter().flat_map(Figure::series).collect();
-    let is_drawn =
-        |one: &&PublishedMachine| drawn.iter().any(|series| series.name == year_name(one));
-    let others: Vec<&PublishedMachine> = all.iter().filter(|one| !is_drawn(one)).collect();
+    // A machine that was asked for by its name is drawn already.
+    let mut others: Vec<&PublishedMachine> = Vec::new();
+    for machine in machines {
+        let name = year_name(machine);
+        let mut drawn = figures.iter().flat_map(Figure::series);
+        if !drawn.any(|series| series.name == name) {
+            others.push(machine);
+        }
+    }
     for figure in &mut figures {
-        let rings = |of: Of| {
-            others.iter().map(|one| published(year_name(one), pipe(one, of), None)).collect()
-        };
-        let series: Vec<Series> = match figure.id.as_str() {
-            RING_COST => rings(cost_of),
-            RING_CPU => rings(cpu_of_lap),
+        let series = match figure.id.as_str() {
+            RING_COST => ring_series(&others, switch_cost),
+            RING_CPU => ring_series(&others, lap_cpu_time),
             COST_BY_ARRAY => {
-                let arrays = others.iter().flat_map(|one| by_array(one, None));
-                li(figure).into_iter().chain(arrays).collect()
+                let mut series = li_series(figure);
+                series.extend(others.iter().flat_map(|machine| array_series(machine, None)));
+                series
             }
-            CLOCK_CALLS => hines(figure),
-            CLOCK_MALLOC => {
-                let ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
-                let mean = |all| flat("pentium-pro/166, 2000, mean".to_string(), all, ns);
-                range(figure).map(mean).into_iter().collect()
-            }
+            CLOCK_CALLS => hines_calls(figure),
+            CLOCK_MALLOC => hines_malloc(figure),
             _ => Vec::new(),
         };
-        add(figure, series);
+        add_series(figure, series);
     }
-    let history = years(&figures, &others, runs);
     let place = figures.iter().position(|figure| figure.id == RING_COST);
     let place = place.map_or(0, |place| place + 1);
+    let history = years(&figures, &others, runs);
     figures.splice(place..place, history);
     figures
 }
 
-/// A line of rings by pipe: others are other experiments.
-fn pipe(machine: &PublishedMachine, of: Of) -> Vec<Point> {
-    let first = machine.cases.iter().find_map(|case| case.ring.as_ref());
-    if first.is_some_and(|ring| ring.link == "pipe") { line(machine, of) } else { Vec::new() }
+/// Returns the rings by pipe of each machine. Rings by other links are other experiments.
+fn ring_series(machines: &[&PublishedMachine], ring_point: RingPoint) -> Vec<Series> {
+    let mut series = Vec::new();
+    for machine in machines {
+        let first = machine.cases.iter().find_map(|case| case.ring.as_ref());
+        if first.is_some_and(|ring| ring.link == "pipe") {
+            let points = ring_line(machine, ring_point);
+            series.push(published_series(year_name(machine), points, None));
+        }
+    }
+    series
 }
 
-fn add(figure: &mut Figure, mut published: Vec<Series>) {
+fn add_series(figure: &mut Figure, mut published: Vec<Series>) {
     published.retain(|series| !series.points.is_empty());
     if published.is_empty() {
         return;
     }
-    // A thousand times ours: only equal ratios show both.
     figure.y.scale = Scale::Log;
     if let FigureBody::Series(series) = &mut figure.body {
         series.extend(published);
     }
 }
 
-/// From the first to the last place of a figure.
-fn range(figure: &Figure) -> Option<(f64, f64)> {
-    let places = || figure.series().iter().flat_map(|of| &of.points).map(|point| point.x);
-    places().reduce(f64::min).zip(places().reduce(f64::max))
+/// The first and the last place of a figure on its x axis.
+#[derive(Clone, Copy)]
+struct PlaceRange {
+    first: f64,
+    last: f64,
 }
 
-fn flat(name: String, (from, to): (f64, f64), ns: f64) -> Series {
-    published(name, vec![Point::bare(from, ns), Point::bare(to, ns)], None)
+impl PlaceRange {
+    /// Returns the range of all points; absent without points.
+    fn from_figure(figure: &Figure) -> Option<Self> {
+        let mut range: Option<Self> = None;
+        for point in figure.series().iter().flat_map(|series| &series.points) {
+            let Self { first, last } = range.unwrap_or(Self { first: point.x, last: point.x });
+            range = Some(Self { first: first.min(point.x), last: last.max(point.x) });
+        }
+        range
+    }
 }
 
-/// c1 across all arrays; the regions, of which only ranges were printed.
-fn li(figure: &Figure) -> Vec<Series> {
-    let (Ok(theirs), Some(all)) = (li2007::LiFigures::published(), range(figure)) else {
+/// Returns a horizontal line through a whole figure.
+fn flat_series(name: &str, range: PlaceRange, ns: f64) -> Series {
+    let points = vec![Point::bare(range.first, ns), Point::bare(range.last, ns)];
+    published_series(name.to_string(), points, None)
+}
+
+/// Returns the costs by Li, Ding and Shen: c1 across all arrays, and the regions, of which only
+/// ranges were printed.
+fn li_series(figure: &Figure) -> Vec<Series> {
+    let (Ok(figures), Some(range)) =
+        (li2007::LiFigures::published(), PlaceRange::from_figure(figure))
+    else {
         return Vec::new();
     };
-    let mut series = vec![flat("xeon-2.0, 2007, c1".to_string(), all, li2007::DIRECT_US * 1e3)];
-    for total in [&theirs.first_region, &theirs.second_region] {
-        let over = (total.smallest_bytes as f64, total.largest_bytes as f64);
-        let arrays = words::byte_range(total.smallest_bytes, total.largest_bytes);
-        let ends = [total.low_us * 1e3, total.high_us * 1e3];
-        let points = [over.0, over.1].map(|bytes| Point::range(bytes, ends));
-        series.push(published(format!("xeon-2.0, 2007, {arrays}"), points.to_vec(), None));
+    let mut series = vec![flat_series("xeon-2.0, 2007, c1", range, li2007::DIRECT_US * 1e3)];
+    for region in [&figures.first_region, &figures.second_region] {
+        let arrays = words::byte_range(region.smallest_bytes, region.largest_bytes);
+        let ends = [region.low_us * 1e3, region.high_us * 1e3];
+        let points = [region.smallest_bytes, region.largest_bytes]
+            .map(|bytes| Point::range(bytes as f64, ends));
+        series.push(published_series(format!("xeon-2.0, 2007, {arrays}"), points.to_vec(), None));
     }
     series
 }
 
-fn hines(figure: &mut Figure) -> Vec<Series> {
+/// Returns the calls by Hines et al. at the places of their names, which are added to the axis if it
+/// does not have them.
+fn hines_calls(figure: &mut Figure) -> Vec<Series> {
     let names = &mut figure.x.names;
-    let calls = [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)];
-    let points = calls.map(|(name, call)| {
+    let mut points = Vec::new();
+    for (name, call) in [("getrusage", hines2000::GETRUSAGE), ("getpinfo", hines2000::GETPINFO)] {
         let place = names.iter().position(|known| known == name).unwrap_or_else(|| {
             names.push(name.to_string());
             names.len() - 1
         });
-        Point::bare(place as f64, call.mean_cycles * NS_PER_CYCLE)
-    });
-    vec![published("pentium-pro/166, 2000".to_string(), points.to_vec(), None)]
+        points.push(Point::bare(place as f64, call.mean_cycles * NS_PER_CYCLE));
+    }
+    vec![published_series("pentium-pro/166, 2000".to_string(), points, None)]
 }
 
-fn of_two(points: &[Point]) -> Option<Point> {
+fn hines_malloc(figure: &Figure) -> Vec<Series> {
+    let mean_ns = hines2000::MALLOC_CYCLES * NS_PER_CYCLE;
+    match PlaceRange::from_figure(figure) {
+        Some(range) => vec![flat_series("pentium-pro/166, 2000, mean", range, mean_ns)],
+        None => Vec::new(),
+    }
+}
+
+/// A switch in a ring of two, in the chart over the years.
+struct YearPoint {
+    /// Name of a machine with its year, or of a run.
+    name: String,
+    /// Number of the run that the point belongs to; absent beside the runs.
+    run: Option<usize>,
+    role: Role,
+    point: Point,
+}
+
+impl YearPoint {
+    /// Returns the point of a published machine; absent if it has no ring of two.
+    fn from_machine(machine: &PublishedMachine) -> Option<Self> {
+        let point = pair_point(&ring_line(machine, switch_cost))?;
+        Some(Self { name: year_name(machine), run: None, role: Role::Published, point })
+    }
+}
+
+/// Returns the point of the ring of two.
+fn pair_point(points: &[Point]) -> Option<Point> {
     points.iter().find(|point| point.x == 2.0).copied()
 }
 
-/// The name of a machine that has a ring of two, and what a switch of it costs.
-fn ring_of_two(machine: &PublishedMachine) -> Option<(String, Option<usize>, Point)> {
-    Some((year_name(machine), None, of_two(&line(machine, cost_of))?))
+/// Returns the chart of a switch in a ring of two on every published machine.
+pub(crate) fn by_year(machines: &[PublishedMachine]) -> Figure {
+    years_figure(machines.iter().filter_map(YearPoint::from_machine).collect())
 }
 
-/// A switch of a ring of two on every published machine.
-pub(crate) fn by_year(all: &[PublishedMachine]) -> Figure {
-    timeline(all.iter().filter_map(ring_of_two).collect(), Vec::new(), &[])
-}
-
-/// A switch of a ring of two on every machine, oldest first, the runs last; none without a run.
+/// Returns the chart of a switch in a ring of two on every machine, oldest first, the runs last.
+/// Absent if no run has a ring of two by pipe without work.
 fn years(figures: &[Figure], others: &[&PublishedMachine], runs: &[String]) -> Option<Figure> {
-    let rings = || figures.iter().filter(|of| of.id == RING_COST).flat_map(Figure::series);
-    // The cost of each run that has one without work by the pipe.
-    let mut ours: Vec<(usize, Point)> = rings()
-        .filter(|series| series.role == Role::Measured && series.name.starts_with("pipe"))
-        .filter_map(|series| Some((series.run?, of_two(&series.points)?)))
-        .collect();
-    ours.dedup_by_key(|(run, _)| *run);
-    ours.first()?;
-    let known = others.iter().filter_map(|of| ring_of_two(of));
-    let asked = rings().filter(|of| of.role == Role::Published && of.run.is_some());
-    let asked = asked.filter_map(|of| Some((of.name.clone(), of.run, of_two(&of.points)?)));
-    let mut theirs: Vec<(String, Option<usize>, Point)> = known.chain(asked).collect();
-    theirs.sort_by_key(|(name, ..)| name.rsplit(' ').next().unwrap_or_default().to_string());
-    Some(timeline(theirs, ours, runs))
+    let mut theirs: Vec<YearPoint> =
+        others.iter().filter_map(|machine| YearPoint::from_machine(machine)).collect();
+    let mut ours: Vec<YearPoint> = Vec::new();
+    let charts = figures.iter().filter(|figure| figure.id == RING_COST);
+    for series in charts.flat_map(Figure::series) {
+        let (Some(run), Some(point)) = (series.run, pair_point(&series.points)) else { continue };
+        let role = series.role;
+        if role == Role::Published {
+            let name = series.name.clone();
+            theirs.push(YearPoint { name, run: Some(run), role, point });
+        } else if role == Role::Measured && series.name.starts_with("pipe") {
+            let name = runs.get(run).cloned().unwrap_or_default();
+            ours.push(YearPoint { name, run: Some(run), role, point });
+        }
+    }
+    if ours.is_empty() {
+        return None;
+    }
+    ours.dedup_by_key(|point| point.run);
+    theirs.sort_by_key(|point| year(&point.name).to_string());
+    theirs.extend(ours);
+    Some(years_figure(theirs))
 }
 
-/// Machines with their years, and the runs below them.
-fn timeline(
-    theirs: Vec<(String, Option<usize>, Point)>,
-    ours: Vec<(usize, Point)>,
-    runs: &[String],
-) -> Figure {
-    let (mut names, mut series) = (Vec::new(), Vec::new());
-    let at = |place: usize, point: Point| vec![Point { x: place as f64, ..point }];
-    for (name, run, point) in theirs {
-        series.push(published(name.clone(), at(names.len(), point), run));
-        names.push(name);
-    }
-    for (run, point) in ours {
-        series.push(Series::new("measured", run, Role::Measured, at(names.len(), point)));
-        names.push(runs.get(run).cloned().unwrap_or_default());
-    }
-    let here = if series.iter().any(|of| of.role == Role::Measured) {
-        ", and as measured here"
-    } else {
-        ""
-    };
+/// Returns the last word of a machine's name, which is its year.
+fn year(name: &str) -> &str {
+    name.rsplit(' ').next().unwrap_or_default()
+}
+
+/// Builds the chart over the years, a row for each point.
+fn years_figure(points: Vec<YearPoint>) -> Figure {
+    let has_runs = points.iter().any(|point| point.role == Role::Measured);
+    let here = if has_runs { ", and as measured here" } else { "" };
     let in_words = format!(
         "Cost of a switch in a ring of two as each was published{here}. Of Sloan's machines it is \
          the CPU time of a hop, with all other costs of a hop; of VENIX the switch between two \
          signals."
     );
+    let (mut names, mut series) = (Vec::new(), Vec::new());
+    for YearPoint { name, run, role, point } in points {
+        let points = vec![Point { x: names.len() as f64, ..point }];
+        let is_run = role == Role::Measured;
+        let series_name = if is_run { "measured".to_string() } else { name.clone() };
+        series.push(Series { name: series_name, run, role, points });
+        names.push(name);
+    }
     let title = "A switch in a ring of two, 1984 to today";
     let x = Axis::with_names("machine and year", names);
     let figure = Figure::new("history", title, x, log_ns("cost of a switch"));

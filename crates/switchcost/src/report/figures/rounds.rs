@@ -92,8 +92,7 @@ pub(crate) fn rounds_figure(values: Vec<RoundValue>, index: usize) -> Option<Fig
             if ratio.disturbed { disturbed.push(ratio) } else { clean.push(ratio) }
         }
     }
-    let line =
-        medians.iter().map(|round| Point::bare(round_place(round.round), round.median));
+    let line = medians.iter().map(|round| Point::bare(round_place(round.round), round.median));
     let series = [
         Series::new("samples", index, Role::Raw, spread_points(&clean)),
         Series::new("disturbed samples", index, Role::Raw, spread_points(&disturbed)),

@@ -1,5 +1,5 @@
-//! PointCertainty answers: runs whose costs are chosen, and the figures that they must become. Experiments
-//! use them too.
+//! Known answers: runs whose costs are chosen, and the charts that they must become. The tests of
+//! experiments use the helpers too.
 
 use analysis::estimate::{Estimate, Speed};
 use analysis::results::published_machines;
@@ -33,7 +33,7 @@ pub(crate) fn near(value: f64, wanted: f64) -> bool {
     (value / wanted - 1.0).abs() < 0.01
 }
 
-/// A run of another time: header, machine and all that is not replaced.
+/// Returns a stored run, which gives the header, the machine and all that a test does not replace.
 pub(crate) fn fixture() -> Run {
     Run::parse(include_str!("../../../../rundata/tests/fixtures/run-v1.jsonl")).unwrap()
 }
@@ -46,7 +46,7 @@ pub(crate) fn case(members: u32, work: Option<Work>) -> RingCase {
     RingCase { work, ..RingCase::of_processes(members, Placement::Same { cpu: 1 }) }
 }
 
-/// A sample in which so many hops took so long, with so many switches.
+/// Returns a sample of a case in a round: hops, their time in nanoseconds, switches.
 pub(crate) fn sample(
     (case, round): (usize, u32),
     hops: u64,
@@ -65,8 +65,8 @@ pub(crate) fn sample(
     })
 }
 
-/// Eight rounds in which a hop alone costs 1000 ns, and a switch what `cost` says, scattered by up
-/// to 0.9 %; there is one switch a hop, and all time is CPU time.
+/// Returns a run of eight rounds: a hop of a solo ring costs 1000 ns, a switch what `cost` says,
+/// scattered by up to 0.9 %. There is one switch a hop, and all time is CPU time.
 pub(crate) fn run(
     experiment: Experiment,
     cases: Vec<RingCase>,
@@ -78,11 +78,11 @@ pub(crate) fn run(
     let plan = plan.with_solos();
     let one = |round: u32, index: usize| {
         let case = plan.ring(index).unwrap();
-        let alone = case.members == 1;
+        let is_solo = case.members == 1;
         let hops = 1000 * u64::from(case.members);
         let scatter = 1000 + [0, 7, 3, 9, 5, 1, 8, 2][(round as usize + index) % 8];
-        let above = if alone { 0 } else { cost(case) * scatter / 1000 };
-        sample((index, round), hops, hops * (1000 + above), if alone { 0 } else { hops })
+        let above = if is_solo { 0 } else { cost(case) * scatter / 1000 };
+        sample((index, round), hops, hops * (1000 + above), if is_solo { 0 } else { hops })
     };
     let rounds = (0..8).flat_map(|round| (0..plan.cases.len()).map(move |case| (round, case)));
     run.samples = rounds.map(|(round, case)| one(round, case)).collect();
@@ -91,12 +91,12 @@ pub(crate) fn run(
     run
 }
 
-/// At 2 GHz, as if the core had been looked at: what a time is in cycles, and the same so wide that
-/// it may not be quoted.
+/// Returns a time in cycles of a core at 2 GHz, and the same cycles with an interval so wide that they
+/// may not be quoted.
 pub(crate) fn in_cycles(ns: Option<Estimate>) -> [Option<Estimate>; 2] {
     let cycles = ns.and_then(|ns| ns.scaled(2.0));
-    let open = cycles.map(|of| Estimate { low: Some(-1.0), resolved: false, ..of });
-    [cycles, open]
+    let not_resolved = cycles.map(|cycles| Estimate { low: Some(-1.0), resolved: false, ..cycles });
+    [cycles, not_resolved]
 }
 
 /// Returns the cells of the row that begins with these words, in a table with all its columns.
@@ -131,11 +131,11 @@ fn with_all(figures: Vec<Figure>) -> Vec<Figure> {
 fn the_nine_machines_lie_in_the_axes_of_rings() {
     let figures = with_all(rings());
     let cost = figure(&figures, "ring-cost");
-    let published = |of: &&Series| of.role == Role::Published;
-    let named: Vec<&str> =
-        cost.series().iter().filter(published).map(|series| &*series.name).collect();
+    let published: Vec<&Series> =
+        cost.series().iter().filter(|series| series.role == Role::Published).collect();
+    let named: Vec<&str> = published.iter().map(|series| &*series.name).collect();
     assert_eq!(named.iter().filter(|name| name.ends_with(", 1992")).count(), 9, "{named:?}");
-    assert!(cost.series().iter().filter(published).all(|series| series.run.is_none()));
+    assert!(published.iter().all(|series| series.run.is_none()));
     assert_eq!((cost.x.scale, cost.y.scale), (Scale::Log, Scale::Log));
     // 1108 seconds, of which 1096 of CPU, for a million laps of two.
     let aviion = series(cost, Role::Published, "aviion-av400, 1992");
@@ -165,7 +165,7 @@ fn the_years_run_from_venix_to_the_run() {
     assert!(alone.series().iter().all(|series| series.role == Role::Published));
 }
 
-/// Its rings by pipe are a line; its working sets, each way to walk them a line.
+/// The machine's rings by pipe are one line; its working sets are a line for each way to walk them.
 #[test]
 fn a_machine_of_today_lies_over_rings_and_working_sets() {
     let all = published_machines().unwrap();
@@ -192,8 +192,9 @@ fn a_machine_that_is_asked_for_by_name_is_there_once_and_of_its_run() {
     let figures =
         with_published(overlay_runs(names.iter().cloned().zip(runs).collect()), &all, &names);
     for id in ["ring-cost", "ring-cpu", "history"] {
-        let of = figure(&figures, id).series().iter().filter(|s| s.name == "sun-4/280, 1992");
-        let runs: Vec<Option<usize>> = of.map(|series| series.run).collect();
+        let series = figure(&figures, id).series().iter();
+        let named = series.filter(|series| series.name == "sun-4/280, 1992");
+        let runs: Vec<Option<usize>> = named.map(|series| series.run).collect();
         assert_eq!(runs, [Some(1)], "{id}");
     }
 }
@@ -220,11 +221,11 @@ fn li_and_others_lie_over_working_sets() {
 }
 
 #[test]
-fn a_figure_that_is_not_at_full_speed_is_a_rough_point_and_one_that_is_open_none() {
+fn a_figure_that_is_not_at_full_speed_is_a_rough_point_and_one_that_is_not_resolved_none() {
     let sure = Estimate::at_full_speed(1483.0, 10.0, 20, 0.001, 0.95);
     let shared = Estimate::as_it_was(&[2030.0; 6], None, 0.95, Speed::Contended);
-    let open = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
-    let points = cost_points([(2.0, sure), (4.0, shared), (8.0, open), (16.0, None)]);
+    let not_resolved = Estimate::at_full_speed(-3.0, 10.0, 20, 0.001, 0.95);
+    let points = cost_points([(2.0, sure), (4.0, shared), (8.0, not_resolved), (16.0, None)]);
     let known: Vec<(f64, PointCertainty)> =
         points.iter().map(|point| (point.x, point.certainty)).collect();
     assert_eq!(known, [(2.0, PointCertainty::Sure), (4.0, PointCertainty::Rough)]);

@@ -16,7 +16,7 @@ struct DatasetRow<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     end: Option<&'a RunEnd>,
     noise: Option<NoiseVerdict>,
-    speed: Vec<CoreClock>,
+    speed: Vec<ClockSpeed>,
     /// CSV of the cases, in the format `summary-csv`.
     summary: String,
     /// CSV of the samples, in the format `csv` without the columns of slices.
@@ -24,7 +24,7 @@ struct DatasetRow<'a> {
 }
 
 #[derive(Serialize)]
-struct CoreClock {
+struct ClockSpeed {
     clock_ghz: f64,
 }
 
@@ -50,7 +50,7 @@ fn run_line(run: &Run) -> Result<Vec<u8>> {
     json_line(&DatasetRow {
         header: &run.header,
         end: run.end.as_ref(),
-        speed: results.clock_ghz.map(|clock_ghz| CoreClock { clock_ghz }).into_iter().collect(),
+        speed: results.clock_ghz.map(|clock_ghz| ClockSpeed { clock_ghz }).into_iter().collect(),
         noise: results.noise,
         summary: String::from_utf8(summary).context("not UTF-8")?,
         samples: String::from_utf8(samples).context("not UTF-8")?,

@@ -19,7 +19,7 @@ use charts::{clean, is_obeyed};
 use rundata::case::Sample;
 use rundata::experiment::Experiment;
 use rundata::plan::Plan;
-use rundata::ring::{self, Burden, CountedEvent, Disturbance, RegisterState, Slices};
+use rundata::ring::{self, Burden, CountedEvent, Disturbance, RegisterState, Slices, Work};
 use rundata::run::Run;
 use rundata::trial::interference::Environment;
 use rundata::trial::{self, TallySummary, Trial};
@@ -202,7 +202,8 @@ impl<'a, W: Write> SampleRows<'a, W> {
 
 /// Finds the function that fills the column of this name.
 fn find_cell<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
-    columns.iter().find(|(known, _)| *known == name).map(|(_, cell)| *cell)
+    let (_, cell) = columns.iter().find(|(known, _)| *known == name)?;
+    Some(*cell)
 }
 
 /// Returns whether rows of a plan's rings have a column: one of an event only if it is counted, that
@@ -236,8 +237,14 @@ struct RingRow<'a> {
 }
 
 impl RingRow<'_> {
-    fn slices(&self) -> Option<&Slices> {
-        self.sample.slices.as_ref()
+    /// Returns a cell on the working set; empty without one.
+    fn work<T: ToString>(&self, cell: fn(&Work) -> T) -> String {
+        known(self.case.work.as_ref().map(cell))
+    }
+
+    /// Returns a cell on the slices; empty for a sample without them.
+    fn slices<T: ToString>(&self, cell: fn(&Slices) -> T) -> String {
+        known(self.sample.slices.as_ref().map(cell))
     }
 
     /// Returns the count of an event over all slices; empty if it was not counted.
@@ -246,8 +253,15 @@ impl RingRow<'_> {
         let Some(place) = events.iter().position(|counted| *counted == event) else {
             return String::new();
         };
-        let counts = self.slices().and_then(|slices| slices.counts_of(place));
-        known(counts.map(|counts| counts.iter().copied().fold(0, u64::saturating_add)))
+        let slices = self.sample.slices.as_ref();
+        let Some(counts) = slices.and_then(|slices| slices.counts_of(place)) else {
+            return String::new();
+        };
+        let mut sum: u64 = 0;
+        for count in counts {
+            sum = sum.saturating_add(*count);
+        }
+        sum.to_string()
     }
 }
 
@@ -270,8 +284,8 @@ const RING_COLUMNS: [(&str, RingCell); 47] = [
     ("kind", |row| row.case.kind.name().to_string()),
     ("link", |row| row.case.link.clone()),
     ("work_bytes", |row| row.case.work.map_or(0, |work| work.bytes).to_string()),
-    ("stride_bytes", |row| known(row.case.work.map(|work| work.stride_bytes))),
-    ("op", |row| known(row.case.work.map(|work| work.op.name()))),
+    ("stride_bytes", |row| row.work(|work| work.stride_bytes)),
+    ("op", |row| row.work(|work| work.op.name())),
     ("placement", |row| row.case.placement.to_string()),
     ("policy", |row| row.case.policy.name().to_string()),
     ("hops", |row| row.sample.hops.to_string()),
@@ -289,17 +303,15 @@ const RING_COLUMNS: [(&str, RingCell); 47] = [
     ("setup_ns", |row| row.sample.setup_ns.to_string()),
     ("cpus", |row| several(&row.case.placement.cpus())),
     ("disturbed", |row| several::<Disturbance>(&row.sample.disturbances(row.case))),
-    ("walk", |row| known(row.case.work.map(|work| work.walk.name()))),
-    ("huge_pages", |row| known(row.case.work.map(|work| work.huge_pages))),
+    ("walk", |row| row.work(|work| work.walk.name())),
+    ("huge_pages", |row| row.work(|work| work.huge_pages)),
     ("priority", |row| known(row.case.priority)),
     ("state", |row| known(row.case.state.map(RegisterState::name))),
-    ("slice_laps", |row| known(row.slices().map(|slices| slices.laps))),
-    ("slices_ns", |row| known(row.slices().map(|slices| several(&slices.elapsed_ns)))),
-    ("latency_quanta_ns", |row| known(row.slices().map(|slices| several(&slices.latency_ns)))),
-    ("throughput_quanta_ns", |row| {
-        known(row.slices().map(|slices| several(&slices.throughput_ns)))
-    }),
-    ("waited_ns", |row| known(row.slices().and_then(Slices::waited_ns))),
+    ("slice_laps", |row| row.slices(|slices| slices.laps)),
+    ("slices_ns", |row| row.slices(|slices| several(&slices.elapsed_ns))),
+    ("latency_quanta_ns", |row| row.slices(|slices| several(&slices.latency_ns))),
+    ("throughput_quanta_ns", |row| row.slices(|slices| several(&slices.throughput_ns))),
+    ("waited_ns", |row| row.slices(|slices| known(slices.waited_ns()))),
     ("huge_page_bytes", |row| known(row.sample.huge_page_bytes)),
     (BURDEN, |row| known(row.case.burden.map(Burden::name))),
     ("cycles", |row| row.counted(CountedEvent::Cycles)),
@@ -416,7 +428,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use rundata::placement::Placement;
-    use rundata::ring::{AccessKind, CoreWait, Counters, Policy, Walk, Work};
+    use rundata::ring::{AccessKind, CoreWait, Counters, Policy, Walk};
     use rundata::trial::interference::{Execution, Noise, PacketWire, ProgramSetting};
     use rundata::trial::sampling::SleepPhase;
     use rundata::trial::wakeup::{Wakeup, WakeupLoad};

@@ -13,7 +13,6 @@ pub mod bounds;
 pub mod case;
 pub mod competing;
 pub mod experiment;
-pub mod grid;
 pub mod machine;
 pub mod notice;
 pub mod placement;

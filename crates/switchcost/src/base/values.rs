@@ -7,7 +7,6 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rundata::bounds::{MAX_COUNT, MAX_MEMBERS};
-use rundata::grid;
 use rundata::ring::Policy;
 
 /// Place that machine-readable output goes to.
@@ -42,6 +41,107 @@ impl FromStr for Destination {
 /// A list that is one argument: to clap a `Vec` is an argument that may be given several times.
 pub(crate) type List<T> = Vec<T>;
 
+/// Most values of a list: a typing error must not ask for a million cases.
+const MAX_VALUES: usize = 10_000;
+
+/// Forms of a list, for its errors.
+const LIST_FORMS: &str = "numbers and ranges such as 2,4,8 or 2..64 or 2..64:4 or 2..20000:x2";
+
+/// Step from one value of a range to the next.
+#[derive(Clone, Copy)]
+enum RangeStep {
+    Add(u64),
+    Multiply(u64),
+}
+
+/// Parses a list of numbers such as `2,4,8`, `2..64`, `2..64:4` or `2..20000:x2`.
+///
+/// Its items are values or ranges `low..high`, `low..high:+step` (or `:step`) and
+/// `low..high:xfactor`. Ranges include their end: a geometric range whose last step would pass the
+/// end stops at the end itself. `parse_number` reads one number, so that callers can accept
+/// suffixes such as `64K`. The result is sorted and holds each value once. An error names the item
+/// that cannot be read, and why.
+fn parse_list(
+    text: &str,
+    parse_number: impl Fn(&str) -> Result<u64, String>,
+) -> Result<Vec<u64>, String> {
+    let mut values = Vec::new();
+    for item in text.split(',') {
+        let item = item.trim();
+        add_item(item, &parse_number, &mut values)
+            .map_err(|why| format!("'{item}': {why} (accepted: {LIST_FORMS})"))?;
+    }
+    values.sort_unstable();
+    values.dedup();
+    Ok(values)
+}
+
+fn add_item(
+    item: &str,
+    parse_number: impl Fn(&str) -> Result<u64, String>,
+    values: &mut Vec<u64>,
+) -> Result<(), String> {
+    if let Some((low, rest)) = item.split_once("..") {
+        let (high, step) = rest.split_once(':').unwrap_or((rest, "1"));
+        let step = parse_step(step, &parse_number)?;
+        add_range(parse_number(low)?, parse_number(high)?, step, values)?;
+    } else {
+        if let Some((low, high)) = item.split_once('-') {
+            if parse_number(low).is_ok() && parse_number(high).is_ok() {
+                return Err(format!("use {low}..{high}"));
+            }
+        }
+        values.push(parse_number(item)?);
+    }
+    if values.len() > MAX_VALUES {
+        return Err(format!("more than {MAX_VALUES} values"));
+    }
+    Ok(())
+}
+
+fn parse_step(
+    text: &str,
+    parse_number: impl Fn(&str) -> Result<u64, String>,
+) -> Result<RangeStep, String> {
+    if let Some(factor) = text.strip_prefix('x') {
+        return match factor.parse() {
+            Ok(factor) if factor >= 2 => Ok(RangeStep::Multiply(factor)),
+            _ => Err(format!("the factor 'x{factor}' must be x2 or more")),
+        };
+    }
+    match parse_number(text.strip_prefix('+').unwrap_or(text))? {
+        0 => Err("the step must be 1 or more".to_string()),
+        step => Ok(RangeStep::Add(step)),
+    }
+}
+
+fn add_range(low: u64, high: u64, step: RangeStep, values: &mut Vec<u64>) -> Result<(), String> {
+    if low > high {
+        return Err(format!("the range starts at {low}, above its end {high}"));
+    }
+    let is_geometric = matches!(step, RangeStep::Multiply(_));
+    if low == 0 && is_geometric {
+        return Err("a geometric range cannot start at 0".to_string());
+    }
+    let mut next = Some(low);
+    while let Some(current) = next {
+        if current >= high || values.len() > MAX_VALUES {
+            break;
+        }
+        values.push(current);
+        next = match step {
+            RangeStep::Add(step) => current.checked_add(step),
+            RangeStep::Multiply(factor) => current.checked_mul(factor),
+        };
+    }
+    // The end belongs to the range when the steps meet it, and always to a geometric one: who asks
+    // for 2..20000:x2 wants to see 20000.
+    if next == Some(high) || is_geometric {
+        values.push(high);
+    }
+    Ok(())
+}
+
 /// Parses ring sizes.
 pub(crate) fn sizes(text: &str) -> Result<List<u32>, String> {
     up_to(text, MAX_MEMBERS, &format!("a ring has 1 to {MAX_MEMBERS} members"))
@@ -54,12 +154,11 @@ pub(crate) fn counts(text: &str) -> Result<List<u32>, String> {
 
 /// Parses a list of numbers from 1 to `most`; `refused` is the error for others.
 fn up_to(text: &str, most: u32, refused: &str) -> Result<List<u32>, String> {
-    let numbers = grid::parse(text, |item: &str| match item.parse::<u64>() {
+    let numbers = parse_list(text, |item: &str| match item.parse::<u64>() {
         Ok(count) if (1..=u64::from(most)).contains(&count) => Ok(count),
         Ok(_) => Err(refused.to_string()),
         Err(_) => Err("not a whole number".to_string()),
-    })
-    .map_err(|error| error.to_string())?;
+    })?;
     let mut counts = Vec::new();
     for number in numbers {
         counts.extend(u32::try_from(number));
@@ -69,7 +168,7 @@ fn up_to(text: &str, most: u32, refused: &str) -> Result<List<u32>, String> {
 
 /// Parses a list of sizes in bytes.
 pub(crate) fn byte_sizes(text: &str) -> Result<List<u64>, String> {
-    grid::parse(text, bytes).map_err(|error| error.to_string())
+    parse_list(text, bytes)
 }
 
 /// Parses bytes with an optional suffix in powers of 1024: 4096, 64K, 8MiB.
@@ -237,6 +336,8 @@ pub(crate) fn seconds_in_words(moment: SystemTime) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -307,6 +408,57 @@ mod tests {
         for bad in ["0", "0..4", "4194305", "-2", "2.5", "", "99999999999999999999"] {
             let error = sizes(bad).unwrap_err();
             assert!(error.contains("accepted"), "{bad}: {error}");
+        }
+    }
+
+    fn parse_plain(text: &str) -> Result<Vec<u64>, String> {
+        parse_list(text, |t| t.parse::<u64>().map_err(|_| "not a whole number".to_string()))
+    }
+
+    #[test]
+    fn lists_ranges_and_geometric_ranges() {
+        assert_eq!(parse_plain("2,4, 8,4").unwrap(), [2, 4, 8]);
+        assert_eq!(parse_plain("2..6").unwrap(), [2, 3, 4, 5, 6]);
+        assert_eq!(parse_plain("2..9:3").unwrap(), [2, 5, 8]);
+        assert_eq!(parse_plain("2..8:+3").unwrap(), [2, 5, 8]);
+        assert_eq!(parse_plain("2..20:x2").unwrap(), [2, 4, 8, 16, 20]);
+        assert_eq!(parse_plain("7..7").unwrap(), [7]);
+        assert_eq!(parse_plain("1,10..1000:x10").unwrap(), [1, 10, 100, 1000]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, item) in [
+            ("2,zwei", "zwei"),
+            ("", ""),
+            ("9..2", "9..2"),
+            ("2..8:0", "2..8:0"),
+            ("2..8:x1", "2..8:x1"),
+            ("2..8:xx", "2..8:xx"),
+            ("0..8:x2", "0..8:x2"),
+            ("1..99999999", "1..99999999"),
+            ("2..", "2.."),
+            ("-4", "-4"),
+        ] {
+            let error = parse_plain(text).unwrap_err();
+            assert!(error.starts_with(&format!("'{item}': ")), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn the_largest_numbers_do_not_overflow() {
+        let end = u64::MAX;
+        assert_eq!(parse_plain(&format!("{}..{end}", end - 1)).unwrap(), [end - 1, end]);
+        assert_eq!(parse_plain(&format!("{}..{end}:x3", end / 2)).unwrap(), [end / 2, end]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,30}") {
+            if let Ok(values) = parse_plain(&text) {
+                prop_assert!(!values.is_empty());
+                prop_assert!(values.windows(2).all(|w| w[0] < w[1]));
+            }
         }
     }
 }

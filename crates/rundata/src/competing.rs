@@ -2,7 +2,6 @@
 //! while it measured.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,7 +58,7 @@ pub struct CompetingTask {
     pub pid: i32,
     /// Number of processes of that name that were seen.
     pub processes: u32,
-    /// Whether they are kernel threads.
+    /// Tells whether the tasks are kernel threads.
     pub kernel: bool,
     /// The CPU on which each task had run last when it was looked at.
     pub cpu: u32,
@@ -177,10 +176,8 @@ impl CompetingTasks {
     /// interrupts; adds the time of the dropped tasks to `other_tasks_ns`.
     pub fn shortened(mut self) -> Self {
         self.tasks.sort_by(|a, b| (b.cpu_ns, &a.name, a.cpu).cmp(&(a.cpu_ns, &b.name, b.cpu)));
-        let others = self.tasks.split_off(self.tasks.len().min(MAX_KEPT_ENTRIES));
-        let others = others.iter().filter(|task| task.on == CpuRole::Measured);
-        self.other_tasks_ns =
-            others.fold(self.other_tasks_ns, |sum, task| sum.saturating_add(task.cpu_ns));
+        let dropped = self.tasks.split_off(self.tasks.len().min(MAX_KEPT_ENTRIES));
+        self.other_tasks_ns = self.other_tasks_ns.saturating_add(measured_ns(&dropped));
         if let Some(interrupts) = &mut self.interrupts {
             interrupts.sort_by(|a, b| (b.count, &a.source).cmp(&(a.count, &b.source)));
             interrupts.truncate(MAX_KEPT_ENTRIES);
@@ -191,9 +188,13 @@ impl CompetingTasks {
     /// Adds a later session of the same run. A figure that one of them could not read is unknown in
     /// the sum.
     pub fn plus(self, other: Self) -> Self {
-        let interrupts = self.interrupts.zip(other.interrupts).map(|(earlier, later)| {
-            merge_sorted([earlier, later].concat(), InterruptSource::compare, InterruptSource::add)
-        });
+        let interrupts = match (self.interrupts, other.interrupts) {
+            (Some(earlier), Some(later)) => {
+                let sources = [earlier, later].concat();
+                Some(merge_sorted(sources, InterruptSource::compare, InterruptSource::add))
+            }
+            _ => None,
+        };
         let tasks = [self.tasks, other.tasks].concat();
         let tasks = merge_sorted(tasks, CompetingTask::compare, CompetingTask::add);
         Self {
@@ -225,23 +226,31 @@ impl CompetingTasks {
             parts.push(format!("of {}: {}", cpus_in_words(&self.cpus), nameless.join(", ")));
         }
         parts.extend(self.frequent());
-        let also = (!parts.is_empty()).then(|| format!("also {}", parts.join("; ")));
-        let hidden = self.hidden.iter().map(|why| format!("other tasks: not all visible ({why})"));
-        let told: Vec<String> = also.into_iter().chain(hidden).collect();
-        (!told.is_empty()).then(|| told.join("; "))
+        let also = if parts.is_empty() { None } else { Some(format!("also {}", parts.join("; "))) };
+        let Some(why) = &self.hidden else { return also };
+        let hidden = format!("other tasks: not all visible ({why})");
+        Some(match also {
+            Some(also) => format!("{also}; {hidden}"),
+            None => hidden,
+        })
     }
 
     /// Describes in a few words the tasks that had most: `also on CPU 1: stress-ng 12 %`.
     pub fn brief_line(&self) -> Option<String> {
         let who = self.who();
-        (!who.is_empty())
-            .then(|| format!("also on {}: {}", cpus_in_words(&self.cpus), who.join(", ")))
+        if who.is_empty() {
+            return None;
+        }
+        Some(format!("also on {}: {}", cpus_in_words(&self.cpus), who.join(", ")))
     }
 
     /// Describes the tasks that had most of the measured CPUs, at most three: `stress-ng 12 %`.
     pub fn who(&self) -> Vec<String> {
-        let most = self.most_seen();
-        most.iter().map(|(share, task)| task.in_words(*share)).collect()
+        let mut words = Vec::new();
+        for (share, task) in self.most_seen() {
+            words.push(task.in_words(share));
+        }
+        words
     }
 
     /// Returns the names of the tasks that had most of the measured CPUs, at most three.
@@ -257,23 +266,33 @@ impl CompetingTasks {
 
     /// Returns the name of the task that had most of the measured CPUs, and its share, 0 to 1.
     pub fn busiest(&self) -> Option<(&str, f64)> {
-        self.most_seen().first().map(|(share, task)| (&*task.name, *share))
+        let (share, task) = *self.most_seen().first()?;
+        Some((&task.name, share))
     }
 
     fn most_seen(&self) -> Vec<(f64, &CompetingTask)> {
-        let shares = self.tasks.iter().filter(|task| task.on == CpuRole::Measured);
-        let mut shares: Vec<(f64, &CompetingTask)> =
-            shares.map(|task| (self.share(task.cpu_ns), task)).collect();
-        shares.retain(|(share, _)| *share >= NOTABLE_NAMED_SHARE);
-        shares.sort_by(|a, b| b.0.total_cmp(&a.0));
-        shares.truncate(MAX_NAMED_TASKS);
-        shares
+        let mut most = self.notable_tasks(CpuRole::Measured, NOTABLE_NAMED_SHARE);
+        most.truncate(MAX_NAMED_TASKS);
+        most
+    }
+
+    /// Returns the tasks whose share of a CPU is at least `limit` with that share, the greatest
+    /// first.
+    fn notable_tasks(&self, on: CpuRole, limit: f64) -> Vec<(f64, &CompetingTask)> {
+        let mut notable = Vec::new();
+        for task in &self.tasks {
+            let share = self.share(task.cpu_ns);
+            if task.on == on && share >= limit {
+                notable.push((share, task));
+            }
+        }
+        notable.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        notable
     }
 
     /// Returns the share of the measured CPUs' time that tasks had which were seen, 0 to 1.
     pub fn seen_share(&self) -> f64 {
-        let seen = self.tasks.iter().filter(|task| task.on == CpuRole::Measured);
-        let ns = seen.fold(self.other_tasks_ns, |sum, task| sum.saturating_add(task.cpu_ns));
+        let ns = self.other_tasks_ns.saturating_add(measured_ns(&self.tasks));
         self.share(ns) / self.cpus.len().max(1) as f64
     }
 
@@ -285,21 +304,17 @@ impl CompetingTasks {
     /// Describes the tasks whose share of a CPU is at least `limit`: a text for each CPU, the CPU
     /// with the greatest share first.
     fn named(&self, on: CpuRole, place: &str, limit: f64) -> Vec<String> {
-        let shares = self.tasks.iter().map(|task| (self.share(task.cpu_ns), task));
-        let mut all: Vec<(f64, &CompetingTask)> =
-            shares.filter(|(share, task)| task.on == on && *share >= limit).collect();
-        all.sort_by(|a, b| b.0.total_cmp(&a.0));
         let mut cpus: Vec<(u32, Vec<String>)> = Vec::new();
-        for (share, task) in all {
+        for (share, task) in self.notable_tasks(on, limit) {
             let words = task.in_words(share);
             match cpus.iter_mut().find(|(cpu, _)| *cpu == task.cpu) {
-                Some((_, told)) => told.push(words),
+                Some((_, tasks)) => tasks.push(words),
                 None => cpus.push((task.cpu, vec![words])),
             }
         }
         let mut texts = Vec::new();
-        for (cpu, told) in cpus {
-            texts.push(format!("{place} CPU {cpu}: {}", shorten_list(told, "more").join(", ")));
+        for (cpu, tasks) in cpus {
+            texts.push(format!("{place} CPU {cpu}: {}", shorten_list(tasks, "more").join(", ")));
         }
         shorten_list(texts, "more CPUs")
     }
@@ -333,26 +348,41 @@ impl CompetingTasks {
     }
 
     /// Describes sources of interrupts that come often, with their rate a second and CPU.
-    fn frequent(&self) -> impl Iterator<Item = String> {
+    fn frequent(&self) -> Vec<String> {
         let cpu_seconds = self.elapsed_ns as f64 / 1e9 * self.cpus.len().max(1) as f64;
-        let sources = self.interrupts.iter().flatten();
-        sources
-            .filter_map(move |source| source.frequent_in_words(cpu_seconds))
-            .take(MAX_LISTED_ENTRIES)
+        let mut words = Vec::new();
+        for source in self.interrupts.iter().flatten() {
+            words.extend(source.frequent_in_words(cpu_seconds));
+        }
+        words.truncate(MAX_LISTED_ENTRIES);
+        words
     }
 }
 
-/// Returns a time by ticks, if it is not by chance.
+/// Sums the CPU time of tasks on measured CPUs, in nanoseconds.
+fn measured_ns(tasks: &[CompetingTask]) -> u64 {
+    let mut ns = 0_u64;
+    for task in tasks {
+        if task.on == CpuRole::Measured {
+            ns = ns.saturating_add(task.cpu_ns);
+        }
+    }
+    ns
+}
+
+/// Returns a time by ticks; `None` where it may be by chance.
 fn notable_ticks(ns: Option<u64>) -> Option<u64> {
-    ns.filter(|ns| *ns >= NOTABLE_TICK_NS)
+    if ns? < NOTABLE_TICK_NS { None } else { ns }
 }
 
 /// Keeps the first [`MAX_LISTED_ENTRIES`] and says how many more there are.
-fn shorten_list(mut all: Vec<String>, more: &str) -> Vec<String> {
-    let left = all.len().saturating_sub(MAX_LISTED_ENTRIES);
-    all.truncate(MAX_LISTED_ENTRIES);
-    all.extend((left > 0).then(|| format!("{left} {more}")));
-    all
+fn shorten_list(mut entries: Vec<String>, more: &str) -> Vec<String> {
+    let left = entries.len().saturating_sub(MAX_LISTED_ENTRIES);
+    entries.truncate(MAX_LISTED_ENTRIES);
+    if left > 0 {
+        entries.push(format!("{left} {more}"));
+    }
+    entries
 }
 
 fn cpus_in_words(cpus: &[u32]) -> String {
@@ -384,8 +414,12 @@ fn add_known(earlier: Option<u64>, later: Option<u64>) -> Option<u64> {
     Some(earlier?.saturating_add(later?))
 }
 
-fn unite_cpus(one: Vec<u32>, other: Vec<u32>) -> Vec<u32> {
-    one.into_iter().chain(other).collect::<BTreeSet<u32>>().into_iter().collect()
+/// Returns the CPUs of both lists, rising, each once.
+fn unite_cpus(mut cpus: Vec<u32>, others: Vec<u32>) -> Vec<u32> {
+    cpus.extend(others);
+    cpus.sort_unstable();
+    cpus.dedup();
+    cpus
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub struct PieceFigures {
 /// Times of a part of one member's hop, in nanoseconds: of a piece, or from the last quantum to the
 /// first of the next hop.
 #[derive(Clone, Debug, Default)]
-struct Times {
+struct PartTimes {
     ring: Vec<f64>,
     solo: Vec<f64>,
 }
@@ -44,8 +44,8 @@ impl Triples {
     /// as the machine was found.
     pub fn ring_parts(&self) -> (u32, u32) {
         let (as_found, waited) = self.as_found_and_waited();
-        let [as_found, waited] = [as_found, waited].map(count_ring_times);
-        (as_found.saturating_add(waited), as_found)
+        let count_as_found = count_ring_times(as_found);
+        (count_as_found.saturating_add(count_ring_times(waited)), count_as_found)
     }
 
     /// Computes the figures from the clean parts: medians of each part of each member's hop,
@@ -53,13 +53,24 @@ impl Triples {
     /// where no place of the memory was tried on an unshared core.
     pub fn clean_in_pieces(&self, is_clean: impl Fn((u32, u32)) -> bool + Copy) -> PieceFigures {
         let mut times = Vec::new();
-        let [clean_as_found, clean_waited] =
-            self.alone().map(|all| self.add_parts(all, &mut times, MAX_JUDGED_SLICE_NS, is_clean));
+        let [as_found, waited] = self.alone();
+        let clean_as_found = self.add_parts(as_found, &mut times, MAX_JUDGED_SLICE_NS, is_clean);
+        let clean_waited = self.add_parts(waited, &mut times, MAX_JUDGED_SLICE_NS, is_clean);
         let clean = clean_as_found.saturating_add(clean_waited);
-        let any_place = self.places.is_some_and(|places| places.unshared == Some(0));
-        let times = if any_place { Vec::new() } else { times };
-        let (hop_ns, above_ns) = (self.hop(&times), self.above(&times));
-        PieceFigures { hop_ns, above_ns, clean, clean_as_found }
+        let mut figures = PieceFigures { clean, clean_as_found, ..PieceFigures::default() };
+        if !self.has_only_shared_places() {
+            figures.hop_ns = self.hop_ns(&times);
+            figures.above_ns = self.above_ns(&times);
+        }
+        figures
+    }
+
+    /// Returns whether each place of the memory was tried on a shared core.
+    fn has_only_shared_places(&self) -> bool {
+        match self.places {
+            Some(places) => places.unshared == Some(0),
+            None => false,
+        }
     }
 
     /// Returns whether each part of a hop was seen on a core with this ratio of throughput-bound to
@@ -69,7 +80,7 @@ impl Triples {
         self.add_parts(&self.all, &mut times, MAX_JUDGED_SLICE_NS, |(latency, throughput)| {
             is_near(f64::from(throughput), unshared_ratio * f64::from(latency))
         });
-        self.above(&times).is_some()
+        self.above_ns(&times).is_some()
     }
 
     /// Returns the time of a hop above the solos in the triples that were timed as the machine was
@@ -77,22 +88,31 @@ impl Triples {
     pub fn above_in_pieces_as_found_ns(&self) -> Option<f64> {
         let mut times = Vec::new();
         self.add_parts(self.as_found_and_waited().0, &mut times, u64::MAX, |_| true);
-        self.above(&times)
+        self.above_ns(&times)
     }
 
-    fn hop(&self, times: &[Times]) -> Option<f64> {
-        let parts = times.iter().map(|part| median(&part.ring));
-        parts.sum::<Option<f64>>().and_then(|sum| self.mean_of_members(sum, times))
+    /// Returns the time of a hop; `None` unless each part has a time in the ring.
+    fn hop_ns(&self, times: &[PartTimes]) -> Option<f64> {
+        if times.is_empty() {
+            return None;
+        }
+        let mut sum_ns = 0.0;
+        for part in times {
+            sum_ns += median(&part.ring)?;
+        }
+        Some(sum_ns / f64::from(self.members))
     }
 
-    fn above(&self, times: &[Times]) -> Option<f64> {
-        let parts = times.iter().map(|part| Some(median(&part.ring)? - median(&part.solo)?));
-        parts.sum::<Option<f64>>().and_then(|sum| self.mean_of_members(sum, times))
-    }
-
-    /// Divides a sum over all members' hops by the members; `None` without any part.
-    fn mean_of_members(&self, sum: f64, times: &[Times]) -> Option<f64> {
-        (!times.is_empty()).then(|| sum / f64::from(self.members))
+    /// Returns the time of a hop above the solos; `None` unless each part has a time in both.
+    fn above_ns(&self, times: &[PartTimes]) -> Option<f64> {
+        if times.is_empty() {
+            return None;
+        }
+        let mut sum_ns = 0.0;
+        for part in times {
+            sum_ns += median(&part.ring)? - median(&part.solo)?;
+        }
+        Some(sum_ns / f64::from(self.members))
     }
 
     /// Adds the clean parts of these triples, none longer than `longest_ns`, to `times`, member by
@@ -100,23 +120,23 @@ impl Triples {
     fn add_parts<'a>(
         &self,
         triples: impl IntoIterator<Item = &'a Triple>,
-        times: &mut Vec<Times>,
+        times: &mut Vec<PartTimes>,
         longest_ns: u64,
         is_clean: impl Fn((u32, u32)) -> bool + Copy,
     ) -> u32 {
         let mut clean = 0_u32;
-        for (triple, each) in
-            triples.into_iter().filter_map(|one| Some((one, self.parts_of_hop(one)?)))
-        {
-            let members = self.members as usize;
-            times.resize(members * each, Times::default());
+        let members = self.members as usize;
+        for triple in triples {
+            let Some(each) = self.parts_of_hop(triple) else { continue };
+            times.resize(members * each, PartTimes::default());
             let quanta: Vec<bool> = triple.quanta().map(is_clean).collect();
             let (solo, ring) = (self.solo_laps as usize * each, self.ring_laps as usize * each);
             let (before, rest) = quanta.split_at(members * solo);
             let (between, after) = rest.split_at(members * ring);
-            let solos = before.chunks(solo).chain(after.chunks(solo));
-            for (number, (quanta, parts)) in solos.zip(triple.solos_ns.chunks(solo - 1)).enumerate()
-            {
+            let mut solo_quanta: Vec<&[bool]> = before.chunks(solo).collect();
+            solo_quanta.extend(after.chunks(solo));
+            let solo_parts = triple.solos_ns.chunks(solo - 1);
+            for (number, (quanta, parts)) in solo_quanta.into_iter().zip(solo_parts).enumerate() {
                 for (part, ns) in clean_parts(quanta, parts, longest_ns) {
                     times[number % members * each + part % each].solo.push(ns);
                 }
@@ -134,12 +154,16 @@ impl Triples {
     /// Returns the number of parts of a hop, counting what comes before the next hop; `None` where
     /// a triple lacks times.
     fn parts_of_hop(&self, triple: &Triple) -> Option<usize> {
-        let each = (self.pieces.filter(|pieces| *pieces > 0)? as usize).checked_add(1)?;
+        let pieces = self.pieces?;
+        if pieces == 0 {
+            return None;
+        }
+        let each = (pieces as usize).checked_add(1)?;
         let members = self.members as usize;
-        let [solo_hops, ring_hops] = [self.solo_laps, self.ring_laps]
-            .map(|laps| usize::try_from(laps).ok()?.checked_mul(members));
-        let solo_quanta = solo_hops?.checked_mul(2)?.checked_mul(each)?;
-        let ring_quanta = ring_hops?.checked_mul(each)?;
+        let solo_hops = usize::try_from(self.solo_laps).ok()?.checked_mul(members)?;
+        let ring_hops = usize::try_from(self.ring_laps).ok()?.checked_mul(members)?;
+        let solo_quanta = solo_hops.checked_mul(2)?.checked_mul(each)?;
+        let ring_quanta = ring_hops.checked_mul(each)?;
         let solo_parts = solo_quanta.checked_sub(members.checked_mul(2)?)?;
         let quanta = solo_quanta.checked_add(ring_quanta)?;
         let is_whole = solo_quanta > 0
@@ -147,23 +171,22 @@ impl Triples {
             && Some(triple.ring_ns.len()) == ring_quanta.checked_sub(1)
             && triple.latency_ns.len() == quanta
             && triple.throughput_ns.len() == quanta;
-        is_whole.then_some(each)
+        if is_whole { Some(each) } else { None }
     }
 }
 
 /// Returns the clean parts of a phase with their number. A part is clean where the two quanta on
 /// each side are, as far as the phase has them, and where these are no further apart than
 /// `longest_ns`: otherwise they do not show what was between.
-fn clean_parts<'a>(
-    quanta: &'a [bool],
-    parts_ns: &'a [u64],
-    longest_ns: u64,
-) -> impl Iterator<Item = (usize, f64)> + 'a {
-    parts_ns.iter().enumerate().filter_map(move |(part, ns)| {
+fn clean_parts(quanta: &[bool], parts_ns: &[u64], longest_ns: u64) -> Vec<(usize, f64)> {
+    let mut clean = Vec::new();
+    for (part, ns) in parts_ns.iter().enumerate() {
         let around = part.saturating_sub(1)..(part + 3).min(quanta.len());
-        let is_clean = quanta[around].iter().all(|is_clean| *is_clean);
-        (*ns <= longest_ns && is_clean).then_some((part, *ns as f64))
-    })
+        if *ns <= longest_ns && quanta[around].iter().all(|is_clean| *is_clean) {
+            clean.push((part, *ns as f64));
+        }
+    }
+    clean
 }
 
 #[cfg(test)]

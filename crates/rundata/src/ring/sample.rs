@@ -20,6 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::RingCase;
+use crate::bounds::saturating_sum;
 use crate::placement::Placement;
 
 /// Counts of the kernel for all members of a ring between two moments at which the ring stood
@@ -64,7 +65,7 @@ pub struct HaltTimes {
     pub frozen_ns: u64,
     /// Time for which the machine was suspended, in nanoseconds: not in the elapsed time.
     pub suspended_ns: u64,
-    /// Whether a member was told to continue after a stop (SIGCONT).
+    /// Tells whether a member was told to continue after a stop (SIGCONT).
     pub continued: bool,
 }
 
@@ -91,7 +92,7 @@ pub struct RingSample {
     pub hops: u64,
     /// Time of the timed laps, in nanoseconds (CLOCK_MONOTONIC_RAW).
     pub elapsed_ns: u64,
-    /// What the kernel counted around the timed laps.
+    /// Counts of the kernel around the timed laps.
     pub counters: Counters,
     /// Time stolen by the hypervisor from the ring's CPUs, in nanoseconds, in steps of the
     /// kernel's 10 ms; absent where it is not reported.
@@ -215,10 +216,9 @@ impl RingSample {
     /// The quanta run in user mode. As the split rests on ticks, a sample of which few ticks fell
     /// into user mode may have spent less than nothing there; sums over samples are right.
     pub fn user_system_ns(&self) -> Option<(i64, i64)> {
-        let (user, system) = self.counters.user_ns.zip(self.counters.system_ns)?;
-        let [user, system, reference] =
-            [user, system, self.reference_ns()].map(|ns| i64::try_from(ns).unwrap_or(i64::MAX));
-        Some((user.saturating_sub(reference), system))
+        let user_ns = signed_ns(self.counters.user_ns?);
+        let system_ns = signed_ns(self.counters.system_ns?);
+        Some((user_ns.saturating_sub(signed_ns(self.reference_ns())), system_ns))
     }
 
     fn reference_ns(&self) -> u64 {
@@ -274,38 +274,48 @@ impl RingSample {
         let other_work = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
         let one_cpu = case.placement.is_one_cpu() && self.elapsed_ns > 0;
         let halt = self.halt(case);
-        let faults = Some(self.counters.major_faults);
-        let some = |count: &u64| *count > 0;
-        let all = [
-            self.steal_ns.filter(some).map(Disturbance::Steal),
-            (one_cpu && other_work > OTHER_WORK_LIMIT && halt.is_none())
-                .then_some(Disturbance::OtherWork(other_work)),
-            faults.filter(some).map(Disturbance::MajorFaults),
-            self.counters.migrations.filter(|_| self.has_moved(case)).map(Disturbance::Migrations),
-            halt.map(|(why, ns)| Disturbance::Halt(why, ns)),
-        ];
-        all.into_iter().flatten().collect()
+        let mut disturbances = Vec::new();
+        match self.steal_ns {
+            Some(ns) if ns > 0 => disturbances.push(Disturbance::Steal(ns)),
+            _ => {}
+        }
+        if one_cpu && other_work > OTHER_WORK_LIMIT && halt.is_none() {
+            disturbances.push(Disturbance::OtherWork(other_work));
+        }
+        if self.counters.major_faults > 0 {
+            disturbances.push(Disturbance::MajorFaults(self.counters.major_faults));
+        }
+        if let (Some(count), true) = (self.counters.migrations, self.has_moved(case)) {
+            disturbances.push(Disturbance::Migrations(count));
+        }
+        disturbances.extend(halt.map(|(why, ns)| Disturbance::Halt(why, ns)));
+        disturbances
     }
 
     /// Returns the cause and the time for which the ring stood still, in nanoseconds: what the
     /// kernel counted, or elapsed time that is far above what is accounted for.
     fn halt(&self, case: &RingCase) -> Option<(HaltCause, u64)> {
         let halts = self.counters.halts.unwrap_or_default();
-        let is_much = |ns: u64, limit: f64| ns as f64 > limit * self.elapsed_ns as f64;
+        if halts.suspended_ns > 0 {
+            return Some((HaltCause::Suspended, halts.suspended_ns));
+        }
+        if self.is_above_share(halts.frozen_ns, OTHER_WORK_LIMIT) {
+            return Some((HaltCause::Frozen, halts.frozen_ns));
+        }
+        if self.is_above_share(halts.throttled_ns, OTHER_WORK_LIMIT) {
+            return Some((HaltCause::Throttled, halts.throttled_ns));
+        }
         let unaccounted_ns = self.unaccounted_ns(case, &halts);
-        let has_stood = is_much(unaccounted_ns, HALT_LIMIT);
-        let told = [
-            (HaltCause::Suspended, halts.suspended_ns, halts.suspended_ns > 0),
-            (HaltCause::Frozen, halts.frozen_ns, is_much(halts.frozen_ns, OTHER_WORK_LIMIT)),
-            (
-                HaltCause::Throttled,
-                halts.throttled_ns,
-                is_much(halts.throttled_ns, OTHER_WORK_LIMIT),
-            ),
-            (HaltCause::Stopped, unaccounted_ns, has_stood && halts.continued),
-            (HaltCause::Unknown, unaccounted_ns, has_stood),
-        ];
-        told.into_iter().find(|(.., is_so)| *is_so).map(|(why, ns, _)| (why, ns))
+        if !self.is_above_share(unaccounted_ns, HALT_LIMIT) {
+            return None;
+        }
+        let cause = if halts.continued { HaltCause::Stopped } else { HaltCause::Unknown };
+        Some((cause, unaccounted_ns))
+    }
+
+    /// Returns whether a time in nanoseconds is more than this share of the elapsed time, 0 to 1.
+    fn is_above_share(&self, ns: u64, share: f64) -> bool {
+        ns as f64 > share * self.elapsed_ns as f64
     }
 
     /// Returns the time in which no member ran, waited for a CPU, or was said to, in nanoseconds.
@@ -326,6 +336,10 @@ impl RingSample {
         };
         idle_ns.saturating_sub(run_delay_ns).saturating_sub(self.steal_ns.unwrap_or(0))
     }
+}
+
+fn signed_ns(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 /// Longest slice that is judged, in nanoseconds: the quanta around a longer one are too far apart
@@ -420,6 +434,11 @@ fn touched<T: Clone>(value: T, count: usize) -> Vec<T> {
     room
 }
 
+/// Sums the times of quanta, in nanoseconds.
+pub(super) fn quanta_ns(times: &[u32]) -> u64 {
+    saturating_sum(times.iter().map(|ns| u64::from(*ns)))
+}
+
 impl Slices {
     /// Makes room for a batch of slices. All of it has been touched: filling it faults no page.
     pub fn with_room_for(slices: usize, laps: u64) -> Self {
@@ -438,7 +457,10 @@ impl Slices {
     /// Adds room for the counts of events in each slice.
     pub fn with_events(mut self, events: usize) -> Self {
         let slices = self.elapsed_ns.capacity();
-        self.events = (0..events).map(|_| touched(u64::MAX, slices)).collect();
+        self.events.clear();
+        for _ in 0..events {
+            self.events.push(touched(u64::MAX, slices));
+        }
         self
     }
 
@@ -455,13 +477,17 @@ impl Slices {
     /// slice that was waited for has none: it warms up what has lain still, or was left by a
     /// neighbour, and never counts.
     pub fn around(&self, index: usize) -> Option<[(u32, u32); QUANTA_AROUND]> {
-        let before = match index.checked_sub(1).and_then(|before| self.wait_for(before)) {
-            Some(wait) => (wait.latency_ns, wait.throughput_ns),
-            None => self.quantum(index)?,
-        };
+        if self.wait_for(index).is_some() {
+            return None;
+        }
+        let mut before = self.quantum(index)?;
+        if index > 0 {
+            if let Some(wait) = self.wait_for(index - 1) {
+                before = (wait.latency_ns, wait.throughput_ns);
+            }
+        }
         let behind = [self.quantum(index + 2)?, self.quantum(index + 3)?];
-        let around = [before, self.quantum(index + 1)?, behind[0], behind[1]];
-        self.wait_for(index).is_none().then_some(around)
+        Some([before, self.quantum(index + 1)?, behind[0], behind[1]])
     }
 
     fn quantum(&self, at: usize) -> Option<(u32, u32)> {
@@ -493,15 +519,18 @@ impl Slices {
         let middle = sorted.get(sorted.len() / 2).copied().unwrap_or(0);
         let longest =
             middle.saturating_mul(HALTED_SLICE_TIMES).max(middle.saturating_add(HALTED_SLICE_NS));
-        let over = sorted.iter().filter(|ns| **ns > longest).map(|ns| ns - middle);
-        over.fold(0, u64::saturating_add)
+        let first_over = sorted.partition_point(|ns| *ns <= longest);
+        saturating_sum(sorted[first_over..].iter().map(|ns| ns - middle))
     }
 
     /// Returns the counts of the event at this place of the plan, slice by slice; `None` where it
     /// was not counted in all slices.
     pub fn counts_of(&self, event: usize) -> Option<&[u64]> {
         let counts = self.events.get(event)?;
-        (counts.len() == self.elapsed_ns.len() && !counts.is_empty()).then_some(counts)
+        if counts.is_empty() || counts.len() != self.elapsed_ns.len() {
+            return None;
+        }
+        Some(counts)
     }
 
     /// Returns whether the batch was timed as the machine was found, without waiting.
@@ -519,22 +548,23 @@ impl Slices {
     /// Returns the time of all quanta and the CPU time of all waits, in nanoseconds: it is in the
     /// counters' CPU time and in no slice.
     pub fn reference_ns(&self) -> u64 {
-        let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
-        let waits = self.waits.iter().flatten().map(|wait| wait.cpu_ns);
-        quanta.chain(waits).fold(0, u64::saturating_add)
+        let waits = self.waits.as_deref().unwrap_or_default();
+        quanta_ns(&self.latency_ns)
+            .saturating_add(quanta_ns(&self.throughput_ns))
+            .saturating_add(saturating_sum(waits.iter().map(|wait| wait.cpu_ns)))
     }
 
     /// Returns the switches of the leader during all waits: they are in the counters, and no part
     /// of the ring.
     pub fn switches_in_waits(&self) -> u64 {
-        self.waits.iter().flatten().map(|wait| wait.switches).fold(0, u64::saturating_add)
+        let waits = self.waits.as_deref().unwrap_or_default();
+        saturating_sum(waits.iter().map(|wait| wait.switches))
     }
 
     /// Returns the time of all waits, in nanoseconds; `None` where the batch was timed as the
     /// machine was found.
     pub fn waited_ns(&self) -> Option<u64> {
-        let waits = self.waits.as_ref()?.iter();
-        Some(waits.map(|wait| wait.elapsed_ns).fold(0, u64::saturating_add))
+        Some(saturating_sum(self.waits.as_ref()?.iter().map(|wait| wait.elapsed_ns)))
     }
 
     /// Returns the laps of slice `index` of a batch of `laps` laps.
@@ -550,8 +580,10 @@ impl Slices {
     /// count.
     pub fn can_be_judged(&self) -> bool {
         let whole = self.elapsed_ns.len().saturating_sub(1).max(1);
-        let shortest = self.elapsed_ns.iter().take(whole).min();
-        self.are_whole() && shortest.is_some_and(|ns| *ns <= MAX_JUDGED_SLICE_NS)
+        match self.elapsed_ns.iter().take(whole).min() {
+            Some(shortest) => self.are_whole() && *shortest <= MAX_JUDGED_SLICE_NS,
+            None => false,
+        }
     }
 
     /// Returns whether there are three more quanta than slices, with both times.

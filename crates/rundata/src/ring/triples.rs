@@ -10,7 +10,7 @@ impl Triples {
     fn above_solos_ns(&self, triple: &Triple) -> Option<f64> {
         let ring = mean_ns_per_lap(&triple.ring_ns, self.ring_laps) / f64::from(self.members);
         let above = ring - mean_ns_per_lap(&triple.solos_ns, self.solo_laps);
-        (self.is_whole(triple) && above.is_finite()).then_some(above)
+        if self.is_whole(triple) && above.is_finite() { Some(above) } else { None }
     }
 
     /// Splits the triples into those that were timed as the machine was found and those that
@@ -29,7 +29,8 @@ impl Triples {
     /// near which other tasks had a turn.
     pub fn ring_slices_beside_others(&self) -> u32 {
         let mut alone = 0_u32;
-        for triple in self.alone().into_iter().flatten() {
+        let [as_found, waited] = self.alone();
+        for triple in [as_found, waited].concat() {
             for (at, ns) in triple.ring_ns.iter().enumerate() {
                 alone += u32::from(was_alone_in_slice(&triple.ring_cpu_ns, at, *ns));
             }
@@ -44,7 +45,11 @@ impl Triples {
             return self.above_in_pieces_as_found_ns();
         }
         let (as_found, _) = self.as_found_and_waited();
-        median(&as_found.iter().filter_map(|one| self.above_solos_ns(one)).collect::<Vec<f64>>())
+        let mut costs = Vec::new();
+        for triple in as_found {
+            costs.extend(self.above_solos_ns(triple));
+        }
+        median(&costs)
     }
 
     /// Returns whether a triple has all the times that its numbers promise.
@@ -71,7 +76,11 @@ pub(super) fn count_ring_times(triples: &[Triple]) -> u32 {
 
 /// Returns the mean time of a lap, in nanoseconds, where each time is that of `laps` laps.
 fn mean_ns_per_lap(times: &[u64], laps: u64) -> f64 {
-    times.iter().map(|ns| *ns as f64).sum::<f64>() / (laps as f64 * times.len() as f64)
+    let mut sum_ns = 0.0;
+    for ns in times {
+        sum_ns += *ns as f64;
+    }
+    sum_ns / (laps as f64 * times.len() as f64)
 }
 
 /// Returns whether slice `at` had the CPU alone; `true` where CPU times were not taken.

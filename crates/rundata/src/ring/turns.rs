@@ -9,7 +9,9 @@
 //! slices      |----|bbbb|bbbb|bbbb|bbbb|bbbb|XXXX|bbbb|bbbb|bbbb|bbbb|bbbb|----|
 //! ```
 
+use super::sample::quanta_ns;
 use super::{Slices, Triple, Triples, is_alone};
+use crate::bounds::saturating_sum;
 
 /// Shortest time at once that is the turn of a task, in nanoseconds: interrupts and the kernel's
 /// own threads take less.
@@ -73,26 +75,35 @@ impl Slices {
     pub fn beside_others(&self) -> Vec<bool> {
         let mut timeline = CpuTimeline::default();
         let mut spans = Vec::with_capacity(self.cpu_ns.len());
-        let mut waits = self.waits.iter().flatten().peekable();
-        let quanta = self.latency_ns.iter().zip(&self.throughput_ns);
-        let mut quanta =
-            quanta.map(|(latency, throughput)| u64::from(*latency) + u64::from(*throughput));
-        timeline.pass_quantum(quanta.next());
+        let mut waits = self.waits.as_deref().unwrap_or_default();
+        timeline.pass_quantum(self.quantum_ns(0));
+        let mut passed = 1;
         for (number, (elapsed_ns, cpu_ns)) in self.elapsed_ns.iter().zip(&self.cpu_ns).enumerate() {
-            timeline.pass_quantum(quanta.next());
-            while let Some(wait) = waits.next_if(|wait| wait.slice as usize <= number) {
+            timeline.pass_quantum(self.quantum_ns(passed));
+            passed += 1;
+            while let [wait, later @ ..] = waits {
+                if wait.slice as usize > number {
+                    break;
+                }
                 timeline.pass(wait.elapsed_ns, is_turn(wait.elapsed_ns, wait.cpu_ns));
+                waits = later;
             }
             spans.push(timeline.pass(*elapsed_ns, is_turn(*elapsed_ns, *cpu_ns)));
         }
-        timeline.pass_quantum(quanta.next());
-        timeline.pass_quantum(quanta.next());
+        timeline.pass_quantum(self.quantum_ns(passed));
+        timeline.pass_quantum(self.quantum_ns(passed + 1));
         let mut beside = Vec::with_capacity(spans.len());
         for (number, span) in spans.iter().enumerate() {
             let is_shared = self.was_alone(number) == Some(false);
             beside.push(is_shared || timeline.is_near_a_turn(*span));
         }
         beside
+    }
+
+    /// Returns the time of both loops of a quantum, in nanoseconds; `None` where it is missing.
+    fn quantum_ns(&self, number: usize) -> Option<u64> {
+        let latency_ns = u64::from(*self.latency_ns.get(number)?);
+        Some(latency_ns + u64::from(*self.throughput_ns.get(number)?))
     }
 }
 
@@ -105,30 +116,39 @@ impl Triples {
         for triple in &self.all {
             spans.push(timeline.pass(triple.elapsed_ns(), triple.has_turn()));
         }
-        let (as_found, waited) = self.as_found_and_waited();
-        let (before, after) = spans.split_at(as_found.len());
-        [(as_found, before), (waited, after)].map(|(triples, spans)| {
-            let all = triples.iter().zip(spans);
-            all.filter(|(_, span)| !timeline.is_near_a_turn(**span)).map(|(one, _)| one).collect()
-        })
+        let (found_before, _) = self.as_found_and_waited();
+        let (mut as_found, mut waited) = (Vec::new(), Vec::new());
+        for (number, (triple, span)) in self.all.iter().zip(spans).enumerate() {
+            if timeline.is_near_a_turn(span) {
+                continue;
+            }
+            if number < found_before.len() {
+                as_found.push(triple);
+            } else {
+                waited.push(triple);
+            }
+        }
+        [as_found, waited]
     }
 }
 
 impl Triple {
     /// Returns the time of all that was timed and of the quanta, in nanoseconds.
     fn elapsed_ns(&self) -> u64 {
-        let quanta = self.latency_ns.iter().chain(&self.throughput_ns).map(|ns| u64::from(*ns));
-        let parts = self.ring_ns.iter().chain(&self.solos_ns).copied();
-        parts.chain(quanta).fold(0, u64::saturating_add)
+        let timed_ns =
+            [&self.ring_ns, &self.solos_ns].map(|times| saturating_sum(times.iter().copied()));
+        let loops_ns = [&self.latency_ns, &self.throughput_ns].map(|times| quanta_ns(times));
+        saturating_sum([timed_ns, loops_ns].concat().into_iter())
     }
 
     fn has_turn(&self) -> bool {
-        let quanta = self.quanta().any(|(l, t)| u64::from(l) + u64::from(t) >= TURN_NS);
+        let is_long_quantum = self
+            .quanta()
+            .any(|(latency, throughput)| u64::from(latency) + u64::from(throughput) >= TURN_NS);
         let elapsed_ns = self.elapsed_ns();
         let own_ns = elapsed_ns.saturating_sub(self.others_ns.unwrap_or(0));
-        let share = is_turn(elapsed_ns, own_ns);
-        quanta
-            || share
+        is_long_quantum
+            || is_turn(elapsed_ns, own_ns)
             || any_is_turn(&self.ring_ns, &self.ring_cpu_ns)
             || any_is_turn(&self.solos_ns, &self.solos_cpu_ns)
     }

@@ -1,4 +1,4 @@
-//! What was asked for and not granted or not measured, as the header of a run tells it.
+//! Notices of what was asked for and not granted or not measured, in the header of a run.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "StoredNotice", into = "StoredNotice")]
 pub struct Notice {
-    /// What programs may know of it.
+    /// Kind of the notice, for programs.
     pub kind: NoticeKind,
     /// The sentence for people, without its full stop.
     pub text: String,
 }
 
-/// What a notice is about, as far as a report is made of it.
+/// Subject of a notice, as far as reports tell notices apart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NoticeKind {

@@ -2,7 +2,6 @@
 //! relation.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -49,9 +48,8 @@ impl Placement {
         match self {
             Self::Same { cpu } => vec![*cpu],
             Self::Free { cpus } => cpus.clone(),
-            Self::Pinned { cpus, .. } => {
-                cpus.iter().copied().cycle().nth(index as usize).into_iter().collect()
-            }
+            Self::Pinned { cpus, .. } if cpus.is_empty() => Vec::new(),
+            Self::Pinned { cpus, .. } => vec![cpus[index as usize % cpus.len()]],
         }
     }
 
@@ -60,7 +58,10 @@ impl Placement {
         match self {
             Self::Same { cpu } => vec![*cpu],
             Self::Free { cpus } | Self::Pinned { cpus, .. } => {
-                cpus.iter().copied().collect::<BTreeSet<u32>>().into_iter().collect()
+                let mut cpus = cpus.clone();
+                cpus.sort_unstable();
+                cpus.dedup();
+                cpus
             }
         }
     }
@@ -111,14 +112,14 @@ pub fn placements_for_sweep(machine: &Machine, allowed: &[u32], first: u32) -> V
     if !allowed.contains(&first) {
         return Vec::new();
     }
-    let all: Vec<CpuSurroundings> =
-        allowed.iter().map(|cpu| CpuSurroundings::from_machine(machine, *cpu)).collect();
-    let own: Vec<&CpuSurroundings> = all.iter().filter(|one| one.cpu == first).collect();
-    let every: Vec<&CpuSurroundings> = all.iter().collect();
+    let mut cpus = Vec::new();
+    for cpu in allowed {
+        cpus.push(CpuSurroundings::from_machine(machine, *cpu));
+    }
     let mut placements = vec![Placement::Same { cpu: first }];
     for relation in CpuRelation::ALL {
-        let from_first = best_pair(machine, *relation, &own, &every);
-        let pair = from_first.or_else(|| best_pair(machine, *relation, &every, &every));
+        let from_first = best_pair(machine, *relation, &cpus, |cpu| cpu == first);
+        let pair = from_first.or_else(|| best_pair(machine, *relation, &cpus, |_| true));
         if let Some(cpus) = pair {
             placements.push(Placement::Pinned { cpus: cpus.to_vec(), relation: Some(*relation) });
         }
@@ -126,18 +127,24 @@ pub fn placements_for_sweep(machine: &Machine, allowed: &[u32], first: u32) -> V
     placements
 }
 
-/// Returns the best pair of that relation that begins with one of `ones`.
+/// Returns the best pair of that relation that begins with a CPU that `may_begin`.
 fn best_pair(
     machine: &Machine,
     relation: CpuRelation,
-    ones: &[&CpuSurroundings],
-    others: &[&CpuSurroundings],
+    cpus: &[CpuSurroundings],
+    may_begin: impl Fn(u32) -> bool,
 ) -> Option<[u32; 2]> {
-    let pairs = ones.iter().flat_map(|one| others.iter().map(move |other| (one, other)));
-    let related =
-        pairs.filter(|(one, other)| one.cpu != other.cpu && one.relation(other) == relation);
-    let best = related.min_by_key(|(one, other)| rank_pair(machine, relation, one, other));
-    best.map(|(one, other)| [one.cpu, other.cpu])
+    let mut pairs = Vec::new();
+    for one in cpus {
+        for other in cpus {
+            let is_pair = one.cpu != other.cpu && one.relation(other) == relation;
+            if is_pair && may_begin(one.cpu) {
+                pairs.push((rank_pair(machine, relation, one, other), [one.cpu, other.cpu]));
+            }
+        }
+    }
+    let (_, best) = pairs.into_iter().min_by(|(one, _), (other, _)| one.cmp(other))?;
+    Some(best)
 }
 
 /// Ranks a pair; the lowest rank is best: the pair that fits the relation's name best, then
@@ -155,12 +162,15 @@ fn rank_pair(
         CpuRelation::OtherNode => one.distance(other).unwrap_or(u32::MAX),
         _ => 0,
     };
-    let isolated = machine.cpu.isolated.known();
-    let [first, second] = [one.cpu, other.cpu].map(|cpu| {
-        let is_isolated = isolated.is_some_and(|list| list.contains(cpu));
-        (!is_isolated, cpu == 0, Reverse(cpu))
-    });
-    (distance, first, second)
+    (distance, rank_cpu(machine, one.cpu), rank_cpu(machine, other.cpu))
+}
+
+fn rank_cpu(machine: &Machine, cpu: u32) -> (bool, bool, Reverse<u32>) {
+    let is_isolated = match machine.cpu.isolated.known() {
+        Some(isolated) => isolated.contains(cpu),
+        None => false,
+    };
+    (!is_isolated, cpu == 0, Reverse(cpu))
 }
 
 #[cfg(test)]

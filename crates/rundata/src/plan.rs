@@ -97,8 +97,14 @@ impl Batching {
     /// Checks that the numbers of a case and of its batching are in range.
     pub fn check(&self, case: &Case) -> Result<(), String> {
         match case {
-            Case::Ring(case) => case.check().and_then(|()| self.ring.check()),
-            Case::Trial(case) => case.check().and_then(|()| self.trial.check()),
+            Case::Ring(case) => {
+                case.check()?;
+                self.ring.check()
+            }
+            Case::Trial(case) => {
+                case.check()?;
+                self.trial.check()
+            }
         }
     }
 
@@ -290,17 +296,18 @@ impl Plan {
             let batching = self.batching_of(number);
             batching.check(case).map_err(|why| format!("case {number}: {why}"))?;
         }
-        self.stopping.check().and_then(|()| self.reference.check())
+        self.stopping.check()?;
+        self.reference.check()
     }
 
     /// Checks that a plan of several experiments says of each case which one it is of, and that no
     /// other plan has parts.
     fn check_parts(&self) -> Result<(), String> {
         if self.experiment != Experiment::Measure {
-            return match self.parts.is_empty() {
-                true => Ok(()),
-                false => Err(format!("a plan of {} has no parts", self.experiment)),
-            };
+            if self.parts.is_empty() {
+                return Ok(());
+            }
+            return Err(format!("a plan of {} has no parts", self.experiment));
         }
         let mut first = 0_usize;
         let mut known = Vec::new();
@@ -353,8 +360,10 @@ impl Plan {
 
     /// Returns the batching of this case.
     pub fn batching_of(&self, case: usize) -> &Batching {
-        let part = self.place_of(case).and_then(|(part, _)| self.parts.get(part));
-        part.map_or(&self.batching, |part| &part.batching)
+        match self.place_of(case) {
+            Some((part, _)) if part < self.parts.len() => &self.parts[part].batching,
+            _ => &self.batching,
+        }
     }
 
     /// Builds the plan of each experiment, with its cases numbered from 0; of a plan of one
@@ -403,7 +412,9 @@ impl Plan {
         let switching = self.rings().filter(|(_, case)| case.members > 1);
         let smallest = switching.min_by_key(|(number, case)| (case.members, *number));
         let Some((smallest, _)) = smallest else { return Vec::new() };
-        [Some(smallest), self.solo_of(smallest)].into_iter().flatten().collect()
+        let mut numbers = vec![smallest];
+        numbers.extend(self.solo_of(smallest));
+        numbers
     }
 
     /// Returns the order of a round in which each case is measured twice, in two settings: as
@@ -440,16 +451,22 @@ impl Plan {
 
     /// Returns every CPU that is measured on, sorted, each once.
     pub fn cpus(&self) -> Vec<u32> {
-        self.cases.iter().flat_map(Case::cpus).collect::<BTreeSet<u32>>().into_iter().collect()
+        let mut cpus = BTreeSet::new();
+        for case in &self.cases {
+            cpus.extend(case.cpus());
+        }
+        cpus.into_iter().collect()
     }
 
     /// Returns the processes of a running program that the plan measures.
     pub fn subject_pids(&self) -> Vec<i32> {
-        let pids = self.trials().flat_map(|(_, case)| match &case.trial {
-            trial::Trial::Command(command) => command.subject.pids(),
-            _ => Vec::new(),
-        });
-        pids.collect::<BTreeSet<i32>>().into_iter().collect()
+        let mut pids = BTreeSet::new();
+        for (_, case) in self.trials() {
+            if let trial::Trial::Command(command) = &case.trial {
+                pids.extend(command.subject.pids());
+            }
+        }
+        pids.into_iter().collect()
     }
 
     /// Returns the ring of that number; `None` where the plan has none there.
@@ -476,7 +493,8 @@ impl Plan {
     /// is not the normal one: `ring of 2 under fifo`.
     pub fn title(&self, case: usize) -> String {
         let title = self.cases.get(case).map_or(String::new(), Case::title);
-        let Some(policy) = self.ring(case).map(|ring| ring.policy) else { return title };
+        let Some(ring) = self.ring(case) else { return title };
+        let policy = ring.policy;
         let is_only = self.rings().all(|(_, ring)| ring.policy == policy);
         if is_only || policy == ring::Policy::Other {
             return title;
@@ -486,7 +504,8 @@ impl Plan {
 
     /// Returns the number of the first ring that fits.
     pub fn find_ring(&self, is_it: impl Fn(&ring::RingCase) -> bool) -> Option<usize> {
-        self.rings().find(|(_, case)| is_it(case)).map(|(number, _)| number)
+        let (number, _) = self.rings().find(|(_, case)| is_it(case))?;
+        Some(number)
     }
 
     /// Returns the number of the solo with which a case is compared, if the plan has it.
@@ -510,8 +529,8 @@ impl Plan {
     pub fn with_solos(mut self) -> Self {
         let mut solos: Vec<ring::RingCase> = Vec::new();
         for (_, case) in self.rings() {
-            let mut all = self.rings().map(|(_, case)| case).chain(&solos);
-            if !all.any(|other| other.is_solo_of(case)) {
+            let is_planned = self.rings().any(|(_, other)| other.is_solo_of(case));
+            if !is_planned && !solos.iter().any(|solo| solo.is_solo_of(case)) {
                 solos.push(case.solo());
             }
         }

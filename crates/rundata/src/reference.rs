@@ -17,12 +17,11 @@ impl Reference {
     /// instead of one that is not, but nothing provisional instead of what is established. So two
     /// runs of which one never saw its core unshared are read by the level of the other.
     pub fn learn(&mut self, known: &Self) {
-        let Some(ratio) = known.unshared_ratio.filter(|_| known.established || !self.established)
-        else {
+        let Some(ratio) = known.unshared_ratio else { return };
+        if self.established && !known.established {
             return;
-        };
-        let is_lower = self.unshared_ratio.is_none_or(|left| ratio < left * (1.0 - TOLERANCE));
-        if is_lower || (known.established && !self.established) {
+        }
+        if is_lower(ratio, self.unshared_ratio) || (known.established && !self.established) {
             (self.unshared_ratio, self.established) = (Some(ratio), known.established);
         }
     }
@@ -33,11 +32,14 @@ impl Reference {
         let mut best: Option<Self> = None;
         for reference in references {
             let Some(ratio) = reference.unshared_ratio else { continue };
-            let is_better = best.as_ref().is_none_or(|best| {
-                let best_ratio = best.unshared_ratio.unwrap_or(f64::INFINITY);
-                let by_ratio = ratio.total_cmp(&best_ratio);
-                (!reference.established).cmp(&!best.established).then(by_ratio).is_lt()
-            });
+            let is_better = match &best {
+                None => true,
+                Some(best) if reference.established == best.established => {
+                    let best_ratio = best.unshared_ratio.unwrap_or(f64::INFINITY);
+                    ratio.total_cmp(&best_ratio).is_lt()
+                }
+                Some(_) => reference.established,
+            };
             if is_better {
                 best = Some(reference);
             }
@@ -51,8 +53,14 @@ impl Reference {
     pub fn beside(mut self, all: &Self) -> Option<Self> {
         let left = self.unshared_ratio;
         self.learn(all);
-        let ratio = self.unshared_ratio?;
-        let is_lower = left.is_none_or(|left| ratio < left * (1.0 - TOLERANCE));
-        is_lower.then_some(self)
+        if is_lower(self.unshared_ratio?, left) { Some(self) } else { None }
+    }
+}
+
+/// Returns whether a ratio is clearly lower than the one that was known, or none was.
+fn is_lower(ratio: f64, known: Option<f64>) -> bool {
+    match known {
+        Some(known) => ratio < known * (1.0 - TOLERANCE),
+        None => true,
     }
 }

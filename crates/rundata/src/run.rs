@@ -193,7 +193,7 @@ pub struct ResumedSession {
     /// Differences to the machine of the header, a line for each field.
     pub differences: Vec<String>,
     /// Knowledge of the CPU at that time, which replaces the plan's: the whole run is read by it.
-    /// Absent in older files.
+    /// It is absent in older files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference: Option<Reference>,
 }
@@ -296,8 +296,10 @@ impl RunFileLine {
         }
         let line = serde_json::from_str(text)?;
         if let Self::Resumed(ResumedSession { stopping, reference, .. }) = &line {
-            let known = reference.as_ref().map_or(Ok(()), Reference::check);
-            stopping.check().and(known).map_err(serde_json::Error::custom)?;
+            stopping.check().map_err(serde_json::Error::custom)?;
+            if let Some(reference) = reference {
+                reference.check().map_err(serde_json::Error::custom)?;
+            }
         }
         Ok(line)
     }
@@ -306,8 +308,10 @@ impl RunFileLine {
 /// Returns whether a line is a sample's: a line is an object of one field, whose name is the kind
 /// of the line.
 fn is_sample(text: &str) -> bool {
-    let field = text.trim_start().strip_prefix('{').map(str::trim_start);
-    field.is_some_and(|field| field.starts_with("\"sample\""))
+    match text.trim_start().strip_prefix('{') {
+        Some(field) => field.trim_start().starts_with("\"sample\""),
+        None => false,
+    }
 }
 
 /// A run as read.
@@ -430,14 +434,20 @@ impl Run {
 
     /// Returns the number of rounds that were begun.
     pub fn rounds(&self) -> u32 {
-        let all = self.samples.iter().chain(&self.set_aside);
-        all.map(|sample| sample.round().saturating_add(1)).max().unwrap_or(0)
+        let mut rounds = 0;
+        for sample in self.samples.iter().chain(&self.set_aside) {
+            rounds = rounds.max(sample.round().saturating_add(1));
+        }
+        rounds
     }
 
     /// Returns the time spent measuring by all sessions, in nanoseconds, as far as the file tells.
     pub fn spent_ns(&self) -> u64 {
-        let earlier = self.resumed.last().map_or(0, |resumed| resumed.spent_ns);
-        self.end.as_ref().map_or(earlier, |end| end.spent_ns)
+        match (&self.end, self.resumed.last()) {
+            (Some(end), _) => end.spent_ns,
+            (None, Some(resumed)) => resumed.spent_ns,
+            (None, None) => 0,
+        }
     }
 }
 

@@ -103,7 +103,8 @@ pub(crate) fn ring_sample_from_text(text: &str) -> serde_json::Result<Sample> {
     struct RingSampleLine {
         sample: Box<RingSample>,
     }
-    serde_json::from_str(text).map(|line: RingSampleLine| Sample::Ring(line.sample))
+    let line: RingSampleLine = serde_json::from_str(text)?;
+    Ok(Sample::Ring(line.sample))
 }
 
 /// Like [`ring_sample_from_text`], for trials.
@@ -112,7 +113,8 @@ pub(crate) fn trial_sample_from_text(text: &str) -> serde_json::Result<Sample> {
     struct TrialSampleLine {
         sample: TrialSample,
     }
-    serde_json::from_str(text).map(|line: TrialSampleLine| Sample::Trial(line.sample))
+    let line: TrialSampleLine = serde_json::from_str(text)?;
+    Ok(Sample::Trial(line.sample))
 }
 
 fn case_from_value(value: Value, kinds: CaseKinds) -> serde_json::Result<Case> {

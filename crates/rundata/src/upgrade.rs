@@ -19,11 +19,11 @@ use serde_json::{Map, Value, json};
 /// The notice by which older files say that they are a quick measurement.
 const QUICK_NOTICE: &str = "a quick measurement of `switchcost run`";
 
-/// How notices of older files begin that the budget was too short for all sizes.
+/// Beginnings of notices of older files that the budget was too short for all sizes.
 const TOO_SHORT: [&str; 2] = ["Measured ", "budget:"];
 
-/// How notices of older files begin on a part of a switch that was not measured: its name and the
-/// reason follow, with a colon between them.
+/// Beginning of notices of older files on a part of a switch that was not measured: its name and
+/// the reason follow, with a colon between them.
 const NOT_MEASURED: &str = "not measured: ";
 
 /// The mark in results of older files before a figure that is not quotable.

@@ -79,7 +79,13 @@ impl FromStr for CpuList {
             }
             present[first as usize..=last as usize].fill(true);
         }
-        Ok((0..).zip(present).filter(|(_, is_in)| *is_in).map(|(cpu, _)| cpu).collect())
+        let mut cpus = Vec::new();
+        for (cpu, is_present) in (0..).zip(present) {
+            if is_present {
+                cpus.push(cpu);
+            }
+        }
+        Ok(CpuList(cpus))
     }
 }
 
@@ -212,8 +218,13 @@ impl<'a> CpuSurroundings<'a> {
 
     /// Returns the level of the nearest data cache that both use.
     pub fn nearest_shared_level(&self, other: &Self) -> Option<u32> {
-        let shared = self.caches.iter().filter(|cache| cache.serves(other.cpu));
-        shared.filter_map(|cache| cache.level.known().copied()).min()
+        let mut nearest: Option<u32> = None;
+        for cache in &self.caches {
+            if let (true, Some(level)) = (cache.serves(other.cpu), cache.level.known()) {
+                nearest = Some(nearest.unwrap_or(*level).min(*level));
+            }
+        }
+        nearest
     }
 
     /// Returns the distance to another CPU's node by the firmware's table; a node has 10 to itself.
@@ -227,7 +238,7 @@ impl<'a> CpuSurroundings<'a> {
         if self.caches.iter().any(|cache| cache.serves(other.cpu)) {
             return Some(true);
         }
-        (self.has_known_caches() && other.has_known_caches()).then_some(false)
+        if self.has_known_caches() && other.has_known_caches() { Some(false) } else { None }
     }
 
     fn has_known_caches(&self) -> bool {

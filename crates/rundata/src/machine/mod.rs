@@ -76,7 +76,9 @@ impl Machine {
         let own = self.smt_siblings_of(cpu)?;
         let mut private = Vec::new();
         for cache in self.data_caches_of(cpu)? {
-            private.extend(cache.shared_cpus.ok()?.is_subset(own).then_some(cache));
+            if cache.shared_cpus.ok()?.is_subset(own) {
+                private.push(cache);
+            }
         }
         let last = private.into_iter().max_by_key(|cache| cache.level.known());
         last.ok_or_else(|| format!("CPU {cpu} has no private data cache"))
@@ -84,12 +86,16 @@ impl Machine {
 
     /// Returns the largest data (or unified) cache of the machine.
     pub fn largest_cache(&self) -> Result<&CpuCache, String> {
-        // The first of equals, so that the answer does not hang on the number of CPUs.
-        let caches = self.cpu.caches.ok()?.iter().filter(|cache| cache.holds_data()).rev();
-        let largest = caches.max_by_key(|cache| cache.size_bytes.known());
-        largest
-            .filter(|cache| cache.size_bytes.known().is_some())
-            .ok_or("no data cache with a known size".to_string())
+        let mut largest: Option<&CpuCache> = None;
+        for cache in self.cpu.caches.ok()? {
+            let bytes = cache.size_bytes.known();
+            let known_bytes = largest.and_then(|largest| largest.size_bytes.known());
+            // The first of equals, so that the answer does not hang on the number of CPUs.
+            if cache.holds_data() && bytes > known_bytes {
+                largest = Some(cache);
+            }
+        }
+        largest.ok_or("no data cache with a known size".to_string())
     }
 
     /// Returns the size of the data (or unified) cache of a level that serves a CPU, in bytes.

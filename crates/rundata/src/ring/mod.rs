@@ -335,14 +335,20 @@ impl RingCase {
     pub fn check(&self) -> Result<(), String> {
         check_within("members", self.members, 1..=MAX_MEMBERS)?;
         check_known_within("priority", self.priority, 0..=MAX_PRIORITY)?;
-        self.work.map_or(Ok(()), |work| work.check())?;
+        if let Some(work) = self.work {
+            work.check()?;
+        }
         self.placement.check()
     }
 
     /// Returns the real-time priority asked of the kernel; 0 for the normal policies.
     pub fn priority(&self) -> i32 {
-        let own = self.priority.filter(|_| self.policy.is_realtime());
-        own.and_then(|priority| i32::try_from(priority).ok()).unwrap_or(self.policy.priority())
+        match self.priority {
+            Some(priority) if self.policy.is_realtime() => {
+                i32::try_from(priority).unwrap_or(self.policy.priority())
+            }
+            _ => self.policy.priority(),
+        }
     }
 
     /// Returns the solo with which this ring is compared. For a sweep's pair of CPUs it runs on the

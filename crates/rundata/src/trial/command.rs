@@ -55,7 +55,7 @@ pub enum CommandSubject {
         /// Process ids of the others that were asked for.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         others: Vec<i32>,
-        /// Whether their descendants are part of the program.
+        /// Tells whether their descendants are part of the program.
         #[serde(default, skip_serializing_if = "is_false")]
         has_children: bool,
         /// Time for which it is watched for a sample, in nanoseconds.
@@ -71,7 +71,9 @@ impl CommandSubject {
         match self {
             Self::Command(_) => Vec::new(),
             Self::Process { pid, others, .. } => {
-                std::iter::once(*pid).chain(others.iter().copied()).collect()
+                let mut pids = vec![*pid];
+                pids.extend(others);
+                pids
             }
         }
     }
@@ -108,7 +110,7 @@ pub struct CommandTrial {
     pub stays_ns: u64,
     /// The CPU of a neighbour elsewhere; absent where the program may use no other.
     pub away: Option<u32>,
-    /// Whether a timer interrupts the program's CPUs where the neighbour is elsewhere.
+    /// Tells whether a timer interrupts the program's CPUs where the neighbour is elsewhere.
     pub timer: bool,
 }
 
@@ -138,14 +140,17 @@ impl CommandTrial {
             }
             CommandSubject::Process { pid, others, window_ns, .. } => {
                 check_within("processes", others.len(), 0..=MAX_PROCESSES)?;
-                let mut pids = others.iter().chain([pid]);
-                pids.try_for_each(|pid| check_within("pid", *pid, 1..=i32::MAX))?;
+                for pid in others {
+                    check_within("pid", *pid, 1..=i32::MAX)?;
+                }
+                check_within("pid", *pid, 1..=i32::MAX)?;
                 check_within("window_ns", *window_ns, 1..=MAX_DURATION_NS)?;
             }
         }
         check_within("CPUs of the command", self.cpus.len(), 1..=MAX_CPUS as usize)?;
-        let cpus = self.cpus.iter().chain(&self.away);
-        cpus.into_iter().try_for_each(|cpu| check_within("CPU", *cpu, 0..=MAX_CPUS - 1))?;
+        for cpu in self.cpus.iter().chain(&self.away) {
+            check_within("CPU", *cpu, 0..=MAX_CPUS - 1)?;
+        }
         check_within("stays_ns", self.stays_ns, 0..=MAX_STAY_NS)?;
         let stayed_ns = self.stays_ns * u64::from(self.rate_hz.min(MAX_WAKE_HZ));
         check_within("stays_ns in a second", stayed_ns, 0..=MAX_STAY_NS_PER_S)?;

@@ -70,7 +70,10 @@ pub struct ClassifiedGap {
 /// Returns the gaps of a sample in the order of time; an empty list without a rate of its time
 /// stamp. A gap no longer than a step of the loop is none.
 pub fn classify(sample: &TrialSample) -> Vec<ClassifiedGap> {
-    let Some(ns) = sample.ns_per_tick().filter(|ns| *ns > 0.0) else { return Vec::new() };
+    let ns = sample.ns_per_tick().unwrap_or(0.0);
+    if ns <= 0.0 {
+        return Vec::new();
+    }
     let step = sample.count(LOOP_TICKS).unwrap_or(0) as f64;
     let mut gaps = Vec::new();
     for gap in &sample.gaps {
@@ -95,8 +98,13 @@ pub fn classify(sample: &TrialSample) -> Vec<ClassifiedGap> {
 /// Returns the median length of the gaps in which an interrupt ran, in nanoseconds: the figure that
 /// stands for a case.
 pub fn median_interrupt_ns(sample: &TrialSample) -> Option<f64> {
-    let gaps = classify(sample).into_iter().filter(|gap| gap.class == GapClass::Interrupt);
-    median(&gaps.map(|gap| gap.length_ns).collect::<Vec<f64>>())
+    let mut lengths_ns = Vec::new();
+    for gap in classify(sample) {
+        if gap.class == GapClass::Interrupt {
+            lengths_ns.push(gap.length_ns);
+        }
+    }
+    median(&lengths_ns)
 }
 
 /// Length of an interrupt. The share of time lost would be no measure: it goes from nothing to much

@@ -43,7 +43,10 @@ pub struct TrialSample {
 impl TrialSample {
     /// Returns the nanoseconds to a tick of the time-stamp counter; `None` without such a counter.
     pub fn ns_per_tick(&self) -> Option<f64> {
-        let ticks = self.elapsed_ticks.filter(|ticks| *ticks > 0)?;
+        let ticks = self.elapsed_ticks?;
+        if ticks == 0 {
+            return None;
+        }
         Some(self.elapsed_ns as f64 / ticks as f64)
     }
 
@@ -52,14 +55,15 @@ impl TrialSample {
         if let Some(tally) = self.tallies.get(name) {
             return Some(Cow::Borrowed(tally));
         }
-        self.sliced.iter().find_map(|sliced| sliced.tally_of(name, |_| true)).map(Cow::Owned)
+        let sliced = self.sliced.iter().find_map(|sliced| sliced.tally_of(name, |_| true))?;
+        Some(Cow::Owned(sliced))
     }
 
     /// Returns all tallies over all slices, and the tally of the gaps' lengths.
     pub fn all_tallies(&self) -> BTreeMap<String, Tally> {
         let mut all = self.tallies.clone();
         for sliced in &self.sliced {
-            for name in sliced.tallies.keys().filter(|name| !self.tallies.contains_key(*name)) {
+            for name in sliced.tallies.keys() {
                 if let Some(tally) = sliced.tally_of(name, |_| true) {
                     all.entry(name.clone()).or_insert(tally);
                 }
@@ -106,16 +110,20 @@ impl SlicedTallies {
     /// Returns the tally of that name over all slices that `takes` selects; `None` without an
     /// outcome.
     pub fn tally_of(&self, name: &str, takes: impl Fn(usize) -> bool) -> Option<Tally> {
-        let mut all = Tally::default();
-        let slices = self.tallies.get(name)?.iter().enumerate();
-        slices.filter(|(index, _)| takes(*index)).for_each(|(_, tally)| all.merge(tally));
-        (all.count() > 0).then_some(all)
+        let mut sum = Tally::default();
+        for (index, tally) in self.tallies.get(name)?.iter().enumerate() {
+            if takes(index) {
+                sum.merge(tally);
+            }
+        }
+        if sum.count() > 0 { Some(sum) } else { None }
     }
 
     /// Returns the time of a lap in a slice, in nanoseconds; `None` for a slice without an outcome.
     pub fn ns_per_lap(&self, index: usize) -> Option<f64> {
-        let laps = Some(self.tallies.values().next()?.get(index)?.count());
-        Some(*self.slices.elapsed_ns.get(index)? as f64 / laps.filter(|laps| *laps > 0)? as f64)
+        let laps = self.tallies.values().next()?.get(index)?.count();
+        let elapsed_ns = *self.slices.elapsed_ns.get(index)?;
+        if laps > 0 { Some(elapsed_ns as f64 / laps as f64) } else { None }
     }
 }
 
@@ -196,7 +204,11 @@ impl Tally {
 
     /// Returns the tally with every value moved by `shift`.
     pub fn shifted(&self, shift: i64) -> Self {
-        Self(self.0.iter().map(|(value, times)| (value.saturating_add(shift), *times)).collect())
+        let mut shifted = BTreeMap::new();
+        for (value, times) in &self.0 {
+            shifted.insert(value.saturating_add(shift), *times);
+        }
+        Self(shifted)
     }
 
     /// Returns the tally with every value less the median of `empty`; `None` where that has no
@@ -217,12 +229,16 @@ impl Tally {
 
     /// Returns the sum of all values.
     pub fn total(&self) -> f64 {
-        self.0.iter().map(|(value, times)| *value as f64 * f64::from(*times)).sum()
+        let mut sum = 0.0;
+        for (value, times) in self.values() {
+            sum += value as f64 * f64::from(times);
+        }
+        sum
     }
 
     /// Returns the arithmetic mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
-        (!self.0.is_empty()).then(|| self.total() / self.count() as f64)
+        if self.0.is_empty() { None } else { Some(self.total() / self.count() as f64) }
     }
 
     /// Returns the standard deviation (of a sample, n - 1); `None` below two values.
@@ -232,7 +248,7 @@ impl Tally {
         for (value, times) in self.values() {
             squares += (value as f64 - mean).powi(2) * f64::from(times);
         }
-        (count > 1).then(|| (squares / (count - 1) as f64).sqrt())
+        if count > 1 { Some((squares / (count - 1) as f64).sqrt()) } else { None }
     }
 
     /// Returns the least value.
@@ -259,10 +275,13 @@ impl Tally {
     /// Returns the value of a rank in ascending order, from 1; `None` beyond the last.
     pub fn at_rank(&self, rank: u64) -> Option<i64> {
         let mut seen = 0;
-        self.0.iter().find_map(|(value, times)| {
-            seen += u64::from(*times);
-            (seen >= rank).then_some(*value)
-        })
+        for (value, times) in self.values() {
+            seen += u64::from(times);
+            if seen >= rank {
+                return Some(value);
+            }
+        }
+        None
     }
 }
 

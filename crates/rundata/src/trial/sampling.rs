@@ -53,7 +53,7 @@ pub fn count_name(process: &str, account: &str) -> String {
 /// Returns the share of the time that the sleeper truly ran, 0 to 1.
 pub fn sleeper_share(sample: &TrialSample) -> Option<f64> {
     let ran = sample.count(&count_name(PROCESSES[0], "precise"))?;
-    (sample.elapsed_ns > 0).then(|| ran as f64 / sample.elapsed_ns as f64)
+    if sample.elapsed_ns > 0 { Some(ran as f64 / sample.elapsed_ns as f64) } else { None }
 }
 
 /// Share of the time that the sleeper ran. It is a count, so it names no tally.

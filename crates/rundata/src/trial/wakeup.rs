@@ -72,7 +72,10 @@ impl fmt::Display for Wakeup {
         if self.timer_slack_ns != MIN_SLACK_NS {
             write!(f, ", timer slack {}", self.slack_words())?;
         }
-        self.cpu_latency_us.map_or(Ok(()), |us| write!(f, ", idle latency {us} us"))
+        if let Some(us) = self.cpu_latency_us {
+            write!(f, ", idle latency {us} us")?;
+        }
+        Ok(())
     }
 }
 

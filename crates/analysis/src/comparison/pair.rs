@@ -12,7 +12,7 @@ use super::clock::{PairAtOneClock, at_one_clock};
 use super::costs::{BoundedCosts, PairCosts};
 use super::names;
 use crate::measures;
-use crate::results::{CaseFigure, CaseResults, Origin, Quantity, Results};
+use crate::results::{CaseFigure, CaseResults, LaunchFigure, Origin, Quantity, Results};
 
 /// Said of a figure that a damaged file or a table has.
 const NOT_A_NUMBER: &str = "one of its figures is not a number";
@@ -165,6 +165,11 @@ pub(super) fn pair_cases<'a>(
     (pairing.pairs, pairing.unpaired)
 }
 
+/// Returns the costs of the two halves of a session, each of which is one launch.
+fn halves_costs(base: &[LaunchFigure], new: &[LaunchFigure], seed: u64) -> Option<PairCosts> {
+    PairCosts::paired(base.first()?, new.first()?, seed)
+}
+
 /// Pairs of cases as they are found.
 struct Pairing<'a> {
     base: &'a Results,
@@ -243,9 +248,7 @@ impl<'a> Pairing<'a> {
         let costs = match (&base, &new) {
             (CaseFigure::Measured(base), CaseFigure::Measured(new)) if self.are_halves => {
                 let seed = self.seed(figures.new.number);
-                let halves = base.first().zip(new.first());
-                let costs = halves.and_then(|(base, new)| PairCosts::paired(base, new, seed));
-                costs.ok_or("no round measured it in both settings")?
+                halves_costs(base, new, seed).ok_or("no round measured it in both settings")?
             }
             _ => PairCosts::separate(&base, &new, scatter).ok_or(NOT_A_NUMBER)?,
         };
@@ -306,7 +309,8 @@ impl<'a> Pairing<'a> {
                 unpaired.is_case(rings.is_run_base, fifo)
                     || unpaired.is_case(!rings.is_run_base, normal)
             };
-            if self.unpaired.iter().filter(|unpaired| is_either(unpaired)).count() < 2 {
+            let without_partner = self.unpaired.iter().filter(|unpaired| is_either(unpaired));
+            if without_partner.count() < 2 {
                 continue;
             }
             let Some(figures) = self.published_figures(rings, fifo, normal) else { continue };

@@ -260,9 +260,11 @@ fn farthest_case(
 }
 
 fn is_nearer(case: &FarthestCase, known: &FarthestCase) -> bool {
-    let [distance, known_distance] = [case, known].map(|case| case.ratio.ln().abs());
-    let order = case.is_odd.cmp(&known.is_odd).then(distance.total_cmp(&known_distance));
-    order.is_lt()
+    if case.is_odd != known.is_odd {
+        return known.is_odd;
+    }
+    let (distance, known_distance) = (case.ratio.ln().abs(), known.ratio.ln().abs());
+    distance.total_cmp(&known_distance).is_lt()
 }
 
 /// Compares a case of a run with the same case of all others; absent where one of these comparisons
@@ -307,7 +309,7 @@ fn distance_words(run: &ComparedRun) -> MarkedText {
     let ends = match case.interval {
         Some((low, high)) => {
             let (near, far) = if is_slower { (low, high) } else { (high, low) };
-            let [near, far] = [near, far].map(|ratio| sign * percent_more(ratio));
+            let (near, far) = (sign * percent_more(near), sign * percent_more(far));
             format!(" ({near:.1} to {far:.1} %)")
         }
         None => String::new(),

@@ -23,15 +23,19 @@ pub(crate) fn headline_ns(table: &Table, case: usize) -> ByRound {
 /// Returns the clock of a trial's headline; absent unless at full speed, and for a trial that waits
 /// for others or for devices, which the core's clock does not bound.
 pub(crate) fn clock_of(plan: &Plan, case: usize, figures: &ByRound) -> Option<AtClock> {
-    let waits = plan.trial(case)?.trial.headline().waits;
-    figures.clock(plan.reference.known_of(case).elasticity).filter(|_| !waits)
+    if plan.trial(case)?.trial.headline().waits {
+        return None;
+    }
+    figures.clock(plan.reference.known_of(case).elasticity)
 }
 
 /// Returns the headline of a trial in nanoseconds; absent as long as it was not measured, and for a
 /// headline that is a share.
 pub(crate) fn figure_ns(table: &Table, case: usize) -> Option<Estimate> {
-    let is_share = table.plan.trial(case)?.trial.headline().unit == MeasureUnit::Share;
-    (!is_share).then(|| headline_ns(table, case).estimate(table.plan)).flatten()
+    if table.plan.trial(case)?.trial.headline().unit == MeasureUnit::Share {
+        return None;
+    }
+    headline_ns(table, case).estimate(table.plan)
 }
 
 /// Returns the relative half-width of each trial that is still measured; absent for a trial without
@@ -61,9 +65,11 @@ fn estimate_measure(table: &Table, case: usize, measure: &TrialMeasure) -> Optio
 
 /// Returns whether the headline of a case lacks clean slices, though these were looked for.
 pub(crate) fn lacks_clean(table: &Table, case: usize) -> bool {
-    let tally = table.plan.trial(case).map_or("", |case| case.trial.headline().tally);
-    let slices = table.judged(case, tally);
-    slices.is_some_and(|slices| !slices.has_full_speed() && !slices.has_few_rounds())
+    let Some(TrialCase { trial, .. }) = table.plan.trial(case) else { return false };
+    match table.judged(case, trial.headline().tally) {
+        Some(slices) => !slices.has_full_speed() && !slices.has_few_rounds(),
+        None => false,
+    }
 }
 
 /// Returns the estimates of the measures of a case, by name.

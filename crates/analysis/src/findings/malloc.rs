@@ -91,25 +91,28 @@ fn fast_mean(sample: &TrialSample, call: AllocatorCall) -> Option<f64> {
     let slow_ticks = sample.count(&call.slow_by("ticks")).unwrap_or(0) as f64;
     let slow_net_ticks = slow_ticks - slow * sample.median(EMPTY_TICKS)?;
     let calls = net_ticks.count() as f64 - slow;
-    (calls > 0.0).then(|| (net_ticks.total() - slow_net_ticks) / calls)
+    if calls > 0.0 { Some((net_ticks.total() - slow_net_ticks) / calls) } else { None }
 }
 
 fn slow_calls(table: &Table, case: usize, call: AllocatorCall) -> SlowCalls {
-    let tallies = table.trial_samples(case).iter().filter_map(|sample| sample.tally(call.tally));
-    let all_ticks: f64 = tallies.map(|tally| tally.total()).sum();
-    let slow_ticks = table.sum(case, &call.slow_by("ticks")).filter(|_| all_ticks > 0.0);
+    let mut all_ticks = 0.0;
+    for sample in table.trial_samples(case) {
+        if let Some(tally) = sample.tally(call.tally) {
+            all_ticks += tally.total();
+        }
+    }
+    let share = match table.sum(case, &call.slow_by("ticks")) {
+        Some(slow_ticks) if all_ticks > 0.0 => Some(slow_ticks as f64 / all_ticks),
+        _ => None,
+    };
     let mut causes = BTreeMap::new();
     for cause in CAUSES {
-        let calls = table.sum(case, &call.slow_by(cause.name));
-        if let Some(calls) = calls.filter(|calls| *calls > 0) {
+        let calls = table.sum(case, &call.slow_by(cause.name)).unwrap_or(0);
+        if calls > 0 {
             causes.insert(cause.name.to_string(), calls);
         }
     }
-    SlowCalls {
-        calls: table.sum(case, call.slow).unwrap_or(0),
-        share: slow_ticks.map(|ticks| ticks as f64 / all_ticks),
-        causes,
-    }
+    SlowCalls { calls: table.sum(case, call.slow).unwrap_or(0), share, causes }
 }
 
 fn allocation_cost(table: &Table, case: usize, call: AllocatorCall) -> Option<AllocationCost> {
@@ -161,15 +164,22 @@ fn allocator_totals(
     points: &[MallocPoint],
     preload: &Option<String>,
 ) -> AllocatorTotals {
-    let same = points.iter().filter(|point| point.preload == *preload);
-    let cases: Vec<usize> = same.map(|point| point.case).collect();
+    let mut cases = Vec::new();
+    for point in points {
+        if point.preload == *preload {
+            cases.push(point.case);
+        }
+    }
     AllocatorTotals {
         malloc_median_ticks: mean_over_sizes(table, &cases, AllocatorCall::MALLOC, Tally::median),
         malloc_mean_ticks: mean_over_sizes(table, &cases, AllocatorCall::MALLOC, Tally::mean),
         malloc_fast_ticks: table.estimate_together(&cases, |samples| {
             // Sizes at which every call is slow are left out.
-            let fast = samples.iter().filter_map(|sample| fast_mean(sample, AllocatorCall::MALLOC));
-            stats::mean(&fast.collect::<Vec<f64>>())
+            let mut means = Vec::new();
+            for sample in samples {
+                means.extend(fast_mean(sample, AllocatorCall::MALLOC));
+            }
+            stats::mean(&means)
         }),
         free_median_ticks: mean_over_sizes(table, &cases, AllocatorCall::FREE, Tally::median),
         free_mean_ticks: mean_over_sizes(table, &cases, AllocatorCall::FREE, Tally::mean),

@@ -65,7 +65,7 @@ fn sd(sample: &TrialSample, name: &str) -> Option<f64> {
 /// of timing that always gives one value is not precise but blind.
 fn log_ratio(sample: &TrialSample, name: &str) -> Option<f64> {
     let ratio = sd(sample, name)? / sd(sample, THREADCLOCK_NS)?;
-    (ratio.is_finite() && ratio > 0.0).then(|| ratio.ln())
+    if ratio.is_finite() && ratio > 0.0 { Some(ratio.ln()) } else { None }
 }
 
 fn percent(log_ratio: f64) -> f64 {
@@ -84,8 +84,11 @@ fn sum_of_means(samples: &[&TrialSample], name: &str) -> Option<f64> {
 
 /// Returns the mean gain of the samples, in percent.
 fn mean_gain_percent(samples: &[&TrialSample], name: &str) -> Option<f64> {
-    let ratios: Vec<f64> = samples.iter().filter_map(|sample| log_ratio(sample, name)).collect();
-    stats::mean(&ratios).map(percent)
+    let mut ratios = Vec::new();
+    for sample in samples {
+        ratios.extend(log_ratio(sample, name));
+    }
+    Some(percent(stats::mean(&ratios)?))
 }
 
 fn timing_spread(table: &Table, case: usize, name: &str) -> Option<TimingSpread> {

@@ -88,8 +88,11 @@ pub(crate) fn medians(table: &Table, case: usize) -> ByRound {
 fn plain_sleeper(table: &Table, case: &TrialCase, wakeup: &Wakeup) -> Option<usize> {
     let plain = Wakeup { timer_slack_ns: MIN_SLACK_NS, cpu_latency_us: None, ..*wakeup };
     let plain = TrialCase { trial: Trial::Wakeup(plain), ..case.clone() };
+    if plain == *case {
+        return None;
+    }
     let (number, _) = table.plan.trials().find(|(_, other)| **other == plain)?;
-    (plain != *case).then_some(number)
+    Some(number)
 }
 
 /// Returns the findings of each case of wake-ups.
@@ -112,19 +115,18 @@ fn find_case(
 ) -> Option<WakeupFindings> {
     let samples = table.trial_samples(number);
     let medians_ns = medians(table, number);
-    let above_plain_ns = plain_sleeper(table, case, wakeup).and_then(|plain| {
+    let mut above_plain_ns = None;
+    if let Some(plain) = plain_sleeper(table, case, wakeup) {
         let plain_ns = medians(table, plain);
-        let above = ByRound::together([&medians_ns, &plain_ns], |[own, plain]| own - plain);
-        above.estimate(table.plan)
-    });
+        let above = ByRound::together([&medians_ns, &plain_ns], |[late, plain]| late - plain);
+        above_plain_ns = above.estimate(table.plan);
+    }
     let late = table.merged(number, |sample| Some(sample.tally(LATE_NS)?.into_owned()));
     // As floats, since the sum of integers may be too large in a damaged file.
     let elapsed_ns: f64 = samples.iter().map(|sample| sample.elapsed_ns as f64).sum();
-    let stolen_ns: Option<f64> =
-        samples.iter().map(|sample| sample.steal_ns.map(|ns| ns as f64)).sum();
-    let switches = sum_of_counts(samples, SWITCHES);
-    let busy_ns = sum_of_counts(samples, COMPANION_NS);
-    let percent = |ns: f64| 100.0 * ns / elapsed_ns;
+    let switches = sum_of_figures(samples, |sample| Some(sample.count(SWITCHES)? as f64));
+    let busy_ns = sum_of_figures(samples, |sample| Some(sample.count(COMPANION_NS)? as f64));
+    let stolen_ns = sum_of_figures(samples, |sample| Some(sample.steal_ns? as f64));
     Some(WakeupFindings {
         case: number,
         load: wakeup.load,
@@ -137,15 +139,23 @@ fn find_case(
         timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
         cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
         switches_per_wake: switches.map(|switches| switches / late.count() as f64),
-        busy_percent: busy_ns.filter(|_| elapsed_ns > 0.0).map(percent),
-        steal_percent: stolen_ns.filter(|_| elapsed_ns > 0.0).map(percent),
+        busy_percent: percent_of(busy_ns, elapsed_ns),
+        steal_percent: percent_of(stolen_ns, elapsed_ns),
         all_late_ns: late,
     })
 }
 
-/// Returns the sum of a count that every sample has; absent where one lacks it.
-fn sum_of_counts(samples: &[&TrialSample], name: &str) -> Option<f64> {
-    samples.iter().map(|sample| Some(sample.count(name)? as f64)).sum()
+/// Returns the sum of a figure that every sample has; absent where one lacks it.
+fn sum_of_figures(
+    samples: &[&TrialSample],
+    figure: fn(&TrialSample) -> Option<f64>,
+) -> Option<f64> {
+    samples.iter().map(|sample| figure(sample)).sum()
+}
+
+fn percent_of(part_ns: Option<f64>, elapsed_ns: f64) -> Option<f64> {
+    let part_ns = part_ns?;
+    if elapsed_ns > 0.0 { Some(100.0 * part_ns / elapsed_ns) } else { None }
 }
 
 #[cfg(test)]

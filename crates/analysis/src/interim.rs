@@ -43,9 +43,9 @@ pub fn is_interim_check(rounds: u32) -> bool {
 pub fn worst_precision(plan: &Plan, samples: &[Sample], failures: &[Failure]) -> Option<f64> {
     if plan.parts.is_empty() {
         let table = &Table::new(plan, samples);
-        return widest(
-            widths(&summaries(table, failures)).chain(findings::widths(table, failures)),
-        );
+        let summaries = summaries(table, failures);
+        let ring_widths = widths(&summaries);
+        return widest(ring_widths.chain(findings::widths(table, failures)));
     }
     let mut precisions = Vec::new();
     for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
@@ -65,8 +65,10 @@ fn has_failed(failures: &[Failure], case: usize) -> bool {
 /// Returns the failures of these cases, numbered from the first of them.
 fn failures_within(failures: &[Failure], cases: &Range<usize>) -> Vec<Failure> {
     let mut within = Vec::new();
-    for failure in failures.iter().filter(|failure| cases.contains(&failure.case)) {
-        within.push(Failure { case: failure.case - cases.start, ..failure.clone() });
+    for failure in failures {
+        if cases.contains(&failure.case) {
+            within.push(Failure { case: failure.case - cases.start, ..failure.clone() });
+        }
     }
     within
 }
@@ -95,8 +97,9 @@ pub fn cases_without_full_speed(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
     let mut lacking = Vec::new();
     if !plan.parts.is_empty() {
         for ((plan, samples), (_, cases)) in split(plan, samples).iter().zip(plan.spans()) {
-            let within = cases_without_full_speed(plan, samples);
-            lacking.extend(within.into_iter().map(|case| cases.start + case));
+            for case in cases_without_full_speed(plan, samples) {
+                lacking.push(cases.start + case);
+            }
         }
         return lacking;
     }
@@ -108,8 +111,11 @@ pub fn cases_without_full_speed(plan: &Plan, samples: &[Sample]) -> Vec<usize> {
             lacking.push(case);
         }
     }
-    let trials = plan.trials().map(|(case, _)| case);
-    lacking.extend(trials.filter(|case| findings::lacks_clean(table, *case)));
+    for (case, _) in plan.trials() {
+        if findings::lacks_clean(table, case) {
+            lacking.push(case);
+        }
+    }
     lacking
 }
 
@@ -160,10 +166,10 @@ pub fn pausable_cases(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
         // A case that could never be measured does not keep others going.
         let measured: BTreeSet<usize> = samples.iter().map(Sample::case).collect();
         let mut needed = BTreeSet::new();
-        for case in measured.difference(&precise).copied() {
-            if plan.ring(case).is_some() {
-                needed.extend(plan.solo_of(case));
-                needed.extend(plan.none_of(case));
+        for case in measured.difference(&precise) {
+            if plan.ring(*case).is_some() {
+                needed.extend(plan.solo_of(*case));
+                needed.extend(plan.none_of(*case));
             }
         }
         pausable.extend(precise.difference(&needed).map(|case| cases.start + case));
@@ -177,9 +183,10 @@ fn precise_cases(plan: &Plan, samples: &[Sample]) -> BTreeSet<usize> {
     let limit = plan.stopping.precision;
     let mut precise = BTreeSet::new();
     for ((case, _), summary) in plan.rings().zip(summaries(table, &[])) {
-        let width = summary.headline().and_then(Estimate::relative_half_width);
-        if width.is_some_and(|width| width <= limit) {
-            precise.insert(case);
+        if let Some(width) = summary.headline().and_then(Estimate::relative_half_width) {
+            if width <= limit {
+                precise.insert(case);
+            }
         }
     }
     for ((case, _), width) in plan.trials().zip(findings::widths(table, &[])) {
@@ -247,8 +254,10 @@ impl CaseGroup {
     /// Returns the time that the group has taken, in nanoseconds.
     fn spent(&self, spent_ns: &[u64]) -> f64 {
         let mut sum = 0.0;
-        for ns in self.cases.iter().filter_map(|case| spent_ns.get(*case)) {
-            sum += *ns as f64;
+        for case in &self.cases {
+            if let Some(ns) = spent_ns.get(*case) {
+                sum += *ns as f64;
+            }
         }
         sum
     }

@@ -30,15 +30,14 @@ pub fn cost_at(
             sound.push(point);
         }
     }
-    let smallest = sound.iter().map(|point| point.array_bytes).min();
-    let largest = sound.iter().map(|point| point.array_bytes).max();
-    let (Some(smallest), Some(largest)) = (smallest, largest) else {
+    sound.sort_by_key(|point| point.array_bytes);
+    let (Some(smallest), Some(largest)) = (sound.first(), sound.last()) else {
         return Err(MissingCost { why: NO_PROFILE.into(), command: None });
     };
     let direct = direct(points);
     let Some(cost) = cost_by_all_walks(set, between_ns, &sound, direct) else {
-        let smallest = if direct.is_some() { 0 } else { smallest };
-        return Err(outside(set, smallest, largest));
+        let least_bytes = if direct.is_some() { 0 } else { smallest.array_bytes };
+        return Err(outside(set, least_bytes, largest.array_bytes));
     };
     Ok(match direct {
         // Work makes no switch cheaper: a cost below c1 is noise.
@@ -85,8 +84,9 @@ fn cost_by_walk(
     if let Some(direct) = direct {
         costs.push((0, direct));
     }
-    let below = costs.iter().map(|(size, _)| *size).filter(|size| *size <= low).max()?;
-    let above = costs.iter().map(|(size, _)| *size).filter(|size| *size >= high).min()?;
+    costs.sort_by_key(|(size, _)| *size);
+    let (below, _) = *costs.iter().rfind(|(size, _)| *size <= low)?;
+    let (above, _) = *costs.iter().find(|(size, _)| *size >= high)?;
     costs.retain(|(size, _)| (below..=above).contains(size));
     costs.into_iter().map(|(_, cost)| cost).reduce(Cost::around)
 }
@@ -94,14 +94,14 @@ fn cost_by_walk(
 /// Returns the smallest array whose hop takes longer than the time between two switches.
 fn smallest_too_slow(points: &[&ProfilePoint], between_ns: Option<f64>) -> Option<u64> {
     let between_ns = between_ns?;
-    let mut smallest: Option<u64> = None;
+    let mut too_slow = Vec::new();
     for point in points {
-        if point.hop_ns.is_some_and(|hop_ns| hop_ns > between_ns) {
-            let size = point.array_bytes;
-            smallest = Some(smallest.map_or(size, |least| least.min(size)));
+        match point.hop_ns {
+            Some(hop_ns) if hop_ns > between_ns => too_slow.push(point.array_bytes),
+            _ => {}
         }
     }
-    smallest
+    too_slow.into_iter().min()
 }
 
 fn outside(set: WorkingSet, least: u64, most: u64) -> MissingCost {

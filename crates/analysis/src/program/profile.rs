@@ -53,7 +53,10 @@ impl WorkingSet {
     /// in every round, with and without switches, and so does a larger one.
     pub fn in_caches(self, machine: &Machine) -> Self {
         let largest = machine.largest_cache().ok().and_then(|cache| cache.size_bytes.known());
-        let most = largest.map_or(u64::MAX, |bytes| bytes.saturating_mul(2));
+        let most = match largest {
+            Some(bytes) => bytes.saturating_mul(2),
+            None => u64::MAX,
+        };
         Self { low_bytes: self.low_bytes.min(most), high_bytes: self.high_bytes.min(most), ..self }
     }
 }
@@ -265,11 +268,13 @@ fn interval_cost(estimate: &Estimate) -> Option<Cost> {
 /// figure says nothing of the next.
 pub fn cost_of(summary: &CaseSummary) -> Option<Cost> {
     let estimate = summary.ns_per_switch_above_solo;
-    let sure = estimate.filter(is_sure).and_then(|estimate| interval_cost(&estimate));
+    let interval = estimate.and_then(|estimate| interval_cost(&estimate));
+    if interval.is_some() && estimate.as_ref().is_some_and(is_sure) {
+        return interval;
+    }
     // A program's switches happen at any speed, too: where full speed was not seen, most rounds
     // answer.
-    sure.or_else(|| middle_half(summary).filter(|_| summary.rounds >= MIN_ROUNDS))
-        .or_else(|| interval_cost(&estimate?))
+    if summary.rounds >= MIN_ROUNDS { middle_half(summary).or(interval) } else { interval }
 }
 
 /// Returns the middle half of the rounds, measured on the core as it was.
@@ -398,10 +403,15 @@ impl ProfileReader<'_> {
 
     /// Returns the time of a hop, converted by the middle of the elasticities that are possible.
     fn hop_ns(&self, summary: &CaseSummary) -> Option<f64> {
-        let power = summary.elasticity.map_or(0.5, |elasticity| elasticity.value);
-        let log_ratio = self.clock_log_ratio(summary);
-        let factor = log_ratio.map_or(1.0, |log_ratio| (log_ratio * power).exp());
-        Some(summary.ns_per_hop?.value * factor)
+        let hop_ns = summary.ns_per_hop?.value;
+        let power = match summary.elasticity {
+            Some(elasticity) => elasticity.value,
+            None => 0.5,
+        };
+        match self.clock_log_ratio(summary) {
+            Some(log_ratio) => Some(hop_ns * (log_ratio * power).exp()),
+            None => Some(hop_ns),
+        }
     }
 
     /// Returns ln of the ring's clock over the wanted one; absent where either is not known or both

@@ -210,9 +210,11 @@ struct Neighbours {
 
 /// Returns the sizes beside a value; the nearest one twice beyond either end.
 fn neighbours(sizes: &[u64], value: f64) -> Option<Neighbours> {
-    let below = sizes.iter().copied().filter(|size| *size as f64 <= value).max();
-    let above = sizes.iter().copied().filter(|size| *size as f64 >= value).min();
-    let (low, high) = (below.or(above)?, above.or(below)?);
+    let mut sorted = sizes.to_vec();
+    sorted.sort_unstable();
+    let below = sorted.iter().rfind(|size| **size as f64 <= value);
+    let above = sorted.iter().find(|size| **size as f64 >= value);
+    let (low, high) = (*below.or(above)?, *above.or(below)?);
     let part =
         if low == high { 0.0 } else { (value / low as f64).ln() / (high as f64 / low as f64).ln() };
     Some(Neighbours { low, high, part })

@@ -123,9 +123,10 @@ type Chosen<'a> = (&'a FormFit, Vec<CurvePiece>, Option<f64>);
 
 fn choose<'a>(all: &'a CurveAnalysis, axis: &SizeAxis) -> Result<Chosen<'a>, String> {
     let chosen = curve::best_fit(all, FEWEST_SIZES, " with a standard error")?;
-    misfit(all, chosen).map_or(Ok(()), Err)?;
     let mut pieces = pieces(all, chosen);
-    outside(all, &pieces).map_or(Ok(()), Err)?;
+    if let Some(why) = misfit(all, chosen).or_else(|| outside(all, &pieces)) {
+        return Err(why);
+    }
     let [piece @ CurvePiece { course: CostTrend::Flat, .. }] = &mut pieces[..] else {
         return Ok((chosen, pieces, None));
     };
@@ -136,29 +137,39 @@ fn choose<'a>(all: &'a CurveAnalysis, axis: &SizeAxis) -> Result<Chosen<'a>, Str
 
 /// Returns the reason why even the best curve does not describe the points, if there is one.
 fn misfit(all: &CurveAnalysis, fit: &FormFit) -> Option<String> {
-    let observed = all.data.observations.iter();
-    let n = observed.len() as f64;
-    let squares = observed.map(|seen| ((seen.y - fit.at(seen.x)) / seen.level).powi(2));
-    let off = (squares.sum::<f64>() / n).sqrt();
-    let errors = (fit.solution.chi2 / n).sqrt();
-    (off > MAX_DISTANCE && errors > MAX_DISTANCE_ERRORS)
-        .then(|| format!("even the best fit misses the points by {}", percent(off)))
+    let mut squares = 0.0;
+    for seen in &all.data.observations {
+        squares += ((seen.y - fit.at(seen.x)) / seen.level).powi(2);
+    }
+    let count = all.data.observations.len() as f64;
+    let off = (squares / count).sqrt();
+    let errors = (fit.solution.chi2 / count).sqrt();
+    if off > MAX_DISTANCE && errors > MAX_DISTANCE_ERRORS {
+        Some(format!("even the best fit misses the points by {}", percent(off)))
+    } else {
+        None
+    }
 }
 
 /// Returns the reason why a curve cannot be that of a cost: it falls to zero, or leaves the range of
 /// the measured costs, each with [`RANGE_ERRORS`] standard errors.
 pub(super) fn outside(all: &CurveAnalysis, pieces: &[CurvePiece]) -> Option<String> {
     let data = &all.data;
-    let ends = |sign: f64| {
-        data.observations.iter().map(move |seen| seen.y + sign * RANGE_ERRORS / seen.precision)
-    };
-    let (least, most) = (ends(-1.0).reduce(f64::min)?, ends(1.0).reduce(f64::max)?);
-    let (least, most) = (least * data.unit, most * data.unit);
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
+    for seen in &data.observations {
+        least = least.min(seen.y - RANGE_ERRORS / seen.precision);
+        most = most.max(seen.y + RANGE_ERRORS / seen.precision);
+    }
+    let (least_ns, most_ns) = (least * data.unit, most * data.unit);
     if pieces.iter().any(|piece| piece.lowest_ns() <= 0.0) {
         return Some("even the best fit falls to zero".to_string());
     }
-    let leaves = pieces.iter().any(|piece| piece.lowest_ns() < least || piece.highest_ns() > most);
-    leaves.then(|| "even the best fit leaves the measured range".to_string())
+    for piece in pieces {
+        if piece.lowest_ns() < least_ns || piece.highest_ns() > most_ns {
+            return Some("even the best fit leaves the measured range".to_string());
+        }
+    }
+    None
 }
 
 /// Returns the number of the size up to which the points exclude a jump of [`FLAT_LIMIT`], and the
@@ -174,9 +185,11 @@ fn flatness(
     // A jump before the second size or at the last would be an outlier: two are needed on each
     // side.
     let inner = 1..sizes.len() - 2;
-    let steps = all.fits.iter().filter(|fit| fit.number == ONE_STEP);
     let mut below = 0.0_f64;
-    for fit in steps.filter(|fit| inner.contains(&fit.brackets[0])) {
+    for fit in &all.fits {
+        if fit.number != ONE_STEP || !inner.contains(&fit.brackets[0]) {
+            continue;
+        }
         let half = all.half_width(fit, [0.0, 1.0, 0.0, 0.0]).unwrap_or(f64::INFINITY);
         let bound = (fit.solution.coefficients[1].abs() + half) / level;
         let bracket = fit.brackets[0];
@@ -198,8 +211,9 @@ fn flatness(
 fn pieces(all: &CurveAnalysis, fit: &FormFit) -> Vec<CurvePiece> {
     let mut pieces = Vec::new();
     let mut first = 0;
-    let end = all.data.places.len() - 1;
-    for last in fit.brackets.iter().copied().chain([end]) {
+    let mut ends = fit.brackets.clone();
+    ends.push(all.data.places.len() - 1);
+    for last in ends {
         let trend = trend(all, fit, all.data.xs[first], all.data.xs[last]);
         pieces.push(piece(&all.data, (first, last), |x| fit.at(x), trend));
         first = last + 1;

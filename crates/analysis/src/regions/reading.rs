@@ -111,13 +111,12 @@ fn below_further_level(
         let (below, above): (Vec<CurvePoint>, Vec<CurvePoint>) =
             points.iter().partition(|point| point.x <= sizes[count - 1]);
         let read = CacheRegions::read(&CurveAnalysis::new(&below, &SETTINGS), whole.direct);
-        let least = best.as_ref().map_or(whole.detail(), CacheRegions::detail);
-        let is_better = match best {
-            Some(_) => read.detail() >= least,
-            None => read.detail() > least,
+        let is_better = match &best {
+            Some(best) => read.detail() >= best.detail(),
+            None => read.detail() > whole.detail(),
         };
-        let Some(piece) = read.breaks.pieces.last().copied() else { continue };
-        if is_better && read.answer == CurveAnswer::Seen && rises_above(&above, &piece) {
+        let Some(piece) = read.breaks.pieces.last() else { continue };
+        if is_better && read.answer == CurveAnswer::Seen && rises_above(&above, piece) {
             best = Some(CacheRegions { further_level_from: Some(sizes[count] as u64), ..read });
         }
     }
@@ -132,7 +131,9 @@ fn rises_above(points: &[CurvePoint], piece: &CurvePiece) -> bool {
     for point in points {
         let beyond = (point.x - piece.last as f64).max(0.0);
         let above_ns = point.y - piece.cost_at_last_ns - piece.ns_per_byte().max(0.0) * beyond;
-        distances.extend(usable_error(point.error).map(|error| above_ns / error));
+        if let Some(error) = usable_error(point.error) {
+            distances.push(above_ns / error);
+        }
     }
     let sum: f64 = distances.iter().sum();
     distances.iter().all(|distance| *distance > 0.0)
@@ -146,14 +147,15 @@ fn unlike_the_paper(
     direct: Option<DirectInterval>,
 ) -> Option<String> {
     let first = breaks.pieces.first()?;
-    let direct =
-        direct.map_or(0.0, |direct| direct.cost_ns.max(direct.high_ns.unwrap_or(f64::MIN)));
-    if direct > 0.0 && first.cost_at_first_ns > CLOSE_TO_DIRECT * direct {
-        let times = two_digits(first.cost_at_first_ns / direct);
-        return Some(format!(
-            "the smallest array already costs {times}x the direct cost: arrays that all fit were \
-                not measured"
-        ));
+    if let Some(direct) = direct {
+        let highest_ns = direct.cost_ns.max(direct.high_ns.unwrap_or(f64::MIN));
+        if highest_ns > 0.0 && first.cost_at_first_ns > CLOSE_TO_DIRECT * highest_ns {
+            let times = two_digits(first.cost_at_first_ns / highest_ns);
+            return Some(format!(
+                "the smallest array already costs {times}x the direct cost: arrays that all fit \
+                 were not measured"
+            ));
+        }
     }
     let why = match (first.course, breaks.pieces.get(1)) {
         (CostTrend::Falls, None) => "the cost falls with the array",
@@ -173,7 +175,10 @@ fn unlike_the_paper(
 
 fn extents(breaks: &CostBreaks, direct: Option<DirectInterval>) -> Vec<RegionExtent> {
     let names = [CacheRegion::AllFit, CacheRegion::TogetherTooLarge, CacheRegion::AloneTooLarge];
-    let direct = direct.map(|direct| direct.cost_ns).filter(|cost| *cost > 0.0);
+    let direct_ns = match direct {
+        Some(direct) if direct.cost_ns > 0.0 => Some(direct.cost_ns),
+        _ => None,
+    };
     // One array alone fills a cache at twice the size at which two fill it: a second break
     // elsewhere is another level's.
     let named = match &breaks.breaks[..] {
@@ -189,15 +194,16 @@ fn extents(breaks: &CostBreaks, direct: Option<DirectInterval>) -> Vec<RegionExt
         extents.push(RegionExtent {
             region,
             piece: *piece,
-            over_direct_low: finite_ratio(piece.lowest_ns(), direct),
-            over_direct_high: finite_ratio(piece.highest_ns(), direct),
+            over_direct_low: finite_ratio(piece.lowest_ns(), direct_ns),
+            over_direct_high: finite_ratio(piece.highest_ns(), direct_ns),
         });
     }
     extents
 }
 
 fn finite_ratio(cost_ns: f64, direct_ns: Option<f64>) -> Option<f64> {
-    Some(cost_ns / direct_ns?).filter(|ratio| ratio.is_finite())
+    let ratio = cost_ns / direct_ns?;
+    if ratio.is_finite() { Some(ratio) } else { None }
 }
 
 impl CurvePiece {
@@ -253,10 +259,10 @@ impl CacheRegions {
     pub fn second_over_first(&self) -> Option<(f64, f64)> {
         let first = self.extent(CacheRegion::AllFit)?.piece;
         let second = self.extent(CacheRegion::TogetherTooLarge)?.piece;
-        let positive = first.lowest_ns() > 0.0 && second.lowest_ns() > 0.0;
-        let ratios =
-            (second.lowest_ns() / first.highest_ns(), second.highest_ns() / first.lowest_ns());
-        (positive && ratios.1.is_finite()).then_some(ratios)
+        let are_positive = first.lowest_ns() > 0.0 && second.lowest_ns() > 0.0;
+        let least = second.lowest_ns() / first.highest_ns();
+        let most = second.highest_ns() / first.lowest_ns();
+        if are_positive && most.is_finite() { Some((least, most)) } else { None }
     }
 
     /// Returns the regions in one sentence, without a full stop.
@@ -278,7 +284,9 @@ impl CacheRegions {
                 None => "where one working set exceeds the cache was not seen".into(),
             });
         }
-        facts.extend(self.refill.map(|refill| refill.in_words()));
+        if let Some(refill) = &self.refill {
+            facts.push(refill.in_words());
+        }
         if let Some(from) = self.further_level_from {
             let from = bytes(from);
             facts.push(format!("from {from} on costs rise further: another level overflows"));
@@ -309,8 +317,8 @@ impl CacheRegions {
             words += &format!(" from {}", self.breaks.breaks[number - 1].place(&self.breaks.axis));
         }
         words += &format!(": {}", extent.piece.in_words());
-        if let Some((low, high)) = extent.over_direct_low.zip(extent.over_direct_high) {
-            let [low, high] = [low, high].map(two_digits);
+        if let (Some(low), Some(high)) = (extent.over_direct_low, extent.over_direct_high) {
+            let (low, high) = (two_digits(low), two_digits(high));
             let range = if low == high { low } else { format!("{low} to {high}") };
             let direct = match number {
                 0 => "the cost without a working set (the direct cost)",

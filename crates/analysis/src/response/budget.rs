@@ -63,13 +63,18 @@ pub(super) fn find(table: &Table, ticks: ByRound) -> Option<ResponseBudget> {
     let back = ByRound::together([&call], |[call]| interrupt_latency(call));
     let entry_and_handler_ns = ticks.estimate(table.plan);
     let switch_ns = ring_switch_ns(table, REFERENCE).estimate(table.plan);
-    let parts = entry_and_handler_ns.zip(switch_ns);
-    let sum_ns = parts.and_then(|(ticks, switch)| Estimate::sum(&[ticks, switch]).ok());
+    let sum_ns = match (entry_and_handler_ns, switch_ns) {
+        (Some(ticks), Some(switch)) => Estimate::sum(&[ticks, switch]).ok(),
+        _ => None,
+    };
     let mut against = Vec::new();
     for (number, case) in table.plan.trials() {
         let Trial::Wakeup(wakeup) = &case.trial else { continue };
         let measured_ns = medians(table, number).estimate(table.plan);
-        let unexplained_ns = measured_ns.zip(sum_ns).and_then(|(late, sum)| late.above(&sum).ok());
+        let unexplained_ns = match (measured_ns, sum_ns) {
+            (Some(late), Some(sum)) => late.above(&sum).ok(),
+            _ => None,
+        };
         against.push(BudgetComparison {
             case: number,
             policy: case.policy,
@@ -80,13 +85,11 @@ pub(super) fn find(table: &Table, ticks: ByRound) -> Option<ResponseBudget> {
             unexplained_ns,
         });
     }
-    (!against.is_empty()).then(|| ResponseBudget {
-        entry_and_handler_ns,
-        switch_ns,
-        return_ns: back.estimate(table.plan),
-        sum_ns,
-        against,
-    })
+    if against.is_empty() {
+        return None;
+    }
+    let return_ns = back.estimate(table.plan);
+    Some(ResponseBudget { entry_and_handler_ns, switch_ns, return_ns, sum_ns, against })
 }
 
 #[cfg(test)]

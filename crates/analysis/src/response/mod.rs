@@ -131,8 +131,11 @@ fn loops(table: &Table) -> Vec<LoopCost> {
     let mut costs = Vec::new();
     for (case, trial) in table.trials() {
         let Trial::Loop { call } = trial else { continue };
-        let calls = table.sum(case, ENTERED_CALLS).filter(|calls| *calls > 0);
-        let entries = calls.zip(table.sum(case, KERNEL_ENTRIES));
+        let kernel_entries = match (table.sum(case, KERNEL_ENTRIES), table.sum(case, ENTERED_CALLS))
+        {
+            (Some(entries), Some(calls)) if calls > 0 => Some(entries as f64 / calls as f64),
+            _ => None,
+        };
         costs.push(LoopCost {
             case,
             call: call.clone(),
@@ -143,7 +146,7 @@ fn loops(table: &Table) -> Vec<LoopCost> {
             empty_loop_ns: table.estimate_of_slices(case, BATCH_TICKS, |sample| {
                 Some(empty_loop_ticks(sample)? * sample.ns_per_tick()?)
             }),
-            kernel_entries: entries.map(|(calls, entries)| entries as f64 / calls as f64),
+            kernel_entries,
         });
     }
     costs
@@ -156,8 +159,8 @@ fn loop_of(table: &Table, name: &str) -> Option<usize> {
 
 /// Returns the nanoseconds per call or loop of a case, by round; empty without a case.
 fn loop_ns(table: &Table, case: Option<usize>, ticks: fn(&TrialSample) -> Option<f64>) -> ByRound {
-    let ns = |sample: &TrialSample| Some(ticks(sample)? * sample.ns_per_tick()?);
-    case.map(|case| table.by_round(case, BATCH_TICKS, ns)).unwrap_or_default()
+    let Some(case) = case else { return ByRound::default() };
+    table.by_round(case, BATCH_TICKS, |sample| Some(ticks(sample)? * sample.ns_per_tick()?))
 }
 
 /// Returns the cost of a switch by each link above that by pipe.
@@ -168,10 +171,12 @@ fn links(table: &Table, cases: &[CaseSummary]) -> Vec<LinkCost> {
             continue;
         }
         let by_pipe = RingCase { link: REFERENCE.to_string(), ..case.clone() };
-        let pipe = table.plan.find_ring(|other| *other == by_pipe);
-        let pipe = pipe.filter(|pipe| *pipe != number && !summary.does_not_switch);
-        let above_pipe_ns =
-            pipe.and_then(|pipe| table.difference(number, pipe, table.rank(number)));
+        let above_pipe_ns = match table.plan.find_ring(|other| *other == by_pipe) {
+            Some(pipe) if pipe != number && !summary.does_not_switch => {
+                table.difference(number, pipe, table.rank(number))
+            }
+            _ => None,
+        };
         costs.push(LinkCost { case: number, link: case.link.clone(), above_pipe_ns });
     }
     costs

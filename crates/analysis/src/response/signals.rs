@@ -104,7 +104,10 @@ pub(super) fn find(table: &Table, is_whole: bool) -> Option<SignalCosts> {
     let switch = in_rounds(&two_loop, &signal, context_switch);
     let above_pipe = in_rounds(&switch, &ring_switch_ns(table, REFERENCE), |a, b| a - b);
     let above_handler = in_rounds(&switch, &ring_switch_ns(table, HANDLER_SIGNAL), |a, b| a - b);
-    let programs = [call_case, signal_case, two_case].into_iter().flatten();
+    let mut accounts = Vec::new();
+    for case in [call_case, signal_case, two_case].into_iter().flatten() {
+        accounts.extend(account(table, case));
+    }
     let mut costs = SignalCosts {
         system_call_ns: call.estimate(table.plan),
         interrupt_latency_ns: latency.estimate(table.plan),
@@ -115,7 +118,7 @@ pub(super) fn find(table: &Table, is_whole: bool) -> Option<SignalCosts> {
         switches_per_loop: two_case.and_then(|case| switches_per_loop(table, case)),
         above_pipe_ns: above_pipe.estimate(table.plan),
         above_handler_signal_ns: above_handler.estimate(table.plan),
-        accounts: programs.filter_map(|case| account(table, case)).collect(),
+        accounts,
         in_words: Vec::new(),
     };
     if is_whole {
@@ -139,9 +142,9 @@ pub(super) fn ring_switch_ns(table: &Table, link: &str) -> ByRound {
     let ring = table.plan.find_ring(|case| case.members == 2 && case.link == link);
     let Some(ring) = ring else { return ByRound::default() };
     let all_slices = table.above_solo_of_all(ring, RingSample::ns_per_hop);
-    match table.above_solo(ring, 0).map(|estimate| estimate.speed) {
-        Some(Speed::NotJudged) | None => all_slices.into_iter().collect(),
-        Some(speed) if speed.is_full() => {
+    match table.above_solo(ring, 0) {
+        Some(Estimate { speed: Speed::NotJudged, .. }) | None => all_slices.into_iter().collect(),
+        Some(estimate) if estimate.speed.is_full() => {
             ByRound::judged(all_slices, Some(table.above_solo_by_round(ring)))
         }
         Some(_) => ByRound::judged(all_slices, None::<Figures>),
@@ -177,15 +180,17 @@ fn account(table: &Table, case: usize) -> Option<SignalAccount> {
     let child_names = [CHILD_CPU_NS, CHILD_SAMPLED_NS, CHILD_SAMPLED_USER_NS];
     let child = SplitTime::from_counts(table, case, child_names)?;
     let total_ns = process.user_ns + process.system_ns + child.user_ns + child.system_ns;
-    let percent = |ns: f64| 100.0 * ns / total_ns;
-    (total_ns > 0.0).then(|| SignalAccount {
+    if total_ns <= 0.0 {
+        return None;
+    }
+    Some(SignalAccount {
         case,
         total_ns: total_ns as u64,
         sampled_ns: (process.sampled_ns + child.sampled_ns) as u64,
-        system_percent: percent(process.system_ns),
-        user_percent: percent(process.user_ns),
-        child_system_percent: percent(child.system_ns),
-        child_user_percent: percent(child.user_ns),
+        system_percent: 100.0 * process.system_ns / total_ns,
+        user_percent: 100.0 * process.user_ns / total_ns,
+        child_system_percent: 100.0 * child.system_ns / total_ns,
+        child_user_percent: 100.0 * child.user_ns / total_ns,
     })
 }
 
@@ -202,18 +207,23 @@ impl SignalCosts {
                 Ok(above) => {
                     more |= above.value() > 0.0;
                     less |= above.value() < 0.0;
-                    let [value, low, high] =
-                        [above.value(), above.low(), above.high()].map(words::signed);
-                    format!("{both} disagree: {value} ({low} to {high})")
+                    format!(
+                        "{both} disagree: {} ({} to {})",
+                        words::signed(above.value()),
+                        words::signed(above.low()),
+                        words::signed(above.high())
+                    )
                 }
                 Err(why) => format!("{both} cannot be told apart: {}", why.with_time_unit()),
             });
         }
         if more {
-            let call = self.system_call_ns.and_then(|call| call.quote_cost().ok());
-            let call = call.map_or(String::new(), |call| {
-                format!(", at least a system call ({})", words::time(call.value()))
-            });
+            let call = match self.system_call_ns.map(|call| call.quote_cost()) {
+                Some(Ok(call)) => {
+                    format!(", at least a system call ({})", words::time(call.value()))
+                }
+                _ => String::new(),
+            };
             all.push(format!(
                 "possible cause: the formula's switch includes the pause that each signal \
                     ends{call}. A signal to oneself has no pause, so the formula does not \

@@ -49,8 +49,9 @@ impl SoloReference {
     /// Returns the reference of a case; absent for a solo ring and without any solo.
     pub(super) fn of_case(plan: &Plan, case: usize) -> Option<Self> {
         // Links whose members cannot be alone in their worker have a case for the solo.
-        if let Some(solo) = plan.solo_of(case).filter(|solo| *solo != case) {
-            return Some(Self::Case(solo));
+        match plan.solo_of(case) {
+            Some(solo) if solo != case => return Some(Self::Case(solo)),
+            _ => {}
         }
         let has_solos = plan.batching.ring.triples.is_some() && plan.ring(case)?.members > 1;
         if has_solos { Some(Self::Members) } else { None }
@@ -124,8 +125,8 @@ impl<'a> Table<'a> {
     }
 
     fn batches(&self, case: usize) -> impl Iterator<Item = (u32, &Batch<'a>)> {
-        let rounds = self.rings.get(case).map(|ring| &ring.rounds);
-        rounds.into_iter().flat_map(|rounds| rounds.iter().map(|(round, batch)| (*round, batch)))
+        let rounds = self.rings.get(case).into_iter().flat_map(|ring| &ring.rounds);
+        rounds.map(|(round, batch)| (*round, batch))
     }
 
     /// Returns the samples of a case in the order of rounds.
@@ -282,7 +283,7 @@ impl<'a> Table<'a> {
     /// rows, in nanoseconds.
     fn few_by_round(&self, figure: RingFigure) -> Figures {
         let case = figure.case();
-        let Some(clocks) = self.rings.get(case).map(|ring| ring.clocks) else {
+        let Some(RingSamples { clocks, .. }) = self.rings.get(case) else {
             return Figures::new();
         };
         let figures = match figure {
@@ -293,7 +294,10 @@ impl<'a> Table<'a> {
                 mostly_clean_above(ring, batch, level, clocks.above())
             }),
         };
-        figures.map(|figures| medians(&figures)).unwrap_or_default()
+        match figures {
+            Some(figures) => medians(&figures),
+            None => Figures::new(),
+        }
     }
 
     /// Returns the scatter between rounds of a figure of this size, as launches have shown it or as
@@ -369,7 +373,10 @@ impl<'a> Table<'a> {
     fn middles(&self, case: usize, read: impl Fn(&RingSample) -> Option<f64>) -> Figures {
         let mut middles = Figures::new();
         for (round, batch) in self.batches(case) {
-            let figures: Vec<f64> = batch.iter().filter_map(|sample| read(sample)).collect();
+            let mut figures = Vec::new();
+            for sample in batch {
+                figures.extend(read(sample));
+            }
             if let Some(middle) = median(&figures) {
                 middles.insert(round, middle);
             }
@@ -565,14 +572,17 @@ impl<'a> Table<'a> {
             CleanSupply::TooFew => None,
         };
         let estimate = match clean {
-            None => self.as_it_was(parts),
+            None => self.as_it_was(parts)?,
             // Few rounds may leave more uncertain than sharing the core adds.
             Some(few) if few.speed == Speed::FewRounds && !few.resolved => {
-                self.as_it_was(parts).filter(|shared| shared.resolved).or(clean)
+                match self.as_it_was(parts) {
+                    Some(shared) if shared.resolved => shared,
+                    _ => few,
+                }
             }
-            Some(_) => clean,
+            Some(clean) => clean,
         };
-        Some(self.reported(estimate?))
+        Some(self.reported(estimate))
     }
 
     /// Returns an estimate as the plan has it reported: with `--strict` without the interval, if it

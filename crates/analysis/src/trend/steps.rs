@@ -148,8 +148,8 @@ struct LogSeries {
 impl LogSeries {
     fn from_figures(figures: &[PlacedFigure]) -> Self {
         let mut points = Vec::new();
-        for PlacedFigure { place, value, error } in figures.iter().copied() {
-            points.push(LogFigure { place, log: value.ln(), error: error.abs() / value });
+        for PlacedFigure { place, value, error } in figures {
+            points.push(LogFigure { place: *place, log: value.ln(), error: error.abs() / value });
         }
         let scatter = scatter(&points);
         for point in &mut points {
@@ -247,7 +247,10 @@ fn scatter(points: &[LogFigure]) -> f64 {
 fn distance_from_neighbours(points: &[LogFigure], number: usize) -> f64 {
     let neighbours = &points[number.saturating_sub(2)..(number + 3).min(points.len())];
     let logs: Vec<f64> = neighbours.iter().map(|point| point.log).collect();
-    median(&logs).map_or(0.0, |middle| (points[number].log - middle).abs())
+    match median(&logs) {
+        Some(middle) => (points[number].log - middle).abs(),
+        None => 0.0,
+    }
 }
 
 /// Returns the level of the figures with these numbers.

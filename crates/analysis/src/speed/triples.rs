@@ -1,4 +1,32 @@
-//! Time of a hop above the members' own solos, all on the same memory.
+//! Triples: time of a hop above the members' own solos, all on the same memory.
+//!
+//! A hop with a working set contains the member's walk of its array. A solo in another worker has
+//! its array on other pages, where the walk may be slower or faster. So each worker of `cost` times
+//! every member alone, then the ring, then every member alone again, on one memory. Two members and
+//! a ring of three slices, with the numbers of the quanta:
+//!
+//! ```text
+//!  member 0   member 1   slice   slice   slice   member 0    member 1
+//! 0        1 2        3 4       5       6       7 8        9 10       11
+//! ```
+//!
+//! A time counts if the two quanta on each side of it are clean, and if no other task ran in it. The
+//! solos take 20 laps, a slice 10 laps of two hops; per hop, in nanoseconds:
+//!
+//! - Member 0 alone: 2,000 and 2,040, the median is 2,020. Member 1 alone: 6,000, and 9,000 before
+//!   quantum 11, which shows a shared core: left out. The mean over the members is 4,010.
+//! - The ring: 5,000, 5,100, and 7,000 in a slice of which the members had the CPU for 70 %: left
+//!   out. The figures are 5,000 - 4,010 = 990 and 5,100 - 4,010 = 1,090: what a hop costs above the
+//!   walks themselves. The estimate is the median over workers of each worker's median.
+//!
+//! Pieces: a hop of 0.6 ms is longer than a slice, and quanta around it do not show what was
+//! between. The member stops within its walk for a quantum, so that the hop has three pieces of
+//! 0.2 ms and one part from its last quantum to the first of the next hop. For each of these four
+//! parts the median of the clean times in the solos is subtracted from that in the ring, for example
+//! 3.0, 1.0, 0.5 and 1.5 us: a hop of this member takes 6.0 us more than alone, though no hop need
+//! have been clean throughout. The figure is the mean over the members; where one part was never
+//! clean there is none. `rundata` adds the parts up ([`Triples::clean_in_pieces`]); the code below
+//! is for hops that were not cut.
 
 use rundata::ring::{Triple, Triples, was_alone_in_slice};
 use stats::{mean, median};

@@ -1,4 +1,27 @@
-//! Conversion of times that were measured at several clocks of the core to one of them.
+//! Elasticity: conversion of times that were measured at several clocks of the core to one of them.
+//!
+//! The clock of a core changes during a run, by turbo and heat. A slice at another clock is no less
+//! clean, but its time is another. How much is shown by the slices themselves: the elasticity e is
+//! the slope of ln(time) on ln(quantum), where the latency quantum beside a slice takes as many
+//! cycles at each clock. A run converts to the clock of a quantum of 6,000 ns, and half of its clean
+//! slices are at 6,600 ns:
+//!
+//! ```text
+//! quantum   hop
+//! 6,000 ns  1,000 ns
+//! 6,600 ns  1,080 ns   e = ln(1080 / 1000) / ln(6600 / 6000) = 0.81
+//! ```
+//!
+//! - With e = 1 the core bounds the hop, with e = 0 memory or a device does. Here 1,080 ns become
+//!   1,080 * (6000 / 6600)^0.81 = 1,000 ns, and all slices count.
+//! - If e has a standard error of 0.05, it adds one of 0.048 * 0.05 * 1,000 = 2.4 ns to the median,
+//!   where 0.048 is the size of the mean of ln(6000 / quantum) over the slices
+//!   ([`ClockModel::error_ns`]).
+//! - e is used if its error is at most 0.1 and its size at most 5 ([`is_known`]). It is absent where
+//!   the quanta span less than 1 %, or in fewer than five rounds; slices at other clocks are then
+//!   left out.
+//!
+//! Estimates of different runs are converted by [`crate::at_clock`].
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,18 @@
 //! The noise of the machine: whether it was quiet enough for the estimates to be of use.
+//!
+//! Where the speed was checked, clean slices decide ([`crate::speed`]). Of a run with 1,000 slices,
+//! all timed without waiting for an unshared core:
+//!
+//! - 700 clean: quiet. Figures are of those 700.
+//! - 300 clean, and 250 more that only another clock keeps from being clean: quiet, as a changed
+//!   clock is no disturbance. With 100 such slices, 40 %, it is noisy.
+//! - 700 clean, and competing tasks in or near 120 of the others: noisy. 400 clean, and competing
+//!   tasks in or near 510 of the others: unusable, as these were there all the time.
+//! - 40 clean, under 5 %: unusable, there is no figure at full speed.
+//!
+//! Where it was not checked, rounds decide: a scatter of 4 % is quiet, of 10 % noisy, of 30 %
+//! unusable. Disturbed samples (stolen time, other work, migrations, halts) make a run noisy above
+//! 10 % of a case's samples, and one whose speed was not checked unusable above 50 %.
 
 use rundata::experiment::{CaseKinds, named};
 use rundata::ring::{Disturbance, HaltCause, RingCase, RingSample};

@@ -13,6 +13,11 @@
 //! estimate is of few rounds, or of the core as it was. Samples hold raw slices; [`SpeedLevel`] is
 //! taken from the quanta of the run, and [`stats::PooledMedian`] from the clean slices of a case.
 //! The rules are in `docs/method.md`, "Full speed".
+//!
+//! - `level`: k0 and the clock of a CPU, from all quanta of a run and from earlier launches.
+//! - `clock`: the elasticity of a case, and times at several clocks converted to one.
+//! - `triples`: working sets, whose solos walk the same memory; hops longer than a slice, in pieces.
+//! - `rows`: clean slices that stand in rows, which tell few rounds at full speed from luck.
 
 mod clock;
 mod level;

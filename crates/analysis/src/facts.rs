@@ -26,7 +26,8 @@ pub enum FactTable {
     Machines,
 }
 
-/// How the value of a fact is made of what lies at its path. An unknown reading gives none.
+/// The way in which the value of a fact is made from the record at its path. An unknown reading gives
+/// no value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactReading {
@@ -36,7 +37,7 @@ pub enum FactReading {
     Distinct,
     /// The first known value of a list.
     First,
-    /// How many items a list has; unknown where it is empty.
+    /// The number of items of a list; unknown where it is empty.
     Count,
     /// The texts of a list with semicolons between them; empty where there is no list.
     Reasons,
@@ -48,7 +49,7 @@ pub enum FactReading {
     Hypervisor,
     /// The reason of a run's end; `killed` where it has no end.
     EndReason,
-    /// Of the run file itself: whoever collects it fills the column.
+    /// A fact of the run file itself, which the collector of files fills in.
     File,
 }
 
@@ -63,9 +64,9 @@ pub struct Fact {
     pub unit: &'static str,
     /// The tables that have it.
     pub tables: &'static [FactTable],
-    /// Where the record has it, `[]` being each item of a list; empty for a fact of the file.
+    /// Its path in the record, with `[]` for each item of a list; empty for a fact of the file.
     pub path: &'static str,
-    /// How its value is made of what lies there.
+    /// The way in which its value is made from that.
     pub reading: FactReading,
     /// Whether it says what kind of machine a host is: a fleet compares hosts that have all of
     /// these in common.
@@ -73,7 +74,7 @@ pub struct Fact {
     /// Rank among the facts that may make a host slower than others of its kind: 1 is the
     /// likeliest. Absent for what is no cause.
     pub cause_rank: Option<u8>,
-    /// What it is, in a few words.
+    /// Its meaning in a few words.
     pub meaning: &'static str,
 }
 
@@ -118,7 +119,7 @@ impl Fact {
     }
 }
 
-/// All facts, in the order of their columns.
+/// The facts in the order of their columns.
 pub const FACTS: &[Fact] = &[
     fact("run", Text, "header.run", Value, "id of the run, unique on a host"),
     fact("host", Text, "header.host", Value, "name of the host"),

@@ -1,6 +1,6 @@
-//! What is computed from a run: costs with intervals, laws, findings, comparisons, trends. No
-//! unsafe code, no input or output, and no randomness without a seed: the same samples always give
-//! the same figures.
+//! Computes from a run: costs with intervals, laws, findings, comparisons, trends. No unsafe code,
+//! no input or output, and no randomness without a seed: the same samples always give the same
+//! figures.
 //!
 //! Data flows one way: [`rundata::run::Run`] -> [`table::Table`] (which slices are clean, what each
 //! round gives) -> [`estimate::Estimate`]s -> [`record::Record`], [`results::Results`].

@@ -7,7 +7,7 @@ use std::ops::{Add, Deref, Range};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// What a marked span is.
+/// The meaning of a marked span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanRole {
     /// A figure that answers what was asked, with its unit.
@@ -31,7 +31,7 @@ pub enum SpanRole {
 pub struct Span {
     /// The bytes of the text that it covers.
     pub range: Range<usize>,
-    /// What they are.
+    /// Their meaning.
     pub role: SpanRole,
 }
 

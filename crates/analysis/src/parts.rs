@@ -46,8 +46,8 @@ fn notices_of_part(run: &Run, part: usize) -> Vec<Notice> {
 /// Returns the plan of each experiment with its samples, their cases numbered as that plan has
 /// them.
 ///
-/// All were measured in the same rounds: they are judged by one level of an unshared core, the one
-/// that all samples together speak of.
+/// The experiments were measured in the same rounds, so that they are judged by one level of an
+/// unshared core: that of all samples together.
 pub fn split(plan: &Plan, samples: &[Sample]) -> Vec<(Plan, Vec<Sample>)> {
     let mut parts: Vec<(Plan, Vec<Sample>)> = Vec::new();
     let level = reference_of_whole(plan, samples);

@@ -44,12 +44,12 @@ impl HopSum {
     }
 }
 
-/// How the hops of a sum scatter between launches.
+/// The scatter between launches of the hops of a sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaunchScatter {
-    /// Each by its own share: rings that do different things.
+    /// Each hop scatters by its own share: rings that do different things.
     Independent,
-    /// All by the same share: one ring with one thing more or less.
+    /// The hops scatter by one share: one ring with one thing more or less.
     Common,
 }
 

@@ -414,8 +414,11 @@ fn comb(
 
 /// Returns the class of most gaps; of several the first one.
 fn most_frequent_class(gaps: &[ClassifiedGap]) -> Option<GapClass> {
-    let count = |class: &GapClass| gaps.iter().filter(|gap| gap.class == *class).count();
-    GapClass::ALL.iter().min_by_key(|class| Reverse(count(class))).copied()
+    GapClass::ALL.iter().min_by_key(|class| Reverse(count_class(gaps, **class))).copied()
+}
+
+fn count_class(gaps: &[ClassifiedGap], class: GapClass) -> usize {
+    gaps.iter().filter(|gap| gap.class == class).count()
 }
 
 impl GapComb {

@@ -8,8 +8,13 @@ pub(crate) const LEAST_ROW: usize = 8;
 /// Returns those of these ascending numbers that stand in a row of [`LEAST_ROW`] or more without a
 /// gap.
 pub(crate) fn in_rows(numbers: &[usize]) -> Vec<usize> {
-    let rows = numbers.chunk_by(|one, next| one + 1 == *next);
-    rows.filter(|row| row.len() >= LEAST_ROW).flatten().copied().collect()
+    let mut in_rows = Vec::new();
+    for row in numbers.chunk_by(|one, next| one + 1 == *next) {
+        if row.len() >= LEAST_ROW {
+            in_rows.extend_from_slice(row);
+        }
+    }
+    in_rows
 }
 
 #[cfg(test)]

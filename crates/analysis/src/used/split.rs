@@ -70,7 +70,10 @@ impl UserSplit {
         let CpuTimeSums { cpu, user, own, sampled_user, sampled } = sums;
         let with_children = own < MIN_WHOLE_PART * cpu;
         let is_precise = accounting.known() == Some(&CpuAccounting::Precise);
-        let tick = tick_ns.known().copied().filter(|ns| *ns > 0).map(|ns| ns as f64);
+        let tick = match tick_ns.known() {
+            Some(ns) if *ns > 0 => Some(*ns as f64),
+            _ => None,
+        };
         let ticks = tick.map(|ns| sampled / ns);
         let part = if cpu <= 0.0 {
             None

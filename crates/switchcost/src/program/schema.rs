@@ -85,7 +85,7 @@ const SCHEMAS: &[SchemaEntry] = &[
     SchemaEntry {
         name: "command-use",
         subject: "run --json",
-        schema: || schema_for!(run::record::CommandUseRecord),
+        schema: || schema_for!(run::CommandUseRecord),
     },
     SchemaEntry {
         name: "figure",

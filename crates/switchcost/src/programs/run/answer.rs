@@ -105,18 +105,17 @@ fn compare_several(record: &CommandUseRecord, summaries: &[CommandSummary]) -> M
     let label = |summary: &CommandSummary| record.plan.label(summary.number);
     let (mut slower, mut unresolved) = (Vec::new(), Vec::new());
     for summary in &by_time[1..] {
-        match real_time_ratio(record, fastest, summary).filter(is_slower) {
-            Some(ratio) => slower.push(SlowerCommand { summary, ratio }),
-            None => unresolved.push(label(summary)),
+        match real_time_ratio(record, fastest, summary) {
+            Some(ratio) if is_slower(&ratio) => slower.push(SlowerCommand { summary, ratio }),
+            _ => unresolved.push(label(summary)),
         }
     }
     let Some((next, rest)) = slower.split_first() else {
-        let ratio = real_time_ratio(record, fastest, slowest);
-        return match ratio.filter(|ratio| ratio.interval().is_none()) {
-            Some(ratio) => describe_without_interval(&[label(fastest), label(slowest)], &ratio),
-            None => {
-                format!("No difference is resolved between the {} commands", by_time.len()).into()
+        return match real_time_ratio(record, fastest, slowest) {
+            Some(ratio) if ratio.interval().is_none() => {
+                describe_without_interval(&[label(fastest), label(slowest)], &ratio)
             }
+            _ => format!("No difference is resolved between the {} commands", by_time.len()).into(),
         };
     };
     if !unresolved.is_empty() {
@@ -229,14 +228,14 @@ impl SwitchingShare {
     /// Returns the share, or that of the direct cost if the whole is too wide a range to be useful;
     /// `None` without an estimate or without switches.
     pub(super) fn from_summary(summary: &CommandSummary) -> Option<Self> {
-        let cost = &summary.switching.as_ref()?.cost;
+        let overhead = summary.switching.as_ref()?;
         if summary.switches()? <= 0.0 {
             return None;
         }
-        if let Some(share) = cost.share().filter(|share| !share.is_wide()) {
+        if let Some(share) = overhead.useful_share() {
             return Some(Self { percents: percents(share), with_refill: true });
         }
-        let direct_share = cost.direct_share().filter(|share| !share.is_wide())?;
+        let direct_share = overhead.useful_direct_share()?;
         Some(Self { percents: percents(direct_share), with_refill: false })
     }
 

@@ -135,8 +135,9 @@ pub(super) const FIGURE_SOURCES: [FigureSource; 23] = [
     FigureSource::new("at_exec_cpu_ns", "", |used| Known(used.at_exec.cpu_ns)),
 ];
 
-/// The accounting of user and system time on a machine.
-pub(super) struct CpuTimeClock {
+/// Accounting of user and system time by the kernel.
+#[derive(Clone)]
+pub(super) struct CpuTimeAccounting {
     pub(super) accounting: Reading<CpuAccounting>,
     /// Nanoseconds between two timer ticks.
     pub(super) tick_ns: Reading<u64>,
@@ -148,7 +149,7 @@ impl CommandSummary {
         number: usize,
         runs: &[&CommandRun],
         plan: &CommandPlan,
-        clock: &CpuTimeClock,
+        accounting: &CpuTimeAccounting,
     ) -> Option<Self> {
         runs.first()?;
         let mut figures = Vec::new();
@@ -176,7 +177,7 @@ impl CommandSummary {
         for run in runs {
             *endings.entry(run.used.ending).or_default() += 1;
         }
-        let CpuTimeClock { accounting, tick_ns } = clock;
+        let CpuTimeAccounting { accounting, tick_ns } = accounting.clone();
         Some(Self {
             number,
             command: plan.commands[number].clone(),
@@ -184,7 +185,7 @@ impl CommandSummary {
             endings: endings.into_iter().collect(),
             figures,
             missing,
-            split: UserSplit::from_sums(sum_cpu_times(runs), accounting.clone(), tick_ns.clone()),
+            split: UserSplit::from_sums(sum_cpu_times(runs), accounting, tick_ns),
             outliers: find_outliers(runs),
             switching: None,
         })
@@ -318,6 +319,16 @@ impl SwitchOverhead {
             direct_overhead_ns = direct_share.map(|share| share.map(|end| end * cpu_ns));
         }
         Self { profile, cost, overhead_ns, direct_overhead_ns, notices }
+    }
+
+    /// Returns the share of the CPU time, if its range is narrow enough to be useful.
+    pub(super) fn useful_share(&self) -> Option<Range> {
+        self.cost.share().filter(|share| !share.is_wide())
+    }
+
+    /// Returns the share of the direct cost, if its range is narrow enough to be useful.
+    pub(super) fn useful_direct_share(&self) -> Option<Range> {
+        self.cost.direct_share().filter(|share| !share.is_wide())
     }
 }
 

@@ -15,7 +15,7 @@ use rundata::plan::MIN_ROUNDS;
 use rundata::words::{time, whole};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::median;
+use stats::{Interval, median};
 
 use super::findings::{CommandPair, complete_runs, estimate_ratio, runs_of_command};
 use super::plan::CommandPlan;
@@ -110,6 +110,17 @@ pub(crate) struct GatedChange {
     /// Answer by the interval of the ratio.
     #[serde(flatten)]
     pub(crate) answer: ChangeAnswer,
+}
+
+impl GatedChange {
+    pub(super) fn interval(&self) -> Option<Interval> {
+        self.ratio?.interval()
+    }
+
+    /// Returns whether the figure is at most `limit` above that of the first command.
+    fn is_within(&self, limit: f64) -> bool {
+        self.interval().is_some_and(|interval| interval.high <= 1.0 + limit)
+    }
 }
 
 /// Verdict on all commands but the first, with the changes that it rests on.
@@ -237,7 +248,7 @@ fn decide(
     for change in changes {
         if change.answer == (ChangeAnswer::Changed { worse: true, beyond_limit: true }) {
             above_limit.push(change_words(plan, change));
-        } else if !is_within_limit(change, limit) {
+        } else if !change.is_within(limit) {
             undecided.push(change_words(plan, change));
         }
     }
@@ -256,11 +267,6 @@ fn decide(
     }
 }
 
-fn is_within_limit(change: &GatedChange, limit: f64) -> bool {
-    let interval = change.ratio.and_then(|ratio| ratio.interval());
-    interval.is_some_and(|interval| interval.high <= 1.0 + limit)
-}
-
 /// Returns a change in words, with the command's label if several are compared with the first:
 /// `real time by 12.3 % (10.1 to 14.9 %)`.
 fn change_words(plan: &CommandPlan, change: &GatedChange) -> String {
@@ -268,13 +274,12 @@ fn change_words(plan: &CommandPlan, change: &GatedChange) -> String {
     if plan.commands.len() != 2 {
         name = format!("{}, {name}", plan.label(change.command));
     }
-    let ratio = change.ratio.and_then(|ratio| Some((ratio.value, ratio.interval()?)));
-    let Some((value, interval)) = ratio else {
+    let (Some(ratio), Some(interval)) = (change.ratio, change.interval()) else {
         return format!("{name} has too few rounds for an interval (-n 5 or more)");
     };
     let (low, high) = (percent_above(interval.low), percent_above(interval.high));
     if let ChangeAnswer::Changed { .. } = change.answer {
-        format!("{name} by {} % ({low} to {high} %)", percent_above(value))
+        format!("{name} by {} % ({low} to {high} %)", percent_above(ratio.value))
     } else {
         format!("{name} by up to {high} %")
     }

@@ -44,14 +44,14 @@ fn table_row(cells: &[String; 6]) -> String {
 }
 
 fn change_cells(name: String, change: &GatedChange) -> [String; 6] {
-    let mut ratio = "-".to_string();
-    let mut interval = "none".to_string();
-    if let Some(estimate) = change.ratio {
-        ratio = format!("{:.3}", estimate.value);
-        if let Some(ends) = estimate.interval() {
-            interval = format!("{:.3} to {:.3}", ends.low, ends.high);
-        }
-    }
+    let ratio = match change.ratio {
+        Some(ratio) => format!("{:.3}", ratio.value),
+        None => "-".to_string(),
+    };
+    let interval = match change.interval() {
+        Some(ends) => format!("{:.3} to {:.3}", ends.low, ends.high),
+        None => "none".to_string(),
+    };
     let base = change.figure.format_value(change.base);
     let new = change.figure.format_value(change.new);
     [name, base, new, ratio, interval, answer_words(change)]

@@ -15,13 +15,13 @@ mod commands;
 mod display;
 mod figures;
 mod findings;
-pub(crate) mod gate;
+mod gate;
 mod markdown;
 mod notices;
 mod output;
 mod page;
 mod plan;
-pub(crate) mod record;
+mod record;
 mod results;
 mod table;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::answer::headline;
 use super::figures::{RATIOS, ROUNDS, TIMES, draw_figures};
-use super::findings::{CommandSummary, ComparedTime};
+use super::findings::{CommandSummary, ComparedTime, SwitchOverhead};
 use super::record::CommandUseRecord;
 use super::table;
 use crate::base::lines::Layout;
@@ -101,8 +101,8 @@ fn single_command_tiles(summary: &CommandSummary) -> Vec<Tile> {
     if let Some(count) = summary.switches() {
         tiles.push(Tile::counted("switches", count, "a run"));
     }
-    let share = summary.switching.as_ref().and_then(|overhead| overhead.cost.share());
-    if let Some(share) = share.filter(|share| !share.is_wide()) {
+    let overhead = summary.switching.as_ref();
+    if let Some(share) = overhead.and_then(SwitchOverhead::useful_share) {
         let percents = [100.0 * share.low, 100.0 * share.high];
         tiles.push(Tile::at_most("cost of the switches, at most", percents, "%"));
     }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::findings::{
-    CommandRatio, CommandSummary, ComparedTime, CpuTimeClock, complete_runs, runs_of_command,
+    CommandRatio, CommandSummary, ComparedTime, CpuTimeAccounting, complete_runs, runs_of_command,
 };
 use super::gate::CommandGate;
 use super::notices::{CommandNotice, find_notices};
@@ -76,7 +76,7 @@ impl CommandUseRecord {
     /// Builds the record of `runs`. An interrupted run counts only if its command has no other.
     pub(super) fn new(plan: CommandPlan, runs: Vec<CommandRun>, origin: RecordOrigin) -> Self {
         let tick_ns = tick_length(&origin.machine);
-        let clock = CpuTimeClock { accounting: origin.accounting, tick_ns };
+        let accounting = CpuTimeAccounting { accounting: origin.accounting, tick_ns };
         let all_runs: Vec<&CommandRun> = runs.iter().collect();
         let complete_runs = complete_runs(&runs);
         let mut commands = Vec::new();
@@ -85,7 +85,7 @@ impl CommandUseRecord {
             if counted_runs.is_empty() {
                 counted_runs = runs_of_command(&all_runs, number);
             }
-            commands.extend(CommandSummary::from_runs(number, &counted_runs, &plan, &clock));
+            commands.extend(CommandSummary::from_runs(number, &counted_runs, &plan, &accounting));
         }
         let mut ratios = Vec::new();
         for command in 1..plan.commands.len() {

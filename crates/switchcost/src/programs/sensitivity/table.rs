@@ -23,18 +23,18 @@ const LEGEND: &str = "us a preemption: CPU time above that of the program alone 
 
 /// Returns the parts of the report.
 pub(crate) fn text(record: &TrialRecord, found: &SensitivityFindings) -> ReportText {
-    let mut findings: Vec<MarkedText> = Vec::new();
+    let mut lines = Vec::new();
     for point in &found.points {
-        findings.extend(disproportion_line(point).map(MarkedText::from));
+        lines.extend(disproportion_line(point));
     }
-    findings.push(timer_line(found).into());
-    findings.extend(core_line(found).map(MarkedText::from));
-    findings.extend(alone_line(record, found).map(MarkedText::from));
+    lines.push(timer_line(found));
+    lines.extend(core_line(found));
+    lines.extend(alone_line(record, found));
     ReportText {
         headline: headline(found),
         table: printout![cost_table(found), "\n"],
         details: printout![rate_table(record, found), "\n", LEGEND, subject_line(found)],
-        findings,
+        findings: lines.into_iter().map(MarkedText::from).collect(),
         ..ReportText::default()
     }
 }

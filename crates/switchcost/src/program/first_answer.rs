@@ -17,12 +17,12 @@ use crate::report::terminal;
 /// The command that it stands for: the ring of two for five seconds.
 const COMMAND: [&str; 5] = ["ring", "--members", "2", "--budget", "5s"];
 
-/// What the figure means.
+/// Meaning of the figure.
 const MEANING: &str = "That is the time to put one process to sleep and let the next one run, on \
      one CPU, without what it then does. A server pays it for each wake-up, often several for a \
      request.";
 
-/// What to type next.
+/// Commands to try next.
 const NEXT: &str = "\
 Next:
   switchcost measure -o report.html         all that matters in a minute, as a page

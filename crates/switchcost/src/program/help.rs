@@ -33,7 +33,7 @@ struct CommandGroup {
     names: &'static [&'static str],
 }
 
-/// All commands, in the order in which they are listed.
+/// Commands in the order in which they are listed.
 const GROUPS: [CommandGroup; 4] = [
     CommandGroup {
         heading: "Measure this machine",

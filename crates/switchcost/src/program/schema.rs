@@ -20,12 +20,12 @@ use crate::switches::{top, trace};
 /// A format that has a schema.
 struct SchemaEntry {
     name: &'static str,
-    /// What has this format.
+    /// Files or outputs of this format.
     subject: &'static str,
     schema: fn() -> Schema,
 }
 
-/// All formats, in the order in which their names are printed.
+/// Formats in the order in which their names are printed.
 const SCHEMAS: &[SchemaEntry] = &[
     SchemaEntry {
         name: "run-line",
@@ -97,11 +97,11 @@ const SCHEMAS: &[SchemaEntry] = &[
 /// Name that prints no schema but the declarations of columns and facts themselves.
 const COLUMNS_NAME: &str = "columns";
 
-/// What these declarations are of.
+/// Subject of these declarations.
 const COLUMNS_SUBJECT: &str =
     "columns of --csv and runs export --format csv and summary-csv, and facts of runs, as lists";
 
-/// All declared columns and facts.
+/// The declared columns and facts.
 #[derive(Serialize)]
 struct Declarations {
     columns: Vec<ColumnDeclaration>,

@@ -18,9 +18,10 @@ use probe::policy::{self, SchedulingState};
 use probe::{THREAD_BYTES, room_for_thread};
 use rundata::case::Case;
 use rundata::experiment::Experiment;
+use rundata::machine::CpuRelation;
 use rundata::notice::Notice;
 use rundata::plan::Plan;
-use rundata::ring::Policy;
+use rundata::ring::{Policy, RegisterState};
 use rundata::run::{Arm, Header, Run, SessionHalf};
 
 use crate::base::failure::{Interrupted, usage};
@@ -87,10 +88,10 @@ fn compare(runs: [&Run; 2], terms: ComparisonTerms) -> Comparison {
     Comparison::from_results(&sides[0], &sides[1], terms)
 }
 
-/// One of the two settings, with the plan of its run.
+/// A setting with the plan of its run.
 struct PlannedHalf {
     arm: Arm,
-    /// The words of the command before the worker.
+    /// Words of the command before the worker.
     prefix: Vec<String>,
     plan: Plan,
     notices: Vec<Notice>,
@@ -118,11 +119,24 @@ fn plan_halves(
     Ok(halves)
 }
 
-/// Returns what has to be the same of the rings of both halves.
-fn compared_rings(plan: &Plan) -> Vec<impl PartialEq + use<>> {
+/// Settings of a ring that have to be the same in both halves.
+#[derive(PartialEq)]
+struct ComparedRing {
+    members: u32,
+    link: String,
+    state: Option<RegisterState>,
+    relation: Option<CpuRelation>,
+}
+
+fn compared_rings(plan: &Plan) -> Vec<ComparedRing> {
     let mut rings = Vec::new();
     for (_, case) in plan.rings() {
-        rings.push((case.members, case.link.clone(), case.state, case.placement.relation()));
+        rings.push(ComparedRing {
+            members: case.members,
+            link: case.link.clone(),
+            state: case.state,
+            relation: case.placement.relation(),
+        });
     }
     rings
 }
@@ -158,10 +172,10 @@ impl PrefixLooker<'_> {
     }
 }
 
-/// What a prefix leaves a worker with.
+/// Scheduling that a prefix leaves a worker with.
 struct PrefixSetting {
     scheduling: SchedulingState,
-    /// Whether the prefix has set the policy; otherwise it is that with which it was started.
+    /// True where the prefix has set the policy; otherwise it is that with which it was started.
     sets_policy: bool,
 }
 

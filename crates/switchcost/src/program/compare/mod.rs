@@ -302,7 +302,7 @@ fn draw_halves(halves: &[RecordedRun]) -> Vec<DrawnRun> {
     drawn
 }
 
-/// What the name of a side stands for.
+/// Source of the figures of a side.
 enum SideSource {
     Published(PublishedMachine),
     /// The files of one or more launches.

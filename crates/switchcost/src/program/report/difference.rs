@@ -23,7 +23,7 @@ pub(super) struct ComparedSide<'a> {
     pub(super) results: &'a Results,
 }
 
-/// What differs between two runs or more.
+/// Differences between two runs or more.
 pub(super) struct RunDifference {
     /// A sentence for each run that is compared with the first.
     pub(super) in_words: String,

@@ -36,9 +36,9 @@ pub(crate) struct DrawnRun {
     pub(crate) experiment: Option<Experiment>,
     /// The experiment of the run that it is a part of; the same where that is no `measure`.
     pub(crate) run_experiment: Option<Experiment>,
-    /// Which part of its run it is, from 0.
+    /// Number of the part in its run, from 0.
     pub(crate) part: usize,
-    /// Where it is stored, if it is.
+    /// File of the run, if it is stored.
     pub(crate) path: Option<PathBuf>,
     /// The answer in a sentence or two.
     pub(crate) headline: String,

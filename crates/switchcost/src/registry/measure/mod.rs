@@ -30,7 +30,7 @@ pub(crate) struct MeasureRecord {
     pub(crate) header: Header,
     /// The last line; absent for a run that was killed.
     pub(crate) end: Option<RunEnd>,
-    /// What each experiment says, in the order of the plan. Cases have the numbers that they have in
+    /// Records of the experiments, in the order of the plan. Cases have the numbers that they have in
     /// their part, from 0.
     pub(crate) parts: Vec<Record>,
     /// The CPUs' own speed, as the first part with rings says it; empty where it was not measured.
@@ -39,13 +39,13 @@ pub(crate) struct MeasureRecord {
     pub(crate) worst_precision: Option<f64>,
     /// The verdict on the machine's noise, of all parts together.
     pub(crate) noise: NoiseVerdict,
-    /// What else ran on the measured CPUs; absent where it was not recorded.
+    /// Competing tasks on the measured CPUs; absent where they were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) company: Option<CompetingTasks>,
     /// Changes of the machine's settings while the run went on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) setting_changes: Vec<SettingChange>,
-    /// What could not be measured or read.
+    /// Warnings of what could not be measured or read.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -235,7 +235,7 @@ fn calls(record: &ResponseRecord) -> Vec<(String, Estimate)> {
     calls
 }
 
-/// How late a sleeper is woken.
+/// Delay with which a sleeper is woken.
 struct WakeupDelay {
     /// The sleeper in words: `idle CPU, fifo`.
     sleeper: String,

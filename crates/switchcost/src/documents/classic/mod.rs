@@ -1,4 +1,11 @@
-//! `switchcost classic`: the papers' own programs by name, Sloan's procedure, the links.
+//! `switchcost classic`: the programs of the papers by their names, and Sloan's procedure.
+//!
+//! ```text
+//! classic pipeline 1000 4        a program of a paper, with its own arguments and exit codes
+//! classic sweep                  Sloan's procedure: pipelines of several sizes, a table, a graph
+//! classic experiment primes      an experiment of a paper with this program's own means
+//! classic install DIR            links: `pipeline 1000 4` is then a command of its own
+//! ```
 
 mod sweep;
 
@@ -19,17 +26,19 @@ use crate::documents::paper::PaperCommand;
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::report::output::{OutputOptions, file, print_text};
 
-/// Does what was asked; `experiment` measures where that is an experiment.
+/// Runs a command of `classic`; an experiment is measured by `measure`.
 pub(crate) fn run(
     command: ClassicCommand,
-    experiment: fn(ExperimentCommand) -> Result<ExitCode>,
+    measure: fn(ExperimentCommand) -> Result<ExitCode>,
 ) -> Result<ExitCode> {
     use ClassicCommand::*;
-    let (name, words) = match command {
-        Experiment(command) => return experiment(command),
+    let (name, arguments) = match command {
+        Experiment(command) => return measure(command),
         Sweep(args) => return sweep::run(&args),
         Install(args) => return install(&args),
-        Getrusage(args) => return Ok(by_name("getrusage", args.words.words, args.parent)),
+        Getrusage(args) => {
+            return Ok(by_name("getrusage", args.arguments.arguments, args.parent));
+        }
         Pipeline(args) => ("pipeline", args),
         Times(args) => ("times", args),
         Simsyscall(args) => ("simsyscall", args),
@@ -39,7 +48,7 @@ pub(crate) fn run(
         Primes(args) => ("primes", args),
         MallocStats(args) => ("malloc_stats", args),
     };
-    Ok(by_name(name, words.words, None))
+    Ok(by_name(name, arguments.arguments, None))
 }
 
 #[expect(
@@ -53,35 +62,35 @@ pub(crate) enum ClassicCommand {
     /// COUNT processes, two or more, pass a character round through pipes, CHARS times. It prints
     /// nothing. Exit codes: 1 two arguments are needed; 2 CHARS is below 1; 3 COUNT is below 2; 4,
     /// 5 no pipe; 6 no fork or no first write; 12, 13, 14 the ring broke.
-    Pipeline(Words),
+    Pipeline(ProgramArguments),
     /// Run a program and print its getrusage structure (Sloan 1992)
     ///
     /// The program is named by its path: PATH is not searched. The figures go to standard error.
     /// The exit code is the program's, 127 if a signal ended it or it could not be run.
-    Getrusage(TiedWords),
+    Getrusage(WatchedArguments),
     /// Run a program and print its times in clock ticks and converted (Sloan 1992)
     ///
     /// As getrusage, by times(2).
-    Times(Words),
+    Times(ProgramArguments),
     /// Time a system call: simsyscall [LOOPS] (VENIX 1984)
-    Simsyscall(Words),
+    Simsyscall(ProgramArguments),
     /// Time a signal to oneself: simsig [LOOPS] (VENIX 1984)
-    Simsig(Words),
+    Simsig(ProgramArguments),
     /// Time a signal to and fro between two processes: twosig [LOOPS] (VENIX 1984)
-    Twosig(Words),
+    Twosig(ProgramArguments),
     /// Time getrusage() and getpinfo() in ticks: test_cycles [TRIALS] (Hines et al. 2000)
     #[command(name = "test_cycles")]
-    TestCycles(Words),
+    TestCycles(ProgramArguments),
     /// Time the first primes by both: primes [PRIMES [TRIALS]] (Hines et al. 2000)
     ///
     /// Without arguments as in the paper: 100 to 5000 primes by 100, 1000 trials of each by either
     /// call. That takes about a minute.
-    Primes(Words),
+    Primes(ProgramArguments),
     /// Time malloc by getpinfo(): malloc_stats [BYTES [TRIALS]] (Hines et al. 2000)
     ///
     /// Without arguments as in the paper: 100 to 5000 bytes by 100, 1000 blocks of each.
     #[command(name = "malloc_stats")]
-    MallocStats(Words),
+    MallocStats(ProgramArguments),
     /// Experiments that only the papers ask for: interference, primes, malloc, sampling
     ///
     /// Measured with this program's own means: intervals, stored runs, reports.
@@ -120,7 +129,7 @@ impl ExperimentCommand {
         }
     }
 
-    /// Makes the plan, with notes on what is not available here.
+    /// Makes the plan for this host, with notices on what is not available.
     pub(crate) fn plan(&self, here: &LocalHost) -> Result<PlanWithNotices> {
         match self {
             Self::Interference(args) => {
@@ -131,23 +140,23 @@ impl ExperimentCommand {
     }
 }
 
-/// All that stands behind the program's name.
+/// Arguments of a program of a paper.
 #[derive(Debug, Args)]
-pub(crate) struct Words {
+pub(crate) struct ProgramArguments {
     /// The program's own arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARG")]
-    pub(crate) words: Vec<OsString>,
+    pub(crate) arguments: Vec<OsString>,
 }
 
-/// The same for a program that the sweep starts.
+/// Arguments of a program that the sweep starts, and that ends when the sweep ends.
 #[derive(Debug, Args)]
-pub(crate) struct TiedWords {
+pub(crate) struct WatchedArguments {
     /// Process with which it ends
     #[arg(long, hide = true)]
     pub(crate) parent: Option<i32>,
 
     #[command(flatten)]
-    pub(crate) words: Words,
+    pub(crate) arguments: ProgramArguments,
 }
 
 #[derive(Debug, Args)]
@@ -181,64 +190,114 @@ pub(crate) struct InstallArgs {
     pub(crate) force: bool,
 }
 
-/// Makes all links, or none where one would overwrite what is not this program's. They are
-/// symbolic: such may cross file systems, and go on working when this program is replaced by a
-/// newer one.
+/// A path of `install`, and what to do with it.
+struct LinkPlan {
+    path: PathBuf,
+    action: LinkAction,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum LinkAction {
+    Make,
+    Replace,
+    Keep,
+}
+
+impl LinkAction {
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Make => "made",
+            Self::Replace => "replaced",
+            Self::Keep => "is there",
+        }
+    }
+}
+
+/// A path of `install` that must not be replaced.
+struct RefusedPath {
+    /// Says what is there: `a file`.
+    found: String,
+    /// `--force` does not replace folders.
+    is_folder: bool,
+}
+
+/// Makes a link for each program, or no link at all if one would replace what is not this program's.
+///
+/// The links are symbolic: they may cross file systems, and go on working when this program is
+/// replaced by a newer one.
 fn install(InstallArgs { folder, force }: &InstallArgs) -> Result<ExitCode> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     if !folder.is_dir() {
         return Err(usage(format!("{}: not a folder (mkdir -p makes one)", folder.display())));
     }
-    let (mut links, mut refused) = (Vec::new(), Vec::new());
-    let mut next = "choose another folder, or --force replaces them";
-    for place in ::classic::names().map(|name| folder.join(name)) {
-        let cannot = || format!("cannot look at {}", place.display());
-        let found = match fs::symlink_metadata(&place) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            found => Some(found.with_context(cannot)?.file_type()),
-        };
-        // A link to another copy of this program is another's: it may be another version.
-        let is_ours = || fs::canonicalize(&place).is_ok_and(|file| file == program);
-        let state = match found {
-            None => Ok("made"),
-            Some(kind) if kind.is_symlink() && is_ours() => Ok("is there"),
-            Some(kind) if kind.is_dir() => {
-                next = "choose another folder";
-                Err("a folder".to_string())
+    let (mut links, mut refusals) = (Vec::new(), Vec::new());
+    let mut advice = "choose another folder, or --force replaces them";
+    for name in ::classic::names() {
+        let path = folder.join(name);
+        match link_action(&path, &program, *force)? {
+            Ok(action) => links.push(LinkPlan { path, action }),
+            Err(refused) => {
+                if refused.is_folder {
+                    advice = "choose another folder";
+                }
+                refusals.push(format!("{} is {}", path.display(), refused.found));
             }
-            Some(_) if *force => Ok("replaced"),
-            Some(kind) if kind.is_symlink() => {
-                Err(format!("a link to {}", fs::read_link(&place).with_context(cannot)?.display()))
-            }
-            Some(_) => Err("a file".to_string()),
-        };
-        match state {
-            Ok(done) => links.push((place, done)),
-            Err(what) => refused.push(format!("{} is {what}", place.display())),
         }
     }
-    if !refused.is_empty() {
-        return Err(usage(format!("{}: nothing was done ({next})", refused.join("; "))));
+    if !refusals.is_empty() {
+        return Err(usage(format!("{}: nothing was done ({advice})", refusals.join("; "))));
     }
     let mut list = String::new();
-    for (place, done) in links {
-        if done != "is there" {
-            link(&program, &place)
-                .with_context(|| format!("cannot make the link {}", place.display()))?;
+    for LinkPlan { path, action } in links {
+        if action != LinkAction::Keep {
+            make_link(&program, &path)
+                .with_context(|| format!("cannot make the link {}", path.display()))?;
         }
-        list += &format!("{}: {done} (a link to {})\n", place.display(), program.display());
+        let (done, program) = (action.in_words(), program.display());
+        list += &format!("{}: {done} (a link to {program})\n", path.display());
     }
-    // After all of them: a closed standard output must not leave some of them unmade.
+    // After all links are made: a closed standard output must not leave some of them unmade.
     print_text(&list).context("cannot print what was done")?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Made beside its place and moved there, so that nothing is missing or half there in between.
-fn link(program: &Path, place: &Path) -> io::Result<()> {
-    let beside = file::temporary_path(place)?;
-    symlink(program, &beside)?;
-    fs::rename(&beside, place).inspect_err(|_| {
-        // What cannot be moved must not be left behind.
-        let _ = fs::remove_file(&beside);
+/// Decides what to do with the path of a link; an outer error if the path cannot be read.
+fn link_action(
+    path: &Path,
+    program: &Path,
+    force: bool,
+) -> Result<Result<LinkAction, RefusedPath>> {
+    let cannot_read = || format!("cannot look at {}", path.display());
+    let kind = match fs::symlink_metadata(path) {
+        Ok(found) => found.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Ok(LinkAction::Make)),
+        Err(error) => return Err(error).with_context(cannot_read),
+    };
+    // A link to another copy of this program is not kept: the copy may be of another version.
+    if kind.is_symlink() && fs::canonicalize(path).is_ok_and(|file| file == program) {
+        return Ok(Ok(LinkAction::Keep));
+    }
+    if kind.is_dir() {
+        return Ok(Err(RefusedPath { found: "a folder".to_string(), is_folder: true }));
+    }
+    if force {
+        return Ok(Ok(LinkAction::Replace));
+    }
+    let found = if kind.is_symlink() {
+        format!("a link to {}", fs::read_link(path).with_context(cannot_read)?.display())
+    } else {
+        "a file".to_string()
+    };
+    Ok(Err(RefusedPath { found, is_folder: false }))
+}
+
+/// Makes a link under a temporary name and moves it to its path, where there is an old file or the
+/// whole link at every time.
+fn make_link(program: &Path, path: &Path) -> io::Result<()> {
+    let temporary = file::temporary_path(path)?;
+    symlink(program, &temporary)?;
+    fs::rename(&temporary, path).inspect_err(|_| {
+        // A link that cannot be moved must not be left behind.
+        let _ = fs::remove_file(&temporary);
     })
 }

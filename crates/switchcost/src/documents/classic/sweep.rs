@@ -1,6 +1,17 @@
-//! `switchcost classic sweep`: Sloan's whole procedure. Each number of processes is a run of the
-//! programs that he ran, `getrusage pipeline chars count`; what getrusage prints becomes his table
-//! and his graph.
+//! `switchcost classic sweep`: Sloan's whole procedure. For each number of processes it runs the
+//! programs that he ran, `getrusage pipeline chars count`, and makes his table and his graph from
+//! what getrusage prints.
+//!
+//! ```text
+//! sweep -- starts --> getrusage -- starts --> pipeline 10000 4 -- forks --> 4 processes
+//!   ^                     |
+//!   `--- standard error --'    19545: total  42800usec     CPU time of the pipeline
+//!                              19545: nvcsw  3805          its voluntary switches
+//! ```
+//!
+//! Sloan's projection says what more processes would cost if each switch cost the same: the CPU time
+//! of two processes, times half the number of processes. His machines took more than that beyond some
+//! number of processes.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -11,7 +22,7 @@ use std::time::Duration;
 
 use analysis::scaling::projected;
 use anyhow::{Context, Result};
-use charts::{Axis, Figure, PlotStyle, Role, Scale, Series, Unit};
+use charts::{Axis, Figure, PlotStyle, Point, Role, Scale, Series, Unit};
 use probe::{placement, spawn_watched};
 use rustix::process::Pid;
 
@@ -35,43 +46,44 @@ pub(crate) fn run(args: &SweepArgs) -> Result<ExitCode> {
         check_destination("--csv", to)?;
     }
     if let Some(cpu) = args.cpu {
-        let why = |errno| usage(format!("--cpu {cpu}: {errno} (sched_setaffinity; see nproc)"));
-        placement::pin(&[cpu]).map_err(why)?;
+        placement::pin(&[cpu]).map_err(|errno| {
+            usage(format!("--cpu {cpu}: {errno} (sched_setaffinity; see nproc)"))
+        })?;
     }
     let interrupt = Interrupt::watch()?;
-    tell(args, &heading(args))?;
-    let mut points = Vec::new();
-    let mut failed = false;
+    print_for_people(args, &heading(args))?;
+    let mut usages = Vec::new();
+    let mut has_failed = false;
     for count in &args.counts {
         match measure(&interrupt, args.laps, *count)? {
             None => break,
-            Some(Ok(point)) => {
-                points.push(point);
-                tell(args, &row(&point, of_two(&points)))?;
+            Some(Ok(usage)) => {
+                usages.push(usage);
+                print_for_people(args, &table_row(&usage, pair_cpu_us(&usages)))?;
             }
             Some(Err(why)) => {
-                failed = true;
+                has_failed = true;
                 print_message(&format!("error: pipeline {} {count}: {why}", args.laps));
             }
         }
     }
-    tell(args, &end(&points))?;
+    print_for_people(args, &graph(&usages))?;
     if let Some(to) = &args.csv {
-        write_output(&rows(&points, args.laps)?, to)?;
+        write_output(&usages_csv(&usages, args.laps)?, to)?;
     }
     if let Some(signal) = interrupt.signal() {
-        let all = args.counts.len();
+        let asked = args.counts.len();
+        let measured = usages.len();
         print_message(&format!(
-            "interrupted: {} of {all} numbers of processes are measured",
-            points.len()
+            "interrupted: {measured} of {asked} numbers of processes are measured"
         ));
         return Ok(ExitCode::from(128 + signal as u8));
     }
-    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Standard output belongs to machine-readable output where that goes there.
-fn tell(args: &SweepArgs, text: &str) -> Result<()> {
+/// Prints to standard output, or to standard error if CSV goes to standard output.
+fn print_for_people(args: &SweepArgs, text: &str) -> Result<()> {
     match args.csv {
         Some(Destination::Stdout) => print_message(text.trim_end_matches('\n')),
         _ => print(text.as_bytes()).context("cannot print the table")?,
@@ -79,9 +91,9 @@ fn tell(args: &SweepArgs, text: &str) -> Result<()> {
     Ok(())
 }
 
-/// CPU time of the ring of two, in microseconds: what is projected from.
-fn of_two(points: &[Point]) -> Option<f64> {
-    points.iter().find(|point| point.processes == 2).map(|point| point.cpu_us as f64)
+/// Returns the CPU time of two processes in microseconds, from which Sloan projects.
+fn pair_cpu_us(usages: &[PipelineUsage]) -> Option<f64> {
+    usages.iter().find(|usage| usage.processes == 2).map(|usage| usage.cpu_us as f64)
 }
 
 fn heading(args: &SweepArgs) -> String {
@@ -91,45 +103,59 @@ fn heading(args: &SweepArgs) -> String {
         None => "on whichever CPUs the scheduler takes".to_string(),
     };
     let laps = args.laps;
-    let his = if laps == SLOAN_LAPS { String::new() } else { format!(" (Sloan: {SLOAN_LAPS})") };
-    format!("{machine}\n{laps} iterations{his}, {place}\n\n{COLUMNS}")
+    let sloans = if laps == SLOAN_LAPS { String::new() } else { format!(" (Sloan: {SLOAN_LAPS})") };
+    format!("{machine}\n{laps} iterations{sloans}, {place}\n\n{TABLE_HEAD}")
 }
 
-const COLUMNS: &str = concat!(
+const TABLE_HEAD: &str = concat!(
     "                Real        CPU       User     System  Projected   Switches\n",
     "Processes    Seconds    Seconds    Seconds    Seconds    Seconds    per hop\n",
 );
 
-fn row(point: &Point, cpu_of_two_us: Option<f64>) -> String {
-    let Point { processes, real_us, cpu_us, user_us, system_us, .. } = *point;
-    let seconds = |us: f64| format!("{:>10.3}", us / 1e6);
-    let times = [real_us, cpu_us, user_us, system_us].map(|us| seconds(us as f64)).join(" ");
-    let projected = cpu_of_two_us.map(|us| seconds(projected(us, processes)));
-    let projected = projected.unwrap_or_else(|| format!("{:>10}", "-"));
-    format!("{processes:>9} {times} {projected} {:>10.3}\n", point.switches_per_hop())
+/// Returns a row of Sloan's table; the projection is a dash without the CPU time of two processes.
+fn table_row(usage: &PipelineUsage, pair_cpu_us: Option<f64>) -> String {
+    let processes = usage.processes;
+    let times = [usage.real_us, usage.cpu_us, usage.user_us, usage.system_us];
+    let times = times.map(|us| seconds_cell(us as f64)).join(" ");
+    let projected = match pair_cpu_us {
+        Some(us) => seconds_cell(projected(us, processes)),
+        None => format!("{:>10}", "-"),
+    };
+    format!("{processes:>9} {times} {projected} {:>10.3}\n", usage.switches_per_hop())
 }
 
-/// Sloan's graph, CPU time against processes with the projected line, in 80 columns; and what to
-/// read it by.
-fn end(points: &[Point]) -> String {
-    let Some(largest) = points.iter().map(|point| point.processes).max() else {
+fn seconds_cell(us: f64) -> String {
+    format!("{:>10.3}", us / 1e6)
+}
+
+/// Returns Sloan's graph, CPU time against processes with the projected line, in 80 columns, and the
+/// text that explains the table. Empty with fewer than two sizes and without CPU time.
+fn graph(usages: &[PipelineUsage]) -> String {
+    let Some(largest) = usages.iter().map(|usage| usage.processes).max() else {
         return String::new();
     };
-    if points.len() < 2 || points.iter().all(|point| point.cpu_us == 0) {
+    if usages.len() < 2 || usages.iter().all(|usage| usage.cpu_us == 0) {
         return String::new();
     }
-    let at = |processes: u32, cpu_us: f64| charts::Point::bare(processes.into(), 1000.0 * cpu_us);
-    let measured = points.iter().map(|point| at(point.processes, point.cpu_us as f64)).collect();
-    let line = |us: f64| [0, largest].map(|count| at(count, projected(us, count))).to_vec();
+    let mut measured = Vec::new();
+    for usage in usages {
+        measured.push(graph_point(usage.processes, usage.cpu_us as f64));
+    }
+    let mut line = Vec::new();
+    if let Some(us) = pair_cpu_us(usages) {
+        line.extend([0, largest].map(|count| graph_point(count, projected(us, count))));
+    }
     let x = Axis::new("Processes", Unit::Count, Scale::Linear);
     let y = Axis::new("CPU time", Unit::Nanoseconds, Scale::Linear);
-    let series = [
+    let figure = Figure::new("sweep", "CPU Seconds", x, y).with_series([
         Series::new("measured", 0, Role::Measured, measured),
-        Series::new("projected", 0, Role::Projected, of_two(points).map_or(Vec::new(), line)),
-    ];
-    let figure = Figure::new("sweep", "CPU Seconds", x, y).with_series(series);
-    let look = PlotStyle { columns: 80, colour: false, unicode: false };
-    let drawn = figure.map_or(String::new(), |figure| charts::render_text(&figure, &[], &look));
+        Series::new("projected", 0, Role::Projected, line),
+    ]);
+    let style = PlotStyle { columns: 80, colour: false, unicode: false };
+    let drawn = match figure {
+        Some(figure) => charts::render_text(&figure, &[], &style),
+        None => String::new(),
+    };
     format!(
         "\n{drawn}\nprojected: CPU(2) x processes / 2\n\
          A switch is one that the kernel counted; hops are iterations x processes.\n\
@@ -138,27 +164,32 @@ fn end(points: &[Point]) -> String {
     )
 }
 
-fn rows(points: &[Point], laps: u32) -> Result<Vec<u8>> {
-    let of_two = of_two(points);
-    Columns::<&Point>::new()
-        .right("processes", |of| of.processes)
+fn graph_point(processes: u32, cpu_us: f64) -> Point {
+    Point::bare(processes.into(), 1000.0 * cpu_us)
+}
+
+/// Returns a row for each number of processes as CSV.
+fn usages_csv(usages: &[PipelineUsage], laps: u32) -> Result<Vec<u8>> {
+    let pair_cpu_us = pair_cpu_us(usages);
+    Columns::<&PipelineUsage>::new()
+        .right("processes", |usage| usage.processes)
         .right("laps", |_| laps)
-        .right("real_us", |of| of.real_us)
-        .right("cpu_us", |of| of.cpu_us)
-        .right("user_us", |of| of.user_us)
-        .right("system_us", |of| of.system_us)
-        .or_empty("projected_us", |of| Some(projected(of_two?, of.processes).round()))
-        .right("voluntary", |of| of.voluntary)
-        .right("involuntary", |of| of.involuntary)
-        .csv(points)
+        .right("real_us", |usage| usage.real_us)
+        .right("cpu_us", |usage| usage.cpu_us)
+        .right("user_us", |usage| usage.user_us)
+        .right("system_us", |usage| usage.system_us)
+        .or_empty("projected_us", |usage| Some(projected(pair_cpu_us?, usage.processes).round()))
+        .right("voluntary", |usage| usage.voluntary)
+        .right("involuntary", |usage| usage.involuntary)
+        .csv(usages)
 }
 
 /// This very program, also when its file has been replaced meanwhile.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// What getrusage said of one pipeline. Times in microseconds.
+/// The resources that getrusage printed for one pipeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Point {
+struct PipelineUsage {
     processes: u32,
     hops: u64,
     real_us: u64,
@@ -169,19 +200,19 @@ struct Point {
     involuntary: u64,
 }
 
-impl Point {
+impl PipelineUsage {
     fn switches_per_hop(&self) -> f64 {
         (self.voluntary + self.involuntary) as f64 / self.hops as f64
     }
 }
 
-/// Runs a pipeline to its end, which goes when this process goes. None where somebody asked to
-/// stop; the inner error is why it has no figures.
+/// Runs a pipeline to its end; it is ended when this process ends. Absent if the user interrupted it;
+/// the inner error says why the pipeline gave no figures.
 fn measure(
     interrupt: &Interrupt,
     laps: u32,
     processes: u32,
-) -> Result<Option<Result<Point, String>>> {
+) -> Result<Option<Result<PipelineUsage, String>>> {
     let mut command = Command::new(PROGRAM);
     command
         .args(["classic", "getrusage", "--parent", &std::process::id().to_string()])
@@ -190,10 +221,13 @@ fn measure(
         .stderr(Stdio::piped())
         // Ctrl-C comes to this program alone, which then ends the child.
         .process_group(0);
-    let taken = |child: &mut Child| (Pid::from_child(child), child.stderr.take());
-    let (pid, stderr) = match interrupt.start(|| spawn_watched(&mut command), taken) {
+    let started = interrupt.start(
+        || spawn_watched(&mut command),
+        |child: &mut Child| (Pid::from_child(child), child.stderr.take()),
+    );
+    let (pid, stderr) = match started {
         Err(_) if interrupt.signal().is_some() => return Ok(None),
-        // The others go on.
+        // The other numbers of processes can still be measured.
         Err(error) if error.kind() == ErrorKind::TimedOut => {
             return Ok(Some(Err(error.to_string())));
         }
@@ -201,57 +235,64 @@ fn measure(
     };
     let stderr = stderr.context("getrusage has no standard error")?;
     let lines: Vec<Vec<u8>> = WorkerOutput::watch(interrupt, pid, stderr, Duration::MAX).collect();
-    let said = String::from_utf8_lossy(&lines.join(&b'\n')).into_owned();
+    let output = String::from_utf8_lossy(&lines.join(&b'\n')).into_owned();
     let status = interrupt.wait_for_worker().context("getrusage")?;
     if interrupt.signal().is_some() {
         return Ok(None);
     }
-    Ok(Some(match status.success() {
-        true => parse(&said, laps, processes)
-            .ok_or_else(|| format!("getrusage printed no figures: {said:?}")),
-        false => Err(complaint(&said, &status.to_string())),
-    }))
+    if !status.success() {
+        return Ok(Some(Err(pipeline_error(&output, &status.to_string()))));
+    }
+    let usage = parse_usage(&output, laps, processes);
+    Ok(Some(usage.ok_or_else(|| format!("getrusage printed no figures: {output:?}"))))
 }
 
-/// Reads the lines `PID: name  value`.
-fn parse(said: &str, laps: u32, processes: u32) -> Option<Point> {
-    let fields: BTreeMap<&str, &str> = said.lines().filter_map(field).collect();
-    let number = |name: &str| fields.get(name)?.trim_end_matches("usec").parse::<u64>().ok();
-    Some(Point {
+/// Reads the lines of getrusage, `PID: name  value`; absent if one is missing.
+fn parse_usage(output: &str, laps: u32, processes: u32) -> Option<PipelineUsage> {
+    let fields: BTreeMap<&str, &str> = output.lines().filter_map(parse_field).collect();
+    Some(PipelineUsage {
         processes,
         hops: u64::from(laps) * u64::from(processes),
-        real_us: number("rtime")?,
-        cpu_us: number("total")?,
-        user_us: number("utime")?,
-        system_us: number("stime")?,
-        voluntary: number("nvcsw")?,
-        involuntary: number("nivcsw")?,
+        real_us: number(&fields, "rtime")?,
+        cpu_us: number(&fields, "total")?,
+        user_us: number(&fields, "utime")?,
+        system_us: number(&fields, "stime")?,
+        voluntary: number(&fields, "nvcsw")?,
+        involuntary: number(&fields, "nivcsw")?,
     })
 }
 
-fn field(line: &str) -> Option<(&str, &str)> {
-    let (pid, rest) = line.split_once(": ")?;
-    let is_pid = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
-    let (name, value) = rest.split_once(' ')?;
-    is_pid.then_some((name, value.trim()))
+fn number(fields: &BTreeMap<&str, &str>, name: &str) -> Option<u64> {
+    fields.get(name)?.trim_end_matches("usec").parse().ok()
 }
 
-/// What pipeline itself said, which is what is not getrusage's.
-fn complaint(said: &str, status: &str) -> String {
-    let own: Vec<&str> = said.lines().filter(|line| field(line).is_none()).collect();
-    let hint = match own.iter().any(|line| line.starts_with("fork:")) {
-        true => " (fewer --counts; or more processes: ulimit -u, the pids control group)",
-        false => "",
+/// Returns name and value of a line of getrusage; absent for a line of another program.
+fn parse_field(line: &str) -> Option<(&str, &str)> {
+    let (pid, field) = line.split_once(": ")?;
+    let is_pid = !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit());
+    let (name, value) = field.split_once(' ')?;
+    if is_pid { Some((name, value.trim())) } else { None }
+}
+
+/// Returns what pipeline itself printed, which are the lines that are not getrusage's, and how it
+/// ended.
+fn pipeline_error(output: &str, status: &str) -> String {
+    let lines: Vec<&str> = output.lines().filter(|line| parse_field(line).is_none()).collect();
+    let hint = if lines.iter().any(|line| line.starts_with("fork:")) {
+        " (fewer --counts; or more processes: ulimit -u, the pids control group)"
+    } else {
+        ""
     };
-    format!("{}{hint}; {status}", if own.is_empty() { "no output".into() } else { own.join("; ") })
+    let printed = if lines.is_empty() { "no output".to_string() } else { lines.join("; ") };
+    format!("{printed}{hint}; {status}")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn point(processes: u32, cpu_us: u64) -> Point {
-        Point {
+    fn usage(processes: u32, cpu_us: u64) -> PipelineUsage {
+        PipelineUsage {
             processes,
             hops: 100 * u64::from(processes),
             real_us: cpu_us + 1_000,
@@ -265,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_columns_are_above_their_figures_and_within_80() {
-        let text = COLUMNS.to_string() + &row(&point(2, 1), None);
+        let text = TABLE_HEAD.to_string() + &table_row(&usage(2, 1), None);
         let ends = |line: &str| -> Vec<usize> {
             let is_end = |(at, _): &(usize, char)| {
                 !line[*at..].starts_with(' ')
@@ -281,26 +322,27 @@ mod tests {
     /// The Data General's line of four: 2786 s of CPU time where 2192 were projected from 1096.
     #[test]
     fn a_row_has_sloans_columns() {
-        let points = [point(2, 1_096_000_000), point(4, 2_786_000_000)];
+        let usages = [usage(2, 1_096_000_000), usage(4, 2_786_000_000)];
         assert_eq!(
-            row(&points[1], of_two(&points)),
+            table_row(&usages[1], pair_cpu_us(&usages)),
             "        4   2786.001   2786.000    278.600   2507.400   2192.000      1.250\n"
         );
-        assert!(row(&points[1], None).contains("          -      1.250"));
+        assert!(table_row(&usages[1], None).contains("          -      1.250"));
     }
 
     #[test]
     fn machine_readable_rows_leave_empty_what_is_not_known() {
-        let csv = String::from_utf8(rows(&[point(4, 700)], 100).unwrap()).unwrap();
+        let csv = String::from_utf8(usages_csv(&[usage(4, 700)], 100).unwrap()).unwrap();
         assert!(csv.ends_with("\n4,100,1700,700,70,630,,500,0\n"), "{csv}");
-        let csv = String::from_utf8(rows(&[point(2, 300), point(4, 700)], 100).unwrap()).unwrap();
+        let csv =
+            String::from_utf8(usages_csv(&[usage(2, 300), usage(4, 700)], 100).unwrap()).unwrap();
         assert!(csv.ends_with("\n4,100,1700,700,70,630,600,500,0\n"), "{csv}");
         // Without rows there is still the line of names.
-        let csv = String::from_utf8(rows(&[], 100).unwrap()).unwrap();
+        let csv = String::from_utf8(usages_csv(&[], 100).unwrap()).unwrap();
         assert!(csv.starts_with("processes,laps,") && csv.lines().count() == 1, "{csv}");
     }
 
-    const SAID: &str = "19545: start      Sun Nov 22 03:12:14 2026
+    const PRINTED: &str = "19545: start      Sun Nov 22 03:12:14 2026
 19545: stop          Sun Nov 22 03:12:14 2026
 19545: exit  0
 19545: rtime          46857usec
@@ -314,7 +356,7 @@ mod tests {
 
     #[test]
     fn what_getrusage_prints_is_read() {
-        let expected = Point {
+        let expected = PipelineUsage {
             processes: 4,
             hops: 4_000,
             real_us: 46_857,
@@ -324,43 +366,43 @@ mod tests {
             voluntary: 3_805,
             involuntary: 1_570,
         };
-        let point = parse(SAID, 1_000, 4).unwrap();
-        assert_eq!(point, expected);
-        assert_eq!(point.switches_per_hop(), 5_375.0 / 4_000.0);
+        let usage = parse_usage(PRINTED, 1_000, 4).unwrap();
+        assert_eq!(usage, expected);
+        assert_eq!(usage.switches_per_hop(), 5_375.0 / 4_000.0);
     }
 
     #[test]
     fn a_missing_line_is_no_zero() {
-        for line in SAID.lines().filter(|line| line.contains("csw") || line.contains("total")) {
-            assert_eq!(parse(&SAID.replace(line, ""), 1_000, 4), None, "{line}");
+        for line in PRINTED.lines().filter(|line| line.contains("csw") || line.contains("total")) {
+            assert_eq!(parse_usage(&PRINTED.replace(line, ""), 1_000, 4), None, "{line}");
         }
     }
 
     #[test]
-    fn only_the_pipelines_own_words_are_handed_on() {
-        let said = format!("fork: Resource temporarily unavailable\n{SAID}");
-        let complaint = complaint(&said, "exit status: 6");
-        assert!(complaint.starts_with("fork: Resource temporarily unavailable (fewer --counts"));
-        assert!(complaint.ends_with("; exit status: 6"), "{complaint}");
+    fn only_the_lines_of_the_pipeline_are_its_error() {
+        let output = format!("fork: Resource temporarily unavailable\n{PRINTED}");
+        let error = pipeline_error(&output, "exit status: 6");
+        assert!(error.starts_with("fork: Resource temporarily unavailable (fewer --counts"));
+        assert!(error.ends_with("; exit status: 6"), "{error}");
     }
 
     /// The Sun-4/280, whose knee lies at sixteen processes.
     #[test]
     fn the_graph_is_80_columns_wide_and_has_all_points_and_the_line() {
         let table = [(2, 873), (4, 1835), (16, 21874), (32, 50551), (64, 96545)];
-        let points = table.map(|(processes, cpu_s)| point(processes, cpu_s * 1_000_000));
-        let text = end(&points);
+        let usages = table.map(|(processes, cpu_s)| usage(processes, cpu_s * 1_000_000));
+        let text = graph(&usages);
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
         assert!(text.starts_with("\nCPU Seconds\n") && text.contains("Processes"), "{text}");
         assert!(text.contains("measured") && text.contains("projected"), "{text}");
-        assert!(!end(&points[1..]).contains("projected  "), "{text}");
+        assert!(!graph(&usages[1..]).contains("projected  "), "{text}");
     }
 
     #[test]
     fn one_point_is_no_graph() {
-        assert_eq!(end(&[point(2, 1)]), "");
-        assert_eq!(end(&[]), "");
-        let idle = Point { cpu_us: 0, ..point(2, 1) };
-        assert_eq!(end(&[idle, idle]), "");
+        assert_eq!(graph(&[usage(2, 1)]), "");
+        assert_eq!(graph(&[]), "");
+        let idle = PipelineUsage { cpu_us: 0, ..usage(2, 1) };
+        assert_eq!(graph(&[idle, idle]), "");
     }
 }

@@ -1,5 +1,15 @@
-//! `switchcost classic experiment interference`: does a disturbance reach the measurement? Here is
-//! what may be typed.
+//! `switchcost classic experiment interference`: does a disturbance reach the measurement? (Li, Ding
+//! and Shen 2007)
+//!
+//! A ring of two is timed in four conditions, for each array size (the times are an example):
+//!
+//! | setting | members | noise | quiet | disturbed |
+//! |---|---|---|---|---|
+//! | augmented | alone on their CPU, real-time policy | on another CPU | 10.1 ms | 10.1 ms |
+//! | plain | on one CPU with all else, SCHED_OTHER | on the same CPU | 10.3 ms | 12.9 ms |
+//!
+//! The paper's question is whether the times scatter and grow under the noise in the plain setting
+//! only. `plan` makes the conditions, `table` compares their times; the options are here.
 
 pub(crate) mod plan;
 pub(crate) mod table;
@@ -11,12 +21,12 @@ use crate::base::values::{List, TimeBudget, above_zero, budget, byte_sizes, whol
 use crate::experiments::cost::CostEffort;
 use crate::report::output::OutputOptions;
 
-/// Student's interval needs two runs; nobody waits for a million.
+/// Parses the number of runs, 2 to 1000: Student's interval needs two.
 fn runs(text: &str) -> Result<u32, String> {
     whole(2..=1000)(text).map_err(|error| format!("{error}, as one run has no scatter"))
 }
 
-/// What is chosen of the experiment.
+/// Options of the experiment, under its new name and under its old one.
 #[derive(Debug, Args)]
 pub(crate) struct InterferenceArgs {
     /// Array of each member, instead of 1/2, 3/4 and 1 times the last private cache (the paper:
@@ -33,7 +43,7 @@ pub(crate) struct InterferenceArgs {
     pub(crate) noise: Noise,
 }
 
-/// `classic experiment interference`.
+/// Options of `classic experiment interference`.
 #[derive(Debug, Args)]
 pub(crate) struct InterferenceCommand {
     #[command(flatten)]
@@ -57,29 +67,33 @@ pub(crate) struct InterferenceCommand {
 }
 
 impl InterferenceCommand {
-    /// Returns the effort: the number of runs ends it, and no precision.
+    /// Returns the effort. The number of runs ends the experiment, not a precision.
     pub(crate) fn effort(&self) -> CostEffort {
         CostEffort { precision: 0.0, budget: self.budget, rounds: None, seed: self.seed }
     }
 }
 
-/// What belongs to the costs by working set: here conditions are fixed, or have flags of their own.
-const NOT_OF_INTERFERENCE: &str =
+/// Options of `cost` that have no meaning with `--interference`, whose conditions are fixed or have
+/// options of their own.
+const OPTIONS_OF_COST_ONLY: &str =
     "array deep stride op tlb huge_pages members kind placement policy precision rounds";
 
-/// `cost --interference`, the old name of `classic experiment interference`.
+/// Options of `cost --interference`, the old name of `classic experiment interference`.
 #[derive(Debug, Args)]
 pub(crate) struct OldInterferenceArgs {
     /// `classic experiment interference`
-    #[arg(long, hide = true, conflicts_with_all = NOT_OF_INTERFERENCE.split(' '))]
+    #[arg(long, hide = true, conflicts_with_all = OPTIONS_OF_COST_ONLY.split(' '))]
     pub(crate) interference: bool,
 
     #[command(flatten)]
     pub(crate) chosen: InterferenceArgs,
 }
 
-/// `cost` with the options of `--interference` out of its help, and accepted with it alone.
+/// Hides the options of `--interference` in the help of `cost`, and accepts them only with it.
 pub(crate) fn hide_old(command: Command) -> Command {
-    let hide = |arg: Arg| arg.hide(true).requires("interference");
-    command.mut_arg("sizes", hide).mut_arg("runs", hide).mut_arg("noise", hide)
+    command.mut_arg("sizes", hide_option).mut_arg("runs", hide_option).mut_arg("noise", hide_option)
+}
+
+fn hide_option(option: Arg) -> Arg {
+    option.hide(true).requires("interference")
 }

@@ -1,4 +1,4 @@
-//! `switchcost classic experiment interference`, from what was typed to a plan.
+//! From the options of `classic experiment interference` to a plan.
 
 use anyhow::{Context, Result, bail};
 use probe::assignment::Assignment;
@@ -9,7 +9,7 @@ use rundata::machine::Machine;
 use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan::{Batching, Plan, Stopping};
-use rundata::ring::{self, AccessKind, ELEMENT_BYTES, Policy, RingCase, RingSample, Work};
+use rundata::ring::{self, AccessKind, ELEMENT_BYTES, Policy, RingCase, Work};
 use rundata::trial::interference::{
     Environment, Execution, MAX_REALTIME_NS, Noise, PacketWire, ProgramSetting,
 };
@@ -20,15 +20,18 @@ use crate::base::failure::usage;
 use crate::engine::execute;
 use crate::engine::setting::{self, LocalHost, PlanWithNotices, pair};
 
-/// The paper's sizes, where this machine's caches are not known.
+/// Array sizes of the paper, for a machine whose caches are unknown.
 const PAPER_BYTES: [u64; 3] = [256 << 10, 384 << 10, 512 << 10];
-/// Share of the budget for the laps themselves; the rest is for workers, and for noise that delays.
-const SHARE_FOR_LAPS: f64 = 0.65;
-/// Shortest: a mean gap of the noise, so that a few events fall into all runs of a condition
-/// together.
-const SHORTEST_NS: u64 = 100_000_000;
 
-/// The plan, and a note on what is not available here.
+/// Share of the budget for the laps themselves; the rest is for starting workers, and for noise that
+/// delays the laps.
+const LAPS_SHARE: f64 = 0.65;
+
+/// Shortest run in nanoseconds, the mean gap between two events of the noise: so a few events fall
+/// into the runs of a condition.
+const MIN_EXECUTION_NS: u64 = 100_000_000;
+
+/// Makes the plan for this host, with notices on what is not available.
 pub(crate) fn plan(
     args: &InterferenceArgs,
     laps: Option<u64>,
@@ -43,30 +46,20 @@ pub(crate) fn plan(
         Some(sizes) => sizes.clone(),
         None => default_sizes(here, cpu, &mut notices),
     };
-    let work = |bytes: &u64| {
-        Work::new(*bytes, ELEMENT_BYTES, AccessKind::Rmw).map_err(|_| {
-            usage(format!(
-                "--sizes {bytes}: accepted are multiples of {ELEMENT_BYTES} bytes above 0"
-            ))
-        })
-    };
-    let works = sizes.iter().map(work).collect::<Result<Vec<Work>>>()?;
+    let works = sizes.iter().map(|bytes| work(*bytes)).collect::<Result<Vec<Work>>>()?;
     let largest = *works.iter().max_by_key(|work| work.bytes).context("no array size")?;
     here.check_memory(
         &format!("--sizes {} in two members", largest.bytes),
         u128::from(largest.bytes) * 2,
         "smaller --sizes",
     )?;
-    let away = placement::choose_for_controller(&here.allowed, &[cpu], &here.machine);
-    let away = away.first().copied().unwrap_or(cpu);
-    notices.extend(shared_core(cpu, away, &here.machine).map(Notice::from));
-    let (policy, priority) = policy_here(away != cpu, &mut notices);
-    let wire = wire(args.noise, &mut notices);
+    let augmented = AugmentedSetting::choose(cpu, here, &mut notices);
+    let wire = choose_wire(args.noise, &mut notices);
     let laps = match laps {
         Some(laps) => laps,
         None => measure_laps(cpu, largest, execution_ns(works.len(), args.runs, effort))?,
     };
-    let of = Execution {
+    let execution = Execution {
         setting: ProgramSetting::Plain,
         environment: Environment::Quiet,
         noise: args.noise,
@@ -77,45 +70,89 @@ pub(crate) fn plan(
         priority: None,
         wire,
     };
-    let cases = cases(&works, cpu, &of, (away, policy, priority));
+    let cases = cases(&works, cpu, &execution, &augmented);
     let batching = Batching::of_trials(TrialBatching { trials: 1 });
-    // As many runs as asked: no precision ends them sooner.
+    // No precision ends the experiment before the runs that were asked for.
     let stopping = Stopping { precision: 0.0, rounds: Some(args.runs), ..effort.stopping() };
     let plan = Plan { stopping, ..effort.plan(Experiment::Interference, cases, batching) };
     Ok((plan, notices))
 }
 
-/// Every size in both settings, quiet and disturbed; `of` is one of them in the plain setting. The
-/// augmented one has its noise on another CPU, and a policy and a real-time priority of its own.
+/// Returns the work on an array of a size in bytes: each element is read and written.
+fn work(bytes: u64) -> Result<Work> {
+    Work::new(bytes, ELEMENT_BYTES, AccessKind::Rmw).map_err(|_| {
+        usage(format!("--sizes {bytes}: accepted are multiples of {ELEMENT_BYTES} bytes above 0"))
+    })
+}
+
+/// The setting that keeps the noise away from the members, as far as this host permits it.
+struct AugmentedSetting {
+    noise_cpu: u32,
+    policy: Policy,
+    /// Real-time priority of the members, under a real-time policy.
+    priority: Option<u32>,
+}
+
+impl AugmentedSetting {
+    /// Chooses the noise's CPU and the members' policy, with notices on what is not available. The
+    /// noise gets the members' CPU if there is no other.
+    fn choose(cpu: u32, here: &LocalHost, notices: &mut Vec<Notice>) -> Self {
+        let others = placement::choose_for_controller(&here.allowed, &[cpu], &here.machine);
+        let noise_cpu = others.first().copied().unwrap_or(cpu);
+        notices.extend(shared_core_note(cpu, noise_cpu, &here.machine).map(Notice::from));
+        match realtime_priority(noise_cpu != cpu, notices) {
+            Some(priority) => Self { noise_cpu, policy: Policy::Fifo, priority: Some(priority) },
+            None => Self { noise_cpu, policy: Policy::Other, priority: None },
+        }
+    }
+}
+
+/// Returns the cases: every size in both settings, quiet and disturbed. `execution` is the case of
+/// one size in the plain setting, from which the others differ.
 fn cases(
     works: &[Work],
     cpu: u32,
-    of: &Execution,
-    (away, policy, priority): (u32, Policy, Option<u32>),
+    execution: &Execution,
+    augmented: &AugmentedSetting,
 ) -> Vec<TrialCase> {
-    let augmented = (ProgramSetting::Augmented, away, policy, priority);
-    let plain = (ProgramSetting::Plain, cpu, Policy::Other, None);
     let mut cases = Vec::new();
-    for (setting, noise_cpu, policy, priority) in [augmented, plain] {
+    for setting in [ProgramSetting::Augmented, ProgramSetting::Plain] {
         for environment in [Environment::Quiet, Environment::Disturbed] {
-            cases.extend(works.iter().map(|work| {
-                let of = Execution { setting, environment, noise_cpu, priority, ..of.clone() };
-                TrialCase { trial: Trial::Execution(Execution { work: *work, ..of }), cpu, policy }
-            }));
+            for work in works {
+                let execution =
+                    Execution { setting, environment, work: *work, ..execution.clone() };
+                cases.push(match setting {
+                    ProgramSetting::Plain => {
+                        TrialCase { trial: Trial::Execution(execution), cpu, policy: Policy::Other }
+                    }
+                    ProgramSetting::Augmented => TrialCase {
+                        trial: Trial::Execution(Execution {
+                            noise_cpu: augmented.noise_cpu,
+                            priority: augmented.priority,
+                            ..execution
+                        }),
+                        cpu,
+                        policy: augmented.policy,
+                    },
+                });
+            }
         }
     }
     cases
 }
 
-/// What a run may last: all of them have to fit into the budget.
+/// Conditions of an array size: two settings, quiet and disturbed.
+const CONDITIONS: f64 = 4.0;
+
+/// Returns how long a run may last, in nanoseconds, so that all runs fit into the budget.
 fn execution_ns(sizes: usize, runs: u32, effort: &CostEffort) -> u64 {
-    let all = 4.0 * sizes as f64 * f64::from(runs);
-    let share = SHARE_FOR_LAPS * effort.budget.time.as_nanos() as f64 / all;
-    (share as u64).clamp(SHORTEST_NS, MAX_REALTIME_NS)
+    let executions = CONDITIONS * sizes as f64 * f64::from(runs);
+    let share = LAPS_SHARE * effort.budget.time.as_nanos() as f64 / executions;
+    (share as u64).clamp(MIN_EXECUTION_NS, MAX_REALTIME_NS)
 }
 
-/// Laps that last `execution_ns` with the largest array in the plain setting, found out once, so
-/// that all runs have the same.
+/// Measures once how many laps last `execution_ns` with the largest array in the plain setting. All
+/// runs have this number of laps.
 fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
     // Three samples of a tenth: the fastest says what an undisturbed run lasts.
     let batching = ring::RingBatching {
@@ -130,15 +167,18 @@ fn measure_laps(cpu: u32, work: Work, execution_ns: u64) -> Result<u64> {
         unshared_ratio: None,
     };
     let samples = execute::rehearse(&assignment)?;
-    let ns_per_lap = |sample: &RingSample| sample.elapsed_ns as f64 / sample.laps as f64;
-    let Some(fastest) = rings(&samples).map(ns_per_lap).reduce(f64::min) else {
+    let mut fastest_ns = f64::INFINITY;
+    for sample in rings(&samples) {
+        fastest_ns = fastest_ns.min(sample.elapsed_ns as f64 / sample.laps as f64);
+    }
+    if fastest_ns.is_infinite() {
         bail!("the calibration gave no sample");
-    };
-    Ok((execution_ns as f64 / fastest).ceil().max(1.0) as u64)
+    }
+    Ok((execution_ns as f64 / fastest_ns).ceil().max(1.0) as u64)
 }
 
-/// What packets go through, and a note where that is not what it should be.
-fn wire(noise: Noise, notices: &mut Vec<Notice>) -> PacketWire {
+/// Chooses what packets go through, with a notice where that is not a network device.
+fn choose_wire(noise: Noise, notices: &mut Vec<Notice>) -> PacketWire {
     if noise != Noise::Net {
         return PacketWire::default();
     }
@@ -153,47 +193,57 @@ fn wire(noise: Noise, notices: &mut Vec<Notice>) -> PacketWire {
     wire
 }
 
-/// A noise that is not as far away as it should be.
-fn shared_core(cpu: u32, away: u32, machine: &Machine) -> Option<String> {
-    let siblings = machine.smt_siblings_of(cpu);
-    let shared = away != cpu && siblings.is_ok_and(|list| list.contains(away));
-    shared.then(|| {
-        format!(
-            "the only other CPU ({away}) is the SMT sibling of CPU {cpu}: the noise shares its \
+/// Returns a note if the noise's CPU shares the core of the members' CPU.
+fn shared_core_note(cpu: u32, noise_cpu: u32, machine: &Machine) -> Option<String> {
+    let siblings = machine.smt_siblings_of(cpu).ok()?;
+    if noise_cpu == cpu || !siblings.contains(noise_cpu) {
+        return None;
+    }
+    Some(format!(
+        "the only other CPU ({noise_cpu}) is the SMT sibling of CPU {cpu}: the noise shares its \
                 core and private caches even in the augmented setting. Allow a CPU of another \
                 core (taskset, cpuset)"
-        )
-    })
+    ))
 }
 
-/// The augmented setting's policy and priority, and a note on what was granted.
-fn policy_here(has_other_cpu: bool, notices: &mut Vec<Notice>) -> (Policy, Option<u32>) {
-    let notice = match has_other_cpu.then(|| policy::highest_priority(Policy::Fifo)) {
-        Some(Ok(priority)) => {
-            notices.push(setting::describe_granted(Policy::Fifo, priority).into());
-            return (Policy::Fifo, Some(priority));
-        }
-        Some(Err(errno)) => {
-            let refused = setting::describe_refused(Policy::Fifo, errno);
-            format!("{refused}: other work may run on the CPU of the augmented setting")
-        }
-        None => "this program may use one CPU only, so both settings are the plain one: noise on \
+/// Returns the real-time priority of the augmented setting, with a notice; absent if it runs under
+/// SCHED_OTHER.
+fn realtime_priority(has_other_cpu: bool, notices: &mut Vec<Notice>) -> Option<u32> {
+    if !has_other_cpu {
+        let notice = "this program may use one CPU only, so both settings are the plain one: noise on \
             the measured CPU, SCHED_OTHER (a real-time ring could hang the machine). Allow a \
-            second CPU (taskset, cpuset)"
-            .to_string(),
-    };
-    notices.push(notice.into());
-    (Policy::Other, None)
+            second CPU (taskset, cpuset)";
+        notices.push(notice.to_string().into());
+        return None;
+    }
+    match policy::highest_priority(Policy::Fifo) {
+        Ok(priority) => {
+            notices.push(setting::describe_granted(Policy::Fifo, priority).into());
+            Some(priority)
+        }
+        Err(errno) => {
+            let refused = setting::describe_refused(Policy::Fifo, errno);
+            let notice =
+                format!("{refused}: other work may run on the CPU of the augmented setting");
+            notices.push(notice.into());
+            None
+        }
+    }
 }
 
-/// Half, three quarters and the whole of the last private cache.
+/// Returns half, three quarters and the whole of the last private cache, or the sizes of the paper
+/// if that is unknown.
 fn default_sizes(here: &LocalHost, cpu: u32, notices: &mut Vec<Notice>) -> Vec<u64> {
     let cache = here.machine.last_private_cache(cpu).and_then(|cache| cache.size_bytes.ok());
-    if let Some(bytes) = cache.as_ref().ok().filter(|bytes| ***bytes >= 4 * ELEMENT_BYTES) {
-        let part = |quarters: u64| **bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES;
-        return [2, 3, 4].map(part).to_vec();
-    }
-    let why = cache.err().unwrap_or_else(|| "it is too small".to_string());
+    let why = match cache {
+        Ok(bytes) if *bytes >= 4 * ELEMENT_BYTES => {
+            return [2, 3, 4]
+                .map(|quarters| *bytes / 4 * quarters / ELEMENT_BYTES * ELEMENT_BYTES)
+                .to_vec();
+        }
+        Ok(_) => "it is too small".to_string(),
+        Err(why) => why,
+    };
     notices.push(format!(
         "the last private cache of CPU {cpu} is unknown ({why}): the sizes of the paper are used \
             (--sizes sets others)"
@@ -220,7 +270,7 @@ mod tests {
     #[test]
     fn every_condition_has_the_same_laps_and_its_own_place() {
         let works = [1024, 2048].map(|bytes| Work::new(bytes, 8, AccessKind::Rmw).unwrap());
-        let of = Execution {
+        let execution = Execution {
             setting: ProgramSetting::Plain,
             environment: Environment::Quiet,
             noise: Noise::Net,
@@ -231,20 +281,18 @@ mod tests {
             priority: None,
             wire: PacketWire::Veth,
         };
-        let cases = cases(&works, 3, &of, (0, Policy::Fifo, Some(99)));
+        let augmented = AugmentedSetting { noise_cpu: 0, policy: Policy::Fifo, priority: Some(99) };
+        let cases = cases(&works, 3, &execution, &augmented);
         assert_eq!(cases.len(), 8);
         let mut conditions = BTreeSet::new();
         for case in &cases {
-            let Trial::Execution(e) = &case.trial else { panic!("{case:?}") };
-            assert_eq!((case.cpu, e.laps, e.seed), (3, 77, 9));
-            match e.setting {
-                ProgramSetting::Augmented => {
-                    assert_eq!((case.policy, e.noise_cpu, e.priority), (Policy::Fifo, 0, Some(99)));
-                }
-                ProgramSetting::Plain => {
-                    assert_eq!((case.policy, e.noise_cpu, e.priority), (Policy::Other, 3, None));
-                }
-            }
+            let Trial::Execution(execution) = &case.trial else { panic!("{case:?}") };
+            assert_eq!((case.cpu, execution.laps, execution.seed), (3, 77, 9));
+            let expected = match execution.setting {
+                ProgramSetting::Augmented => (Policy::Fifo, 0, Some(99)),
+                ProgramSetting::Plain => (Policy::Other, 3, None),
+            };
+            assert_eq!((case.policy, execution.noise_cpu, execution.priority), expected);
             conditions.insert(case.trial.to_string());
         }
         assert_eq!(conditions.len(), 8);
@@ -255,7 +303,7 @@ mod tests {
         // 48 runs in 65 % of 24 s.
         assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(24))), 325_000_000);
         assert_eq!(execution_ns(2, 6, &effort(Duration::from_secs(3600))), MAX_REALTIME_NS);
-        assert_eq!(execution_ns(2, 6, &effort(Duration::from_millis(1))), SHORTEST_NS);
+        assert_eq!(execution_ns(2, 6, &effort(Duration::from_millis(1))), MIN_EXECUTION_NS);
     }
 
     #[test]
@@ -270,15 +318,15 @@ mod tests {
         };
         let mut machine = Machine::default();
         machine.cpu.topology = Reading::Known(vec![cpu(0, "0-1"), cpu(1, "0-1"), cpu(2, "2")]);
-        assert!(shared_core(1, 0, &machine).is_some_and(|told| told.contains("SMT sibling")));
-        assert_eq!(shared_core(1, 2, &machine), None);
-        assert_eq!(shared_core(1, 1, &machine), None);
+        assert!(shared_core_note(1, 0, &machine).is_some_and(|note| note.contains("SMT sibling")));
+        assert_eq!(shared_core_note(1, 2, &machine), None);
+        assert_eq!(shared_core_note(1, 1, &machine), None);
     }
 
     #[test]
     fn one_cpu_has_no_real_time_policy_and_says_so() {
         let mut notices = Vec::new();
-        assert_eq!(policy_here(false, &mut notices), (Policy::Other, None));
+        assert_eq!(realtime_priority(false, &mut notices), None);
         assert!(notices[0].text.contains("one CPU"), "{notices:?}");
     }
 }

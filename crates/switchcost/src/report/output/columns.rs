@@ -36,10 +36,18 @@ impl<'a, R> Columns<'a, R> {
     }
 
     /// Adds a column of figures, aligned to the right.
-    pub(crate) fn right<C: ToString>(mut self, head: &str, cell: impl Fn(&R) -> C + 'a) -> Self {
+    pub(crate) fn right<C: ToString>(self, head: &str, cell: impl Fn(&R) -> C + 'a) -> Self {
+        self.marked_figure(head, move |row| cell(row).to_string().into())
+    }
+
+    /// Adds a column of figures that may be marked, aligned to the right.
+    pub(crate) fn marked_figure(
+        mut self,
+        head: &str,
+        cell: impl Fn(&R) -> MarkedText + 'a,
+    ) -> Self {
         let head = head.to_string();
-        let cell = Box::new(move |row: &R| cell(row).to_string().into());
-        self.0.push(DeclaredColumn { head, cell, is_text: false });
+        self.0.push(DeclaredColumn { head, cell: Box::new(cell), is_text: false });
         self
     }
 

@@ -1,5 +1,10 @@
-//! What only the four documents ask for: their programs and their experiments. No other command needs
-//! them.
+//! Programs and experiments of the four papers that no other command needs.
+//!
+//! - `classic`: the papers' own programs by name, and Sloan's procedure.
+//! - `interference`: does a disturbance reach the measurement? (Li, Ding and Shen 2007)
+//! - `primes`: how precise clocks are. `malloc`: what malloc and free cost. (Hines et al. 2000)
+//! - `sampling`: what accounting by the timer tick makes of a sleeper.
+//! - `paper`: the command line of the last three.
 
 pub(crate) mod classic;
 pub(crate) mod interference;
@@ -16,15 +21,15 @@ use clap::Command;
 use crate::experiments::measures;
 use crate::report::terminal::{ReportText, View};
 
-/// Returns the program with the old names of the papers' experiments out of its help: those of
-/// `clock` and `cost --interference`.
+/// Hides the old names of the papers' experiments in the help of the program: those below `clock`,
+/// and `cost --interference`.
 pub(crate) fn hide_old_names(program: Command) -> Command {
     program
         .mut_subcommand("cost", interference::hide_old)
         .mut_subcommand("clock", paper::hide_old_names)
 }
 
-/// Returns what is printed of a run; its measures if it is not of the papers' experiments.
+/// Returns the report of a run; that of its measures if the papers do not have the experiment.
 pub(crate) fn text(record: &TrialRecord, findings: &ExperimentFindings, view: View) -> ReportText {
     match findings {
         ExperimentFindings::Primes(found) => primes::text(record, found, view),
@@ -37,7 +42,7 @@ pub(crate) fn text(record: &TrialRecord, findings: &ExperimentFindings, view: Vi
     }
 }
 
-/// Returns the chart of a run; that of its measures if it is not of the papers' experiments.
+/// Returns the chart of a run; that of its measures if the papers do not have the experiment.
 pub(crate) fn figure(
     record: &TrialRecord,
     findings: &ExperimentFindings,

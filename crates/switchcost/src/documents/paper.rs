@@ -1,4 +1,4 @@
-//! Experiments that only the papers ask for: `classic experiment NAME`.
+//! The experiments on one CPU that only the paper by Hines et al. asks for: `classic experiment NAME`.
 
 use anyhow::Result;
 use clap::{Command, Subcommand};
@@ -7,7 +7,7 @@ use super::{malloc, primes, sampling};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::experiments::clock::OneCpuArgs;
 
-/// The experiments that only the paper asks for: typed as `classic experiment NAME`.
+/// Experiments by name, with their options.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PaperCommand {
     /// How precise and accurate getrusage and threadclock are, timing the same work
@@ -31,10 +31,10 @@ pub(crate) enum PaperCommand {
     Sampling(sampling::SamplingArgs),
 }
 
-/// Returns `clock` with these experiments out of its help, which were below it before.
+/// Hides these experiments in the help of `clock`, below which they were before.
 pub(super) fn hide_old_names(mut clock: Command) -> Command {
     for paper in PaperCommand::augment_subcommands(Command::new("paper")).get_subcommands() {
-        clock = clock.mut_subcommand(paper.get_name(), |old| old.hide(true));
+        clock = clock.mut_subcommand(paper.get_name(), |command| command.hide(true));
     }
     clock
 }
@@ -58,7 +58,7 @@ impl PaperCommand {
         }
     }
 
-    /// Makes the plan, with notes on what is not available here.
+    /// Makes the plan for this host, with notices on what is not available.
     pub(crate) fn plan(&self, here: &LocalHost) -> Result<PlanWithNotices> {
         match self {
             Self::Primes(args) => primes::plan(args, here),

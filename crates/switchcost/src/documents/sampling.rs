@@ -51,6 +51,9 @@ pub(crate) struct SamplingArgs {
     pub(crate) common: OneCpuArgs,
 }
 
+/// Name of the process that sleeps; the other one is always busy.
+const SLEEPER: &str = PROCESSES[0];
+
 /// Shortest and longest time of a round.
 const DURATIONS_NS: RangeInclusive<u64> = 100_000_000..=300_000_000_000;
 
@@ -185,7 +188,7 @@ impl AccountShare {
 /// milliseconds a second.
 fn sleeper_time(points: &[SamplingPoint], account: &str) -> Option<Estimate> {
     let point = points.iter().find(|point| point.phase == SleepPhase::AcrossTicks)?;
-    let sleeper = point.processes.iter().find(|process| process.process == PROCESSES[0])?;
+    let sleeper = point.processes.iter().find(|process| process.process == SLEEPER)?;
     Some(sleeper.accounts.get(account)?.ms_per_s)
 }
 

@@ -67,8 +67,9 @@ pub(crate) fn interval_words(point: &Point) -> String {
 pub(crate) fn cost_points(costs: impl IntoIterator<Item = (f64, Option<Estimate>)>) -> Vec<Point> {
     let mut points = Vec::new();
     for (x, estimate) in costs {
-        let Some(estimate) = estimate else { continue };
-        points.extend(estimate.answer_cost().ok().map(|answer| point(x, &answer)));
+        if let Some(Ok(answer)) = estimate.map(|estimate| estimate.answer_cost()) {
+            points.push(point(x, &answer));
+        }
     }
     points
 }
@@ -79,8 +80,9 @@ pub(crate) fn count_points(
 ) -> Vec<Point> {
     let mut points = Vec::new();
     for (x, estimate) in counts {
-        let Some(estimate) = estimate else { continue };
-        points.extend(estimate.answer_count().ok().map(|answer| point(x, &answer)));
+        if let Some(Ok(answer)) = estimate.map(|estimate| estimate.answer_count()) {
+            points.push(point(x, &answer));
+        }
     }
     points
 }
@@ -103,7 +105,8 @@ pub(crate) fn lines(
     axes: (Axis, Axis),
     series: impl IntoIterator<Item = Series>,
 ) -> Option<Figure> {
-    let figure = Figure::new(id, title, axes.0, axes.1);
+    let (x, y) = axes;
+    let figure = Figure::new(id, title, x, y);
     Figure { in_words, ..figure }.with_series(series).map(Figure::with_fitting_scale)
 }
 
@@ -178,9 +181,11 @@ pub(crate) fn bars(
     }
     drawn.sort_by(|a, b| a.answer.value().total_cmp(&b.answer.value()));
     let sentences = [about.to_string(), range_sentence(&drawn), not_drawn_sentence(&not_drawn)];
-    let sentences: Vec<&str> =
-        sentences.iter().map(String::as_str).filter(|sentence| !sentence.is_empty()).collect();
-    let in_words = sentences.join(" ");
+    let mut in_words = String::new();
+    for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
+        in_words += if in_words.is_empty() { "" } else { " " };
+        in_words += sentence;
+    }
     let (mut names, mut points) = (Vec::new(), Vec::new());
     for (place, NamedAnswer { name, answer }) in drawn.into_iter().enumerate() {
         points.push(point(place as f64, &answer));

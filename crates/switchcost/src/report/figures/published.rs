@@ -137,9 +137,12 @@ fn lap_cpu_time(case: &PublishedCase, ring: &RingCase) -> Option<Point> {
 
 /// Returns the point of a published figure, with its interval if one was published.
 fn case_point(case: &PublishedCase, quantity: Quantity, x: f64) -> Option<Point> {
-    let ends = case.intervals.get(&quantity);
-    let (low, high) = (ends.map(|ends| ends.0), ends.map(|ends| ends.1));
-    Some(Point { low, high, ..Point::bare(x, *case.figures.get(&quantity)?) })
+    let mut point = Point::bare(x, *case.figures.get(&quantity)?);
+    if let Some((low, high)) = case.intervals.get(&quantity) {
+        point.low = Some(*low);
+        point.high = Some(*high);
+    }
+    Some(point)
 }
 
 /// Returns the cost of a switch by array: a series for each way to walk it.
@@ -188,7 +191,9 @@ pub(crate) fn with_published(
             RING_CPU => ring_series(&others, lap_cpu_time),
             COST_BY_ARRAY => {
                 let mut series = li_series(figure);
-                series.extend(others.iter().flat_map(|machine| array_series(machine, None)));
+                for machine in &others {
+                    series.extend(array_series(machine, None));
+                }
                 series
             }
             CLOCK_CALLS => hines_calls(figure),
@@ -197,10 +202,11 @@ pub(crate) fn with_published(
         };
         add_series(figure, series);
     }
-    let place = figures.iter().position(|figure| figure.id == RING_COST);
-    let place = place.map_or(0, |place| place + 1);
-    let history = years(&figures, &others, runs);
-    figures.splice(place..place, history);
+    if let Some(history) = years(&figures, &others, runs) {
+        // A run has a ring of two, so there is a chart of its cost.
+        let place = figures.iter().position(|figure| figure.id == RING_COST).unwrap_or(0);
+        figures.insert(place + 1, history);
+    }
     figures
 }
 

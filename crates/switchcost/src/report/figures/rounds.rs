@@ -123,10 +123,13 @@ fn divide_by_medians(mut values: Vec<RoundValue>) -> Vec<RoundValue> {
     for (case, values) in by_case {
         medians.extend(median(&values).map(|median| (case, median)));
     }
-    for value in &mut values {
-        value.value /= medians.get(&value.case).copied().unwrap_or(f64::NAN);
-    }
-    values.retain(|value| value.value.is_finite());
+    values.retain_mut(|value| match medians.get(&value.case) {
+        Some(median) => {
+            value.value /= median;
+            value.value.is_finite()
+        }
+        None => false,
+    });
     values
 }
 

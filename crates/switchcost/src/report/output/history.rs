@@ -137,20 +137,23 @@ fn ring_row(ring: &RingCase, machine_row: &ModernRow) -> Option<ModernRow> {
     if !is_on_one_cpu || !is_plain || ring.kind != MemberKind::Process {
         return None;
     }
-    let work = ring.work;
-    Some(ModernRow {
+    let mut row = ModernRow {
         name: ring.link.clone(),
         processes: NonZeroU32::new(ring.members),
-        array_bytes: work.map(|work| work.bytes),
-        stride_bytes: work.map(|work| work.stride_bytes),
-        op: work.map(|work| work.op),
-        walk: work.map(|work| work.walk),
-        huge_pages: work.map(|work| work.huge_pages),
         policy: ring.policy,
         ..machine_row.clone()
-    })
+    };
+    if let Some(work) = ring.work {
+        row.array_bytes = Some(work.bytes);
+        row.stride_bytes = Some(work.stride_bytes);
+        row.op = Some(work.op);
+        row.walk = Some(work.walk);
+        row.huge_pages = Some(work.huge_pages);
+    }
+    Some(row)
 }
 
+/// A quotable figure, and what the file calls it.
 struct NamedFigure {
     what: ModernFigure,
     figure: QuotedFigure,

@@ -53,7 +53,7 @@ pub(crate) fn plan(
         u128::from(largest.bytes) * 2,
         "smaller --sizes",
     )?;
-    let augmented = AugmentedSetting::choose(cpu, here, &mut notices);
+    let settings = [SettingPlan::augmented(cpu, here, &mut notices), SettingPlan::plain(cpu)];
     let wire = choose_wire(args.noise, &mut notices);
     let laps = match laps {
         Some(laps) => laps,
@@ -70,7 +70,7 @@ pub(crate) fn plan(
         priority: None,
         wire,
     };
-    let cases = cases(&works, cpu, &execution, &augmented);
+    let cases = cases(&works, cpu, &execution, &settings);
     let batching = Batching::of_trials(TrialBatching { trials: 1 });
     // No precision ends the experiment before the runs that were asked for.
     let stopping = Stopping { precision: 0.0, rounds: Some(args.runs), ..effort.stopping() };
@@ -85,56 +85,57 @@ fn work(bytes: u64) -> Result<Work> {
     })
 }
 
-/// The setting that keeps the noise away from the members, as far as this host permits it.
-struct AugmentedSetting {
+/// Where the noise of a setting runs, and how its members are scheduled.
+struct SettingPlan {
+    setting: ProgramSetting,
     noise_cpu: u32,
     policy: Policy,
     /// Real-time priority of the members, under a real-time policy.
     priority: Option<u32>,
 }
 
-impl AugmentedSetting {
-    /// Chooses the noise's CPU and the members' policy, with notices on what is not available. The
-    /// noise gets the members' CPU if there is no other.
-    fn choose(cpu: u32, here: &LocalHost, notices: &mut Vec<Notice>) -> Self {
+impl SettingPlan {
+    /// Plans the plain setting: members and noise share a CPU.
+    fn plain(cpu: u32) -> Self {
+        let setting = ProgramSetting::Plain;
+        Self { setting, noise_cpu: cpu, policy: Policy::Other, priority: None }
+    }
+
+    /// Plans the augmented setting, which keeps the noise away from the members: on another CPU if
+    /// there is one, and under a real-time policy if that is granted. Notices say what is not
+    /// available.
+    fn augmented(cpu: u32, here: &LocalHost, notices: &mut Vec<Notice>) -> Self {
+        let setting = ProgramSetting::Augmented;
         let others = placement::choose_for_controller(&here.allowed, &[cpu], &here.machine);
         let noise_cpu = others.first().copied().unwrap_or(cpu);
         notices.extend(shared_core_note(cpu, noise_cpu, &here.machine).map(Notice::from));
-        match realtime_priority(noise_cpu != cpu, notices) {
-            Some(priority) => Self { noise_cpu, policy: Policy::Fifo, priority: Some(priority) },
-            None => Self { noise_cpu, policy: Policy::Other, priority: None },
-        }
+        let priority = realtime_priority(noise_cpu != cpu, notices);
+        let policy = if priority.is_some() { Policy::Fifo } else { Policy::Other };
+        Self { setting, noise_cpu, policy, priority }
     }
 }
 
-/// Returns the cases: every size in both settings, quiet and disturbed. `execution` is the case of
-/// one size in the plain setting, from which the others differ.
+/// Returns the cases: every size in both settings, quiet and disturbed. `execution` gives what all
+/// cases have in common.
 fn cases(
     works: &[Work],
     cpu: u32,
     execution: &Execution,
-    augmented: &AugmentedSetting,
+    settings: &[SettingPlan; 2],
 ) -> Vec<TrialCase> {
     let mut cases = Vec::new();
-    for setting in [ProgramSetting::Augmented, ProgramSetting::Plain] {
+    for SettingPlan { setting, noise_cpu, policy, priority } in settings {
         for environment in [Environment::Quiet, Environment::Disturbed] {
             for work in works {
-                let execution =
-                    Execution { setting, environment, work: *work, ..execution.clone() };
-                cases.push(match setting {
-                    ProgramSetting::Plain => {
-                        TrialCase { trial: Trial::Execution(execution), cpu, policy: Policy::Other }
-                    }
-                    ProgramSetting::Augmented => TrialCase {
-                        trial: Trial::Execution(Execution {
-                            noise_cpu: augmented.noise_cpu,
-                            priority: augmented.priority,
-                            ..execution
-                        }),
-                        cpu,
-                        policy: augmented.policy,
-                    },
-                });
+                let execution = Execution {
+                    setting: *setting,
+                    environment,
+                    noise_cpu: *noise_cpu,
+                    work: *work,
+                    priority: *priority,
+                    ..execution.clone()
+                };
+                cases.push(TrialCase { trial: Trial::Execution(execution), cpu, policy: *policy });
             }
         }
     }
@@ -281,8 +282,9 @@ mod tests {
             priority: None,
             wire: PacketWire::Veth,
         };
-        let augmented = AugmentedSetting { noise_cpu: 0, policy: Policy::Fifo, priority: Some(99) };
-        let cases = cases(&works, 3, &execution, &augmented);
+        let (setting, priority) = (ProgramSetting::Augmented, Some(99));
+        let augmented = SettingPlan { setting, noise_cpu: 0, policy: Policy::Fifo, priority };
+        let cases = cases(&works, 3, &execution, &[augmented, SettingPlan::plain(3)]);
         assert_eq!(cases.len(), 8);
         let mut conditions = BTreeSet::new();
         for case in &cases {

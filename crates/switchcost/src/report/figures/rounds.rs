@@ -86,15 +86,15 @@ pub(crate) fn rounds_figure(values: Vec<RoundValue>, index: usize) -> Option<Fig
     if drawn_each > 1 {
         in_words.push_str(&format!(" One round in {drawn_each} is drawn."));
     }
-    let (mut clean, mut disturbed) = (Vec::new(), Vec::new());
+    let (mut undisturbed, mut disturbed) = (Vec::new(), Vec::new());
     for ratio in &ratios {
         if ratio.round % drawn_each == 0 {
-            if ratio.disturbed { disturbed.push(ratio) } else { clean.push(ratio) }
+            if ratio.disturbed { disturbed.push(ratio) } else { undisturbed.push(ratio) }
         }
     }
     let line = medians.iter().map(|round| Point::bare(round_place(round.round), round.median));
     let series = [
-        Series::new("samples", index, Role::Raw, spread_points(&clean)),
+        Series::new("samples", index, Role::Raw, spread_points(&undisturbed)),
         Series::new("disturbed samples", index, Role::Raw, spread_points(&disturbed)),
         Series::new("median of the round", index, Role::Measured, line.collect()),
     ];

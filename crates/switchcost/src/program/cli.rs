@@ -276,7 +276,7 @@ enum Command {
              --walk chase\n  switchcost cost --pid 1234 --budget \
              30s\n  switchcost cost -- make -j4"
     )]
-    #[cfg_attr(feature = "programs", command(mut_arg("budget", watch::with_program)))]
+    #[cfg_attr(feature = "programs", command(mut_arg("budget", watch::with_watch_defaults)))]
     Cost(CostCommand),
     /// Clocks: what reading them costs, how far they can be trusted
     #[command(subcommand)]

@@ -61,13 +61,13 @@ const SCHEMAS: &[SchemaEntry] = &[
     SchemaEntry {
         name: "program",
         subject: "cost --pid and cost -- CMD with --json",
-        schema: || schema_for!(watch::findings::Report),
+        schema: || schema_for!(watch::findings::ProgramCostReport),
     },
     #[cfg(feature = "programs")]
     SchemaEntry {
         name: "profile",
         subject: "profile --json",
-        schema: || schema_for!(profile::Profile),
+        schema: || schema_for!(profile::CallProfile),
     },
     #[cfg(feature = "switches")]
     SchemaEntry {

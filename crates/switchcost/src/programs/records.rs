@@ -4,14 +4,14 @@ use analysis::results::Results;
 use anyhow::Result;
 use serde_json::Value;
 
-use super::profile::{self, Profile};
+use super::profile::{self, CallProfile};
 use super::run;
 use crate::report::page::FindingsPage;
 
 /// A record of `run` or `profile`.
 pub(crate) enum ProgramRecord {
     Run(Box<run::CommandUseRecord>),
-    Profile(Box<Profile>),
+    Profile(Box<CallProfile>),
 }
 
 impl ProgramRecord {

@@ -19,7 +19,7 @@ use threadclock::Tier;
 use super::launches::{Counted, Launch, Plan, Sum, What, is_allocator, median_known};
 use crate::report::output::csv::{self, known};
 
-/// Version of [`Profile`].
+/// Version of [`CallProfile`].
 const SCHEMA: u32 = 1;
 
 /// What calls cost over the runs of one allocator.
@@ -80,7 +80,7 @@ pub(crate) struct Ratio {
 
 /// All that `switchcost profile` says.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Profile {
+pub(crate) struct CallProfile {
     /// [`SCHEMA`].
     pub(crate) schema: u32,
     /// When it started, in UTC (RFC 3339).
@@ -107,7 +107,7 @@ pub(crate) struct Profile {
     pub(crate) notices: Vec<String>,
 }
 
-impl Profile {
+impl CallProfile {
     pub(super) fn of(
         plan: Plan,
         launches: Vec<Launch>,

@@ -9,7 +9,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use findings::Profile;
+pub(crate) use findings::CallProfile;
 pub(crate) use page::page;
 
 use std::ffi::OsString;
@@ -28,7 +28,9 @@ use crate::base::secrets::stored;
 use crate::base::values::{above_zero, seconds_in_words, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
-use crate::programs::watch::command::{Over, finish, left_behind, not_measured, words};
+use crate::programs::watch::command::{
+    SeriesEnd, finish_series, left_behind_notice, report_unmeasured, shown_words,
+};
 use crate::report::output::{
     FileOptions, UnstoredOptions, all_written, say_fitted, write_json, write_output,
 };
@@ -159,7 +161,7 @@ impl ProfileArgs {
     fn plan(&self) -> Plan {
         let default = if self.allocator.is_empty() { 1 } else { RUNS_TO_COMPARE };
         Plan {
-            command: words(&self.command, self.output.files.anonymous),
+            command: shown_words(&self.command, self.output.files.anonymous),
             malloc: self.malloc,
             calls: self.calls.clone(),
             allocators: self.allocator.clone(),
@@ -194,13 +196,13 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     args.check()?;
     let plan = args.plan();
     look_up(std::slice::from_ref(&args.command))
-        .map_err(|error| not_measured(Some(error), None))?;
+        .map_err(|error| report_unmeasured(Some(error), None))?;
     let started = seconds_in_words(SystemTime::now());
     let library = Library::new(&plan.calls, plan.malloc)?;
     let (mut launches, mut left) = (Vec::new(), Vec::new());
     let ended = all_rounds(args, &plan, &library, &mut launches, &mut left);
-    let words = shell_words::join(words(&args.command, false));
-    if let Some(told) = left_behind(&words, left.iter(), None::<&str>) {
+    let words = shell_words::join(shown_words(&args.command, false));
+    if let Some(told) = left_behind_notice(&words, left.iter(), None::<&str>) {
         print_message(&format!("note: {told}; the profiler stays in its memory"));
     }
     let of_runs = launches.iter().map(|of| of.exit_code).find(|code| *code != 0);
@@ -220,7 +222,7 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         false => (started, Some(execute::host()), machine),
         true => (started, None, execute::anonymous(machine)),
     };
-    let mut profile = Profile::of(plan, launches, about, execute::build_info());
+    let mut profile = CallProfile::of(plan, launches, about, execute::build_info());
     // Its words are masked, and left out with --anonymous.
     let (report, place) = match args.report.write(|| page(&profile)) {
         Ok(place) => (Ok(()), place),
@@ -278,7 +280,8 @@ fn all_rounds(
             };
             let launcher = Launcher::start(series).map_err(of_launcher)?;
             let mut ran = None;
-            let Over { failed, signal, stopped } = finish(launcher, |run| ran = Some(run));
+            let SeriesEnd { failed, signal, stopped } =
+                finish_series(launcher, |run| ran = Some(run));
             let has_run = ran.is_some();
             if let Some(run) = ran {
                 left.extend(run.used.orphans.left_behind.known().into_iter().flatten());

@@ -2,7 +2,7 @@
 
 use charts::{Axis, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 
-use super::findings::{Profile, Row};
+use super::findings::{CallProfile, Row};
 use super::table::{self, headline, library};
 use crate::base::lines::Layout;
 use crate::report::figures::{lines, nanoseconds};
@@ -26,7 +26,7 @@ const QUESTIONS: [(&str, &str); 3] =
 const MOST_LETTERS: usize = 48;
 
 /// The page of calls that were timed.
-pub(crate) fn page(profile: &Profile) -> FindingsPage {
+pub(crate) fn page(profile: &CallProfile) -> FindingsPage {
     let name = shortened(&shell_words::join(&profile.plan.command), MOST_LETTERS);
     FindingsPage {
         title: format!("calls of {name}"),
@@ -50,13 +50,13 @@ pub(crate) fn page(profile: &Profile) -> FindingsPage {
     }
 }
 
-fn setting(profile: &Profile) -> String {
+fn setting(profile: &CallProfile) -> String {
     let runs = counted(profile.launches.len(), "run");
     format!("{runs} on {}.", cpu_and_kernel(&profile.machine))
 }
 
 /// The functions of an allocator, without their sizes.
-fn functions(profile: &Profile, allocator: usize) -> impl Iterator<Item = &Row> {
+fn functions(profile: &CallProfile, allocator: usize) -> impl Iterator<Item = &Row> {
     profile.rows.iter().filter(move |row| {
         row.allocator == allocator && row.what.function.is_some() && row.what.bytes.is_none()
     })
@@ -71,7 +71,7 @@ const MOST_FUNCTIONS: usize = 4;
 
 /// A call on average, its share of the CPU time, each function, and what other allocators make of
 /// it.
-fn tiles(profile: &Profile) -> Vec<Tile> {
+fn tiles(profile: &CallProfile) -> Vec<Tile> {
     let mut tiles = Vec::new();
     if let Some(all) = profile.all(0) {
         tiles.push(cost("a call", all));
@@ -135,7 +135,7 @@ fn note(rows: &[&Row]) -> String {
 }
 
 /// Names of the series of an allocator.
-fn allocator_name(profile: &Profile, allocator: usize) -> String {
+fn allocator_name(profile: &CallProfile, allocator: usize) -> String {
     match profile.plan.allocators.is_empty() {
         true => "a call".to_string(),
         false => library(profile.plan.allocator(allocator)).to_string(),
@@ -143,7 +143,7 @@ fn allocator_name(profile: &Profile, allocator: usize) -> String {
 }
 
 /// A bar for each function, side by side for each allocator.
-fn calls(profile: &Profile) -> Option<Figure> {
+fn calls(profile: &CallProfile) -> Option<Figure> {
     let mut names: Vec<String> = Vec::new();
     let mut series = Vec::new();
     let mut rows = Vec::new();
@@ -165,7 +165,7 @@ fn calls(profile: &Profile) -> Option<Figure> {
 }
 
 /// The cost of a call by the bytes that it asks for: a line for each function of each allocator.
-fn sizes(profile: &Profile) -> Option<Figure> {
+fn sizes(profile: &CallProfile) -> Option<Figure> {
     let mut series: Vec<Series> = Vec::new();
     let mut rows = Vec::new();
     for row in &profile.rows {
@@ -192,7 +192,7 @@ fn sizes(profile: &Profile) -> Option<Figure> {
 }
 
 /// How often each function is called in a run.
-fn counts(profile: &Profile) -> Option<Figure> {
+fn counts(profile: &CallProfile) -> Option<Figure> {
     let rows: Vec<&Row> = functions(profile, 0).collect();
     let names = rows.iter().map(|row| function_name(row)).collect();
     let bars = rows.iter().enumerate().map(|(place, row)| Point::bare(place as f64, row.calls));
@@ -202,7 +202,7 @@ fn counts(profile: &Profile) -> Option<Figure> {
     figure.with_series([series])
 }
 
-fn facts(profile: &Profile) -> Vec<(&'static str, String)> {
+fn facts(profile: &CallProfile) -> Vec<(&'static str, String)> {
     let plan = &profile.plan;
     let mut facts = vec![
         ("machine", cpu_and_kernel(&profile.machine)),

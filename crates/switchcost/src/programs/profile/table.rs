@@ -6,7 +6,7 @@ use analysis::marked::MarkedText;
 use analysis::used::is_bound;
 use rundata::words::{byte_range, grouped, time, two_digits};
 
-use super::findings::{Profile, Ratio, Row};
+use super::findings::{CallProfile, Ratio, Row};
 use super::launches::What;
 use crate::report::printout::Printout;
 use crate::report::table::Table;
@@ -18,7 +18,7 @@ const OF_FUNCTION: f64 = 0.05;
 const OF_ALL: f64 = 0.01;
 
 /// The whole report, ending with a newline.
-pub(super) fn text(profile: &Profile, is_verbose: bool) -> Printout {
+pub(super) fn text(profile: &CallProfile, is_verbose: bool) -> Printout {
     let mut parts: Vec<Printout> = vec![headline(profile).into(), rows(profile, is_verbose).into()];
     let mut lines = lines(profile);
     if is_verbose {
@@ -38,7 +38,7 @@ const LEGEND: &str = "ns/call: mean CPU time of a call, less what timing it adds
     CPU\nshare of the CPU time: without profiling";
 
 /// Whether the thread's time off the CPU is known.
-fn knows_wall(profile: &Profile) -> bool {
+fn knows_wall(profile: &CallProfile) -> bool {
     !profile.launches.iter().any(|launch| launch.clocks.iter().any(|clock| clock == "kernel"))
 }
 
@@ -49,7 +49,7 @@ fn wall_percent(row: &Row) -> Option<f64> {
     (!row.is_bound).then(|| 100.0 * (row.wall_ns_per_call.value / ns - 1.0))
 }
 
-pub(super) fn headline(profile: &Profile) -> MarkedText {
+pub(super) fn headline(profile: &CallProfile) -> MarkedText {
     let plan = &profile.plan;
     let name = shortened(&shell_words::join(&plan.command), 40);
     let own = || profile.rows.iter().filter(|row| row.allocator == 0 && row.what.bytes.is_none());
@@ -149,7 +149,7 @@ fn times_words(of: &Ratio) -> String {
 
 /// A column: its heading, whether it is one of several allocators (else of one alone; nothing of
 /// both), and what stands in it.
-type Column = (&'static str, Option<bool>, fn(&Profile, &Row) -> String);
+type Column = (&'static str, Option<bool>, fn(&CallProfile, &Row) -> String);
 
 const COLUMNS: [Column; 11] = [
     ("function", None, |_, row| row.what.function.clone().unwrap_or("all".to_string())),
@@ -168,7 +168,7 @@ const COLUMNS: [Column; 11] = [
     }),
 ];
 
-fn rows(profile: &Profile, is_verbose: bool) -> Table {
+fn rows(profile: &CallProfile, is_verbose: bool) -> Table {
     let several = !profile.plan.allocators.is_empty();
     let columns = || COLUMNS.iter().filter(|(_, of, _)| of.is_none_or(|of| of == several));
     let shown = profile.rows.iter().filter(|row| is_shown(profile, row, is_verbose));
@@ -178,7 +178,7 @@ fn rows(profile: &Profile, is_verbose: bool) -> Table {
 }
 
 /// A dash for what is too short to be told.
-fn quantile(profile: &Profile, ns: f64) -> String {
+fn quantile(profile: &CallProfile, ns: f64) -> String {
     if is_bound(ns, profile.known) { "-".to_string() } else { format!("{ns:.0}") }
 }
 
@@ -198,7 +198,7 @@ pub(super) fn library(name: &str) -> &str {
     file.strip_prefix("lib").and_then(|rest| rest.split('.').next()).unwrap_or(file)
 }
 
-fn is_shown(profile: &Profile, row: &Row, is_verbose: bool) -> bool {
+fn is_shown(profile: &CallProfile, row: &Row, is_verbose: bool) -> bool {
     let What { function, bytes } = &row.what;
     if function.is_none() {
         return profile.rows.iter().filter(|of| of.what.bytes.is_none()).count() > 2;
@@ -225,7 +225,7 @@ fn sizes(what: &What) -> String {
 }
 
 /// Lines that matter, the most important ones first.
-fn lines(profile: &Profile) -> Vec<String> {
+fn lines(profile: &CallProfile) -> Vec<String> {
     let mut lines: Vec<String> =
         profile.notices.iter().map(|notice| format!("note: {notice}")).collect();
     let failed = profile.launches.iter().filter(|launch| launch.exit_code != 0).count();

@@ -2,7 +2,7 @@ use analysis::used::Known;
 use launcher::Ending;
 use rundata::machine::Machine;
 
-use super::findings::Profile;
+use super::findings::CallProfile;
 use super::launches::{Bin, Counted, Launch, Plan, What};
 use super::memory::Times;
 use super::table;
@@ -53,9 +53,9 @@ fn launch(allocator: usize, round: u32, counted: Vec<Counted>) -> Launch {
     }
 }
 
-fn profile(plan: Plan, launches: Vec<Launch>) -> Profile {
+fn profile(plan: Plan, launches: Vec<Launch>) -> CallProfile {
     let build = crate::engine::execute::build_info();
-    Profile::of(plan, launches, ("2026".to_string(), None, Machine::default()), build)
+    CallProfile::of(plan, launches, ("2026".to_string(), None, Machine::default()), build)
 }
 
 fn of(function: Option<&str>, bytes: Option<(u64, u64)>) -> What {
@@ -149,7 +149,7 @@ fn with_known(of: Launch) -> Launch {
     Launch { known: Some(Known { told_ns: 4.0, in_a_row_ns: 1.0, chained_ns: 5.5 }), ..of }
 }
 
-fn rounds(each: impl Fn(usize) -> Vec<Counted>, allocators: &[&str]) -> Profile {
+fn rounds(each: impl Fn(usize) -> Vec<Counted>, allocators: &[&str]) -> CallProfile {
     let all = (0..6).flat_map(|round| (0..=allocators.len()).map(move |of| (of, round)));
     let all = all.map(|(of, round)| with_known(launch(of, round, each(of))));
     profile(plan(allocators), all.collect())
@@ -261,7 +261,7 @@ fn a_ratio_that_is_not_resolved_is_in_brackets() {
 
 /// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than
 /// that.
-fn two() -> Profile {
+fn two() -> CallProfile {
     let launches = (0..6).flat_map(|round| {
         let ns = 50 * (u64::from(round) + 1);
         [0, 1].map(|allocator| {

@@ -43,7 +43,7 @@ use launcher::{CommandRun, Launcher};
 use crate::base::failure::print_message;
 use crate::base::values::{each_once, seconds_in_words};
 use crate::programs::watch;
-use crate::programs::watch::command::{Over, finish};
+use crate::programs::watch::command::{SeriesEnd, finish_series};
 use display::RunsDisplay;
 use gate::CommandGate;
 use output::FinishedSeries;
@@ -54,7 +54,7 @@ use typed::TypedSeries;
 /// anything is run.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.check_outputs()?;
-    let profile = args.profile.as_deref().map(watch::named).transpose()?;
+    let profile = args.profile.as_deref().map(watch::find_profile).transpose()?;
     let typed = TypedSeries::from_args(args)?;
     let mut plan = typed.plan();
     args.check_comparison(plan.commands.len())?;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     let is_hidden = args.output.files.quiet || !series.discard;
     let mut display = RunsDisplay::new(&plan, is_hidden);
     let mut runs = Vec::new();
-    let ending = finish(Launcher::start(series)?, |run| {
+    let ending = finish_series(Launcher::start(series)?, |run| {
         runs.push(run);
         display.show(&runs, &plan);
     });
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
 }
 
 /// Prints why the series ended before all runs were done.
-fn print_problems(ending: &Over, runs: &[CommandRun]) {
+fn print_problems(ending: &SeriesEnd, runs: &[CommandRun]) {
     if let Some(error) = &ending.failed {
         print_message(&format!("error: {error}"));
         if runs.is_empty() {
@@ -119,7 +119,7 @@ fn print_problems(ending: &Over, runs: &[CommandRun]) {
 
 /// Returns the exit code without a gate: that of the first run that failed, unless the series did
 /// not come to its end. Prints an error if a signal has kept --cleanup from its end.
-fn exit_code(args: &RunArgs, plan: &CommandPlan, runs: &[CommandRun], ending: &Over) -> u8 {
+fn exit_code(args: &RunArgs, plan: &CommandPlan, runs: &[CommandRun], ending: &SeriesEnd) -> u8 {
     if let Some(error) = &ending.failed {
         return error.exit_code;
     }
@@ -148,7 +148,7 @@ fn exit_code(args: &RunArgs, plan: &CommandPlan, runs: &[CommandRun], ending: &O
 
 /// Returns the exit code of --fail-above; a signal that ended the series goes before the verdict.
 /// `code` is the exit code without the gate.
-fn gate_exit_code(args: &RunArgs, gate: &CommandGate, code: u8, ending: &Over) -> u8 {
+fn gate_exit_code(args: &RunArgs, gate: &CommandGate, code: u8, ending: &SeriesEnd) -> u8 {
     if ending.failed.is_some() {
         // The command's own code could be 1 or 3, which are the gate's.
         gate::TROUBLE

@@ -9,7 +9,7 @@ use rundata::words::bytes;
 
 use super::findings::{CommandSummary, runs_of_command};
 use super::plan::CommandPlan;
-use crate::programs::watch::command::{TRACED, left_behind};
+use crate::programs::watch::command::{TRACE_REQUEST_NOTICE, left_behind_notice};
 
 /// A fact about the runs of one command, or of all.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +90,7 @@ impl RunFact {
             Self::RunLeftOut { round, rounds } => {
                 format!("interrupted in round {} of {rounds}, which is left out", round + 1)
             }
-            Self::Traced => TRACED.to_string(),
+            Self::Traced => TRACE_REQUEST_NOTICE.to_string(),
             Self::OrphansEnded { count, are_counted } => {
                 let counted = if *are_counted {
                     "counted with it"
@@ -104,7 +104,7 @@ impl RunFact {
                  their run is unknown"
             ),
             Self::LeftBehind { pids, unknown } => {
-                left_behind(label, pids.iter(), unknown.as_ref()).unwrap_or_default()
+                left_behind_notice(label, pids.iter(), unknown.as_ref()).unwrap_or_default()
             }
             Self::RunDelayPartial { cpu_share } => format!(
                 "run delay and migrations are of its first thread; run delay is also of threads \

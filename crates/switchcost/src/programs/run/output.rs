@@ -16,7 +16,7 @@ use super::plan::CommandPlan;
 use super::record::{CommandUseRecord, RecordOrigin};
 use super::table;
 use crate::engine::execute;
-use crate::programs::watch::{Chosen, quick};
+use crate::programs::watch::{ChosenProfile, quick};
 use crate::report::output::csv::{self, known};
 use crate::report::output::{FileOptions, all_written, say_fitted, to_json, write_output};
 use crate::report::printout::printout;
@@ -42,7 +42,7 @@ impl FinishedSeries {
     pub(super) fn write(
         self,
         args: &RunArgs,
-        profile: Option<&Chosen>,
+        profile: Option<&ChosenProfile>,
         stored_plan: CommandPlan,
         stored_gate: Option<CommandGate>,
     ) -> bool {
@@ -85,7 +85,7 @@ impl FinishedSeries {
     fn into_record(
         self,
         args: &RunArgs,
-        profile: Option<&Chosen>,
+        profile: Option<&ChosenProfile>,
     ) -> (CommandUseRecord, Option<CommandGate>) {
         let FileOptions { json, anonymous, store_command, .. } = &args.output.files;
         let (mut machine, accounting) = if json.is_some() {
@@ -157,7 +157,7 @@ fn add_estimates(
     record: &mut CommandUseRecord,
     is_interrupted: bool,
     anonymous: bool,
-    named: Option<&Chosen>,
+    named: Option<&ChosenProfile>,
 ) {
     let mut resident_bytes: f64 = 0.0;
     for summary in &record.commands {
@@ -166,13 +166,13 @@ fn add_estimates(
     let working_set = WorkingSet::within(resident_bytes as u64);
     let mut chosen = match named {
         Some(named) => Ok(named.clone()),
-        None => quick::stored(working_set),
+        None => quick::stored_profile(working_set),
     };
     let mut notices = Vec::new();
     let has_switches = record.commands.iter().any(CommandSummary::has_switches);
     if chosen.is_err() && !is_interrupted && has_switches {
         let measured = quick::measure_quickly(anonymous);
-        chosen = quick::stored(working_set);
+        chosen = quick::stored_profile(working_set);
         let notice = describe_quick_measurement(measured, &chosen);
         chosen = chosen.map_err(|_| notice.clone());
         notices.push(notice);
@@ -188,7 +188,10 @@ fn add_estimates(
 }
 
 /// Describes what a quick measurement has given.
-fn describe_quick_measurement(measured: Result<()>, chosen: &Result<Chosen, String>) -> String {
+fn describe_quick_measurement(
+    measured: Result<()>,
+    chosen: &Result<ChosenProfile, String>,
+) -> String {
     match (measured, chosen) {
         (Ok(()), Ok(_)) => "no stored cost profile could be used, so a quick one was measured; \
                             `switchcost cost` makes a better one"

@@ -13,7 +13,7 @@ use super::findings::{
 use super::gate::CommandGate;
 use super::notices::{CommandNotice, find_notices};
 use super::plan::CommandPlan;
-use crate::programs::watch::Source;
+use crate::programs::watch::CountSource;
 
 /// Version of [`CommandUseRecord`].
 ///
@@ -55,7 +55,7 @@ pub(crate) struct CommandUseRecord {
     pub(crate) gate: Option<CommandGate>,
     /// Source of the counts of switches.
     #[serde(default)]
-    pub(crate) counted_by: Source,
+    pub(crate) counted_by: CountSource,
     /// Fields of getrusage(2) that Linux leaves at zero.
     pub(crate) not_kept: Vec<String>,
     /// Events during the runs, and limits of what was counted.
@@ -105,7 +105,7 @@ impl CommandUseRecord {
             ratios,
             gate: None,
             // Tracing would make each switch of the command slower (docs/decisions.md).
-            counted_by: Source::Wait4,
+            counted_by: CountSource::Wait4,
             not_kept: NOT_KEPT.map(str::to_owned).to_vec(),
             notices: notice_texts(&notices, &plan),
             runs,

@@ -16,7 +16,7 @@ use crate::base::failure::{Interrupted, print_message, usage};
 use crate::base::secrets::{self, kept_line, masked};
 use crate::base::values::{each_once, nanoseconds};
 use crate::engine::effort::CONFIDENCE;
-use crate::programs::watch::command::{not_measured, words};
+use crate::programs::watch::command::{report_unmeasured, shown_words};
 use crate::report::terminal::counted;
 
 /// Default runs of several commands and of command lines: enough for an interval.
@@ -85,7 +85,7 @@ impl<'a> TypedSeries<'a> {
             commands: self
                 .commands
                 .iter()
-                .map(|command| words(&command.words, anonymous))
+                .map(|command| shown_words(&command.words, anonymous))
                 .collect(),
             names,
             runs,
@@ -230,13 +230,13 @@ impl<'a> TypedSeries<'a> {
         let args = self.args;
         if let (LineRunner::Shell(shell), false) = (&self.runner, args.lines.is_empty()) {
             look_up(std::slice::from_ref(shell))
-                .map_err(|error| not_measured(Some(error), None))?;
+                .map_err(|error| report_unmeasured(Some(error), None))?;
         }
         self.look_up_hooks()?;
         if args.setup.is_some() || !args.prepare.is_empty() {
             return Ok(());
         }
-        look_up(&self.command_words()).map_err(|error| not_measured(Some(error), None))?;
+        look_up(&self.command_words()).map_err(|error| report_unmeasured(Some(error), None))?;
         if args.lines.is_empty() {
             return Ok(());
         }

@@ -7,7 +7,7 @@ use analysis::program::{ProfilePoint, Program, ProgramCost, Range, count, percen
 use rundata::reading::Reading;
 
 use super::figure::{CostFigure, OpenEnd};
-use super::seen::{LeftOut, NotRead, Remedy, Seen, Source};
+use super::seen::{CountSource, LeftOut, NotRead, ProgramObservation, Remedy};
 use crate::report::terminal::figure;
 
 /// The answer in a sentence. `by` is what prices the switches (`by profile x`), `narrower` what
@@ -15,7 +15,7 @@ use crate::report::terminal::figure;
 pub(super) fn headline(
     figure: Option<&CostFigure>,
     (cost, not_read): (&ProgramCost, Option<&NotRead>),
-    (program, source): (&Program, Source),
+    (program, source): (&Program, CountSource),
     (by, narrower): (Option<&str>, &str),
 ) -> MarkedText {
     if let Some(figure) = figure {
@@ -54,7 +54,7 @@ pub(super) fn left_out_in_words(left_out: Option<&LeftOut>) -> String {
 }
 
 /// What would narrow the range of an estimate.
-pub(super) fn narrower(seen: &Seen, program: &Program) -> String {
+pub(super) fn narrower(seen: &ProgramObservation, program: &Program) -> String {
     let is_sampled = program.working_set.known().is_some_and(|set| set.sampled.is_some());
     match (is_sampled, &seen.command) {
         (false, _) => {
@@ -118,7 +118,7 @@ pub(super) fn refill(cost: &ProgramCost, not_read: Option<&NotRead>) -> Reading<
 /// Seconds for which a program is watched at least where ten were too few.
 const LONGER_S: u64 = 60;
 
-fn longer_s(seen: &Seen) -> u64 {
+fn longer_s(seen: &ProgramObservation) -> u64 {
     LONGER_S.max(2 * seen.watched_ns / 1_000_000_000)
 }
 
@@ -127,7 +127,7 @@ fn longer_s(seen: &Seen) -> u64 {
 pub(super) fn command_to_know(
     cost: &ProgramCost,
     not_read: Option<&NotRead>,
-    seen: &Seen,
+    seen: &ProgramObservation,
     profile: Option<&str>,
 ) -> Option<String> {
     let switches = [&seen.voluntary, &seen.involuntary];
@@ -148,7 +148,7 @@ pub(super) fn command_to_know(
 }
 
 /// The command that would read the working set.
-fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
+fn to_read(remedy: Remedy, seen: &ProgramObservation, profile: &str) -> Option<String> {
     match (remedy, &seen.command) {
         (Remedy::Privilege, command) => {
             let program = match command {
@@ -173,6 +173,6 @@ fn to_read(remedy: Remedy, seen: &Seen, profile: &str) -> Option<String> {
 }
 
 /// The options that ask for the program.
-pub(super) fn typed(seen: &Seen) -> String {
+pub(super) fn typed(seen: &ProgramObservation) -> String {
     seen.typed.clone().unwrap_or_else(|| format!("--pid {}", seen.pid))
 }

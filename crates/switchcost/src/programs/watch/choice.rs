@@ -58,7 +58,7 @@ fn cost_plan(plan: &Plan) -> Plan {
 
 /// A profile, and why it is the one.
 #[derive(Clone, Debug)]
-pub(crate) struct Chosen {
+pub(crate) struct ChosenProfile {
     pub(crate) profile: CostProfile,
     /// Its run file.
     pub(crate) path: PathBuf,
@@ -78,7 +78,7 @@ const OF_SWITCHES: [&str; 3] = ["cpu.models", "kernel.release", "mitigations"];
 const NOT_OF_SWITCHES: [&str; 2] = [".cpus", ".microcode"];
 
 /// The run that was asked for by name, or what is wrong with it.
-pub(crate) fn named(name: &str) -> Result<Chosen> {
+pub(crate) fn find_profile(name: &str) -> Result<ChosenProfile> {
     let entry = find(name)?;
     let refuse = |why: &str| {
         usage(format!(
@@ -99,7 +99,7 @@ pub(crate) fn named(name: &str) -> Result<Chosen> {
     let unfinished = unfinished.map(|why| format!("the cost profile ({}): {why}", entry.name));
     let why = "asked for with --profile".to_string();
     let notices = differs.into_iter().chain(unfinished).collect();
-    Ok(Chosen { profile, path: entry.path, why, notices })
+    Ok(ChosenProfile { profile, path: entry.path, why, notices })
 }
 
 /// Why a plan has no costs by working set; nothing where it has.
@@ -209,7 +209,7 @@ pub(super) fn best(
     between_ns: Option<f64>,
     accepts: Accepts,
     here: &Machine,
-) -> Result<Chosen, String> {
+) -> Result<ChosenProfile, String> {
     let entries = RunStore::of_user().and_then(|folder| folder.entries());
     let entries = entries.map_err(|error| format!("{error:#}"))?;
     let newest_first = entries.into_iter().rev();
@@ -218,7 +218,7 @@ pub(super) fn best(
         .unzip();
     // Reading it takes a twentieth of a second, for nothing where nothing is stored.
     let clock_ghz = if entries.is_empty() { None } else { clock_now() };
-    let mut found: HashMap<usize, Chosen> = HashMap::new();
+    let mut found: HashMap<usize, ChosenProfile> = HashMap::new();
     let number = choose(&candidates, |number| {
         let StoredRun { name, path, .. } = &entries[number];
         let read = read(path).ok().map(costs_of);
@@ -231,7 +231,7 @@ pub(super) fn best(
         let why = why(&candidates[number], covers == Some(true));
         let notices = differences(&run.header.machine, here, name).into_iter().collect();
         let grade = profile.grade;
-        found.insert(number, Chosen { profile, path: path.clone(), why, notices });
+        found.insert(number, ChosenProfile { profile, path: path.clone(), why, notices });
         CandidateWorth::Some { grade, answers: covers != Some(false) }
     })?;
     found.remove(&number).ok_or_else(|| NO_PROFILE.to_string())
@@ -245,7 +245,7 @@ fn why(candidate: &ProfileCandidate, answers: bool) -> String {
 
 /// What handing over to another CPU costs on this machine.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Apart {
+pub(crate) struct HandOverCost {
     /// A hop between two CPUs in ns, above that of a ring of one: the wake-up and the switches of
     /// both.
     pub(crate) hand_over_ns: Range,
@@ -258,7 +258,7 @@ const MOST_SWEEPS: usize = 5;
 
 /// That of the newest `ring --placement sweep` of this machine, between the two CPUs where it is
 /// least.
-pub(crate) fn apart() -> Option<Apart> {
+pub(crate) fn find_hand_over_cost() -> Option<HandOverCost> {
     let is_pair = |case: &RingCase| {
         let bare = case.members == 2 && case.work.is_none() && case.link == "pipe";
         bare && case.placement.relation().is_some()
@@ -279,7 +279,7 @@ pub(crate) fn apart() -> Option<Apart> {
             Some(Range::from(cost_of(pair)?).map(|ns| ns * switches))
         });
         let hand_over_ns = hops.min_by(|one, other| one.high.total_cmp(&other.high))?;
-        Some(Apart { hand_over_ns, run: entry.name })
+        Some(HandOverCost { hand_over_ns, run: entry.name })
     })
 }
 

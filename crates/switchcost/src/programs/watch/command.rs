@@ -16,11 +16,11 @@ use probe::program::WatchedProcess;
 use rundata::reading::Reading;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
-use super::choice::Chosen;
+use super::choice::ChosenProfile;
 use super::counts::told;
-use super::findings::{Report, SeenSet};
-use super::reading::Watcher;
-use super::seen::{MOSTLY_OWN, NotRead, Remedy, Seen};
+use super::findings::{ProgramCostReport, SeenSet};
+use super::reading::ProgramWatcher;
+use super::seen::{MOSTLY_OWN, NotRead, ProgramObservation, Remedy};
 use crate::base::failure::{Interrupted, print_message};
 use crate::base::secrets::shown;
 use crate::observe::live::account::TraceScope;
@@ -28,14 +28,14 @@ use crate::observe::live::session::{LOOK, TracerSession};
 use crate::report::terminal::shortened;
 
 /// One that runs.
-pub(crate) struct Command {
+pub(crate) struct WatchedCommand {
     launcher: Launcher,
     words: Vec<String>,
     pid: u32,
     /// Its time, and when that is over.
     time: Duration,
     end: Instant,
-    watcher: Option<Watcher>,
+    watcher: Option<ProgramWatcher>,
     /// What it is sent a signal by; absent where the kernel has no such descriptors.
     handle: Option<OwnedFd>,
     /// How rarely its memory is looked at: only for windows and samples, where it is not traced.
@@ -46,14 +46,14 @@ pub(crate) struct Command {
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// That a command asked whoever started it to trace it.
-pub(crate) const TRACED: &str =
+pub(crate) const TRACE_REQUEST_NOTICE: &str =
     "it asked to be traced (PTRACE_TRACEME), and went on without: what it waits for is not done";
 
 /// One that has ended, and what was seen of it.
-pub(crate) struct Ended {
+pub(crate) struct FinishedCommand {
     pub(crate) words: Vec<String>,
     pub(crate) pid: u32,
-    watcher: Option<Watcher>,
+    watcher: Option<ProgramWatcher>,
     used: RunUsage,
     /// Its time, where that was over before its end.
     over: Option<Duration>,
@@ -61,28 +61,29 @@ pub(crate) struct Ended {
     stopped: Option<LauncherError>,
 }
 
-impl Command {
+impl WatchedCommand {
     /// Starts it, for so long at most. The tracer looks from then on at what it is the root of, and
     /// at nothing before.
     pub(crate) fn start(
-        (words, time): (&[OsString], Duration),
+        words: &[OsString],
+        time: Duration,
         anonymous: bool,
         session: Option<&mut TracerSession>,
     ) -> Result<Self> {
         let mut launcher = Launcher::start(CommandSeries::watched(words))?;
         let pid = match launcher.started() {
             Ok(Some(pid)) => pid,
-            started => return Err(not_measured(started.err(), launcher.signal())),
+            started => return Err(report_unmeasured(started.err(), launcher.signal())),
         };
         let end = Instant::now() + time;
         let rarely = session.is_some().then_some(LOOK);
         session.into_iter().for_each(|session| session.account.set_scope(TraceScope::Tree(pid)));
         // It may have ended already: then only its usage is known.
         let program = WatchedProcess::find(Path::new("/"), pid as i32).ok();
-        let watcher = program.map(|program| Watcher::new(program, None));
+        let watcher = program.map(|program| ProgramWatcher::new(program, None));
         let id = Pid::from_raw(pid as i32);
         let handle = id.and_then(|id| pidfd_open(id, PidfdFlags::empty()).ok());
-        let words = self::words(words, anonymous);
+        let words = shown_words(words, anonymous);
         Ok(Self { launcher, words, pid, time, end, watcher, handle, rarely })
     }
 
@@ -101,7 +102,7 @@ impl Command {
 
     /// What it used, once it has ended. Where its time is over before, it is asked to end, and
     /// killed where it does not.
-    pub(crate) fn end(self) -> Result<Ended> {
+    pub(crate) fn end(self) -> Result<FinishedCommand> {
         let Self { launcher, words, pid, time, watcher, handle, .. } = self;
         let over = (!launcher.wait_for_answer(Some(Duration::ZERO))).then_some(time);
         if over.is_some() {
@@ -125,14 +126,15 @@ impl Command {
             }
         }
         let mut used = None;
-        let Over { failed, signal, stopped } = finish(launcher, |run| used = Some(run.used));
-        let used = used.ok_or_else(|| not_measured(failed, signal))?;
-        Ok(Ended { words, pid, watcher, used, over, stopped })
+        let SeriesEnd { failed, signal, stopped } =
+            finish_series(launcher, |run| used = Some(run.used));
+        let used = used.ok_or_else(|| report_unmeasured(failed, signal))?;
+        Ok(FinishedCommand { words, pid, watcher, used, over, stopped })
     }
 }
 
 /// How a series ended.
-pub(crate) struct Over {
+pub(crate) struct SeriesEnd {
     pub(crate) failed: Option<LauncherError>,
     /// The last signal that asked to stop.
     pub(crate) signal: Option<u8>,
@@ -141,7 +143,7 @@ pub(crate) struct Over {
 }
 
 /// Takes all runs of a series. Once it is over a signal ends this program again.
-pub(crate) fn finish(mut launcher: Launcher, mut take: impl FnMut(CommandRun)) -> Over {
+pub(crate) fn finish_series(mut launcher: Launcher, mut take: impl FnMut(CommandRun)) -> SeriesEnd {
     let failed = loop {
         match launcher.next_run() {
             Ok(Some(run)) => take(run),
@@ -149,11 +151,11 @@ pub(crate) fn finish(mut launcher: Launcher, mut take: impl FnMut(CommandRun)) -
             Err(error) => break Some(error),
         }
     };
-    Over { failed, signal: launcher.signal(), stopped: launcher.stopped_alone() }
+    SeriesEnd { failed, signal: launcher.signal(), stopped: launcher.stopped_alone() }
 }
 
 /// The words of a command, as far as they may be shown.
-pub(crate) fn words(command: &[OsString], anonymous: bool) -> Vec<String> {
+pub(crate) fn shown_words(command: &[OsString], anonymous: bool) -> Vec<String> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     shown(&command.iter().map(text).collect::<Vec<String>>(), anonymous)
 }
@@ -165,7 +167,7 @@ const MOST_IDS: usize = 5;
 const MOST_CHARACTERS: usize = 48;
 
 /// That the command `whose` left processes behind, or that this is not known, and why.
-pub(crate) fn left_behind<'a>(
+pub(crate) fn left_behind_notice<'a>(
     whose: &str,
     pids: impl Iterator<Item = &'a u32>,
     unknown: Option<impl Display>,
@@ -187,7 +189,7 @@ pub(crate) fn left_behind<'a>(
 }
 
 /// That a command was not measured, once the reason is said: an exit code.
-pub(crate) fn not_measured(error: Option<LauncherError>, signal: Option<u8>) -> Error {
+pub(crate) fn report_unmeasured(error: Option<LauncherError>, signal: Option<u8>) -> Error {
     match (error, signal) {
         (Some(error), _) => {
             print_message(&format!("error: {error}"));
@@ -206,17 +208,17 @@ const BY_TERM: u8 = 128 + 15;
 /// The same of SIGKILL.
 const BY_KILL: u8 = 128 + 9;
 
-impl Ended {
+impl FinishedCommand {
     /// All that is known of it. Its counts are those of the tracer, or else what wait4(2) told: of
     /// all its threads and of the children that it waited for. Its time is the launcher's, from the
     /// start to the end.
     pub(crate) fn report(
         &mut self,
-        traced: Result<Seen, String>,
-        named: Option<&Chosen>,
-    ) -> Report {
+        traced: Result<ProgramObservation, String>,
+        named: Option<&ChosenProfile>,
+    ) -> ProgramCostReport {
         let most = self.used.usage.max_resident_bytes;
-        let over = self.over_in_words();
+        let over = self.end_notices();
         let mut seen = traced.unwrap_or_else(|why| told(&self.used, &why));
         let own = match self.watcher.take().filter(|watcher| watcher.last_look.is_some()) {
             Some(watcher) => watcher.add_to(&mut seen),
@@ -234,7 +236,7 @@ impl Ended {
         seen.method.dedup();
         // What the figures are of stands first.
         seen.notices.splice(0..0, over);
-        let seen = Seen {
+        let seen = ProgramObservation {
             pid: self.pid,
             // Looked at before its exec was through, it may still have this program's name.
             name: self.words.first().cloned().unwrap_or_default(),
@@ -247,12 +249,13 @@ impl Ended {
             resident_bytes: Reading::Known(most),
             ..seen
         };
-        Report::of(seen, working_set, named)
+        ProgramCostReport::of(seen, working_set, named)
     }
 
     /// That it did not come to an end of its own, and who did not end with it.
-    pub(crate) fn over_in_words(&self) -> Vec<String> {
-        let traced = self.used.asked_to_be_traced.then(|| TRACED.to_string()).into_iter();
+    pub(crate) fn end_notices(&self) -> Vec<String> {
+        let traced =
+            self.used.asked_to_be_traced.then(|| TRACE_REQUEST_NOTICE.to_string()).into_iter();
         let Some(time) = self.over else { return traced.collect() };
         let late = Duration::from_nanos(self.used.real_ns).saturating_sub(time);
         let time = humantime::format_duration(time);
@@ -271,7 +274,7 @@ impl Ended {
         };
         let left = &self.used.orphans.left_behind;
         let words = shell_words::join(&self.words);
-        let left = left_behind(&words, left.known().into_iter().flatten(), left.why());
+        let left = left_behind_notice(&words, left.known().into_iter().flatten(), left.why());
         [how].into_iter().chain(left).chain(traced).collect()
     }
 

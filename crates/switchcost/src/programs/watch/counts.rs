@@ -5,7 +5,7 @@ use analysis::program::Program;
 use launcher::RunUsage;
 use rundata::reading::Reading;
 
-use super::seen::{LeftOut, Seen, Source};
+use super::seen::{CountSource, LeftOut, ProgramObservation};
 use crate::base::values::nanoseconds;
 use crate::observe::live::session::TracerSession;
 
@@ -27,30 +27,32 @@ pub(super) fn traced_so_far(session: &TracerSession) -> Option<Program> {
     (ns > 0).then(|| Program::over(ns as f64, counts, set))
 }
 
-/// By the tracer, until its last look.
-pub(crate) fn traced(session: &TracerSession) -> Seen {
-    let used = session.account.total();
-    let each = session.overhead().ns_per_switch;
-    let each =
-        each.known().map_or(String::new(), |ns| format!(", which takes {ns:.0} ns a switch"));
-    let method = format!(
-        "switches and CPU time are the kernel's counts at each switch (eBPF{each}): of every \
+impl ProgramObservation {
+    /// Returns the counts of the tracer until its last look.
+    pub(crate) fn from_tracer(session: &TracerSession) -> Self {
+        let used = session.account.total();
+        let each = session.overhead().ns_per_switch;
+        let each =
+            each.known().map_or(String::new(), |ns| format!(", which takes {ns:.0} ns a switch"));
+        let method = format!(
+            "switches and CPU time are the kernel's counts at each switch (eBPF{each}): of every \
          thread, for as long as it lived; {} switches were yields, and threads moved to another \
          CPU {} times",
-        used.yields, used.migrations
-    );
-    Seen {
-        counted_by: Source::Tracepoints,
-        watched_ns: nanoseconds(session.elapsed()),
-        voluntary: Reading::Known(used.voluntary),
-        involuntary: Reading::Known(used.involuntary),
-        yields: Reading::Known(used.yields),
-        migrations: Reading::Known(used.migrations),
-        cpu_ns: Reading::Known(used.cpu_ns),
-        left_out: left_out(session),
-        method: vec![method],
-        notices: session.gaps(),
-        ..Seen::default()
+            used.yields, used.migrations
+        );
+        Self {
+            counted_by: CountSource::Tracepoints,
+            watched_ns: nanoseconds(session.elapsed()),
+            voluntary: Reading::Known(used.voluntary),
+            involuntary: Reading::Known(used.involuntary),
+            yields: Reading::Known(used.yields),
+            migrations: Reading::Known(used.migrations),
+            cpu_ns: Reading::Known(used.cpu_ns),
+            left_out: left_out(session),
+            method: vec![method],
+            notices: session.gaps(),
+            ..ProgramObservation::default()
+        }
     }
 }
 
@@ -63,10 +65,10 @@ fn left_out(session: &TracerSession) -> Option<LeftOut> {
 }
 
 /// What wait4(2) told of a command; `why` it was not traced.
-pub(super) fn told(used: &RunUsage, why: &str) -> Seen {
+pub(super) fn told(used: &RunUsage, why: &str) -> ProgramObservation {
     let untraced = untraced(why);
-    Seen {
-        counted_by: Source::Wait4,
+    ProgramObservation {
+        counted_by: CountSource::Wait4,
         watched_ns: used.real_ns,
         voluntary: Reading::Known(used.usage.voluntary),
         involuntary: Reading::Known(used.usage.involuntary),
@@ -77,6 +79,6 @@ pub(super) fn told(used: &RunUsage, why: &str) -> Seen {
             "switches and CPU time are those of the command and of all children that it waited \
              for ({untraced})"
         )],
-        ..Seen::default()
+        ..ProgramObservation::default()
     }
 }

@@ -110,7 +110,7 @@ const HARDLY_WORTH_A_CHANGE: f64 = 0.02;
 
 /// What to conclude from what switches cost a program.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Conclusion<'a> {
+pub(crate) struct CostConclusion<'a> {
     pub(crate) figure: CostFigure,
     /// Share of the CPU time that refilling caches takes, where it is known.
     pub(crate) refill: Option<Range>,
@@ -122,7 +122,7 @@ pub(crate) struct Conclusion<'a> {
     pub(crate) to_trace: Option<&'a str>,
 }
 
-impl Conclusion<'_> {
+impl CostConclusion<'_> {
     /// One sentence: `That is below 1 %: not worth an effort.`
     pub(crate) fn in_words(&self) -> String {
         let share = self.figure.priced.share;
@@ -191,14 +191,14 @@ mod tests {
 
     #[test]
     fn a_figure_has_a_conclusion() {
-        let conclusion = |low: f64, high: f64, open| Conclusion {
+        let conclusion = |low: f64, high: f64, open| CostConclusion {
             figure: CostFigure { priced: priced(low, high).unwrap(), open },
             refill: Some(Range { low: 0.8 * low, high: 0.8 * high }),
             involuntary_share: 0.2,
             preempter: None,
             to_trace: Some("switchcost trace --pid 7"),
         };
-        let words = |of: Conclusion| of.in_words();
+        let words = |of: CostConclusion| of.in_words();
         assert_eq!(
             words(conclusion(0.004, 0.009, None)),
             "That is below 1 %: not worth an effort."
@@ -232,13 +232,13 @@ mod tests {
              most are its own sleeps, so let it do more work per wake-up."
         );
         let preempted =
-            Conclusion { refill: None, involuntary_share: 0.7, ..conclusion(0.02, 0.04, open) };
+            CostConclusion { refill: None, involuntary_share: 0.7, ..conclusion(0.02, 0.04, open) };
         assert_eq!(
             words(preempted),
             "Fewer switches would save at least 2 % of its CPU time: most are preemptions, and \
              `switchcost trace --pid 7` says by whom."
         );
-        let traced = Conclusion { preempter: Some("rustc"), ..preempted };
+        let traced = CostConclusion { preempter: Some("rustc"), ..preempted };
         assert!(words(traced).ends_with("so keep rustc off its CPUs (taskset)."));
     }
 

@@ -10,21 +10,21 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer;
-use super::choice::{self, Accepts, Chosen};
+use super::choice::{self, Accepts, ChosenProfile};
 use super::figure::CostFigure;
-use super::own::{self, OwnCost};
-use super::seen::{NotRead, Seen};
+use super::own::{self, PreemptionCost};
+use super::seen::{NotRead, ProgramObservation};
 
-/// Version of [`Report`].
+/// Version of [`ProgramCostReport`].
 pub(crate) const SCHEMA: u32 = 1;
 
 /// All that `cost --pid` and `cost -- CMD` say.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Report {
+pub(crate) struct ProgramCostReport {
     /// [`SCHEMA`].
     pub(crate) schema: u32,
     #[serde(flatten)]
-    pub(crate) seen: Seen,
+    pub(crate) seen: ProgramObservation,
     /// The same as rates.
     pub(crate) program: Program,
     /// The cost profile that the estimate rests on.
@@ -32,7 +32,7 @@ pub(crate) struct Report {
     pub(crate) profile: Reading<CostProfile>,
     /// What was measured on this program itself: the estimate rests on it, if it is there.
     #[serde(default)]
-    pub(crate) own: Option<OwnCost>,
+    pub(crate) own: Option<PreemptionCost>,
     /// Why it is this one.
     pub(crate) profile_choice: Option<String>,
     /// The estimate: where the working set was not read, for anything up to the resident memory.
@@ -55,7 +55,7 @@ pub(crate) struct Report {
 /// What was seen of a program's working set, and why if it was not read.
 pub(super) type SeenSet = (Reading<WorkingSet>, Option<NotRead>);
 
-impl Report {
+impl ProgramCostReport {
     /// The cost of the switch itself by its kind, as the answer has it.
     pub(crate) fn direct(&self) -> Option<Direct> {
         direct_by_kind(&self.program, &self.profile.known()?.points)
@@ -63,7 +63,11 @@ impl Report {
 
     /// What was seen, and what it means with this machine's cost profile, or with the one that was
     /// asked for.
-    pub(super) fn of(mut seen: Seen, set: SeenSet, named: Option<&Chosen>) -> Self {
+    pub(super) fn of(
+        mut seen: ProgramObservation,
+        set: SeenSet,
+        named: Option<&ChosenProfile>,
+    ) -> Self {
         let (working_set, not_read) = set;
         let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
         let counts = counts.map(|count| count.clone().map(|count| count as f64));
@@ -108,7 +112,7 @@ impl Report {
             let beyond = beyond.map_or(String::new(), |words| format!(", {words}"));
             format!("by {}{beyond}", chosen.profile.called())
         });
-        let by = own.as_ref().map(OwnCost::in_words).or(by);
+        let by = own.as_ref().map(PreemptionCost::in_words).or(by);
         let narrower = answer::narrower(&seen, &cached);
         let figure = CostFigure::from_estimate(&cost, not_read.as_ref(), direct);
         let answer = answer::headline(

@@ -21,7 +21,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use analysis::program::{Direct, ProfilePoint, direct_of};
+use analysis::program::ProfilePoint;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use clap::builder::ArgPredicate;
 use clap::{Arg, Args};
@@ -36,17 +36,17 @@ use crate::observe::live::session::{self, TracerSession};
 use crate::observe::processes::{ProcessName, ProcessSet, process_names};
 use crate::report::output::{OutputOptions, print_text, say_text, write_json};
 use choice::Accepts;
-use command::Command;
+use command::WatchedCommand;
 use reading::LOOK;
 
-pub(crate) use choice::{Apart, Chosen, apart, named};
-pub(crate) use counts::traced;
+pub(crate) use choice::{ChosenProfile, HandOverCost, find_hand_over_cost, find_profile};
+
 use counts::traced_so_far;
-pub(crate) use figure::{Conclusion, CostFigure, OpenEnd, PricedShare};
-pub(crate) use own::OwnCost;
-pub(crate) use reading::Watcher;
-pub(crate) use seen::Source;
-pub(crate) use whole::WholeProgram;
+pub(crate) use figure::{CostConclusion, CostFigure, OpenEnd, PricedShare};
+pub(crate) use own::PreemptionCost;
+pub(crate) use reading::ProgramWatcher;
+pub(crate) use seen::{CountSource, ProgramObservation};
+pub(crate) use whole::ProgramProcesses;
 
 /// What belongs to the costs by working set: a program's cost takes what they have measured.
 const NOT_OF_A_PROGRAM: &str =
@@ -63,14 +63,14 @@ fn not_of_a_program() -> Vec<&'static str> {
 }
 
 /// How long a program is watched.
-pub(crate) const WATCHED: &str = "10s";
+pub(crate) const DEFAULT_WATCH_TIME: &str = "10s";
 
 /// The argument of a budget, which of a program is the time for which it is watched, and of a
 /// command has no end unless it is said.
-pub(crate) fn with_program(budget: Arg) -> Arg {
+pub(crate) fn with_watch_defaults(budget: Arg) -> Arg {
     budget
-        .default_value_if("pid", ArgPredicate::IsPresent, Some(WATCHED))
-        .default_value_if("cgroup", ArgPredicate::IsPresent, Some(WATCHED))
+        .default_value_if("pid", ArgPredicate::IsPresent, Some(DEFAULT_WATCH_TIME))
+        .default_value_if("cgroup", ArgPredicate::IsPresent, Some(DEFAULT_WATCH_TIME))
         .default_value_if("command", ArgPredicate::IsPresent, Some(UNTIL_END))
 }
 
@@ -155,7 +155,7 @@ pub(crate) fn run(
         )));
     }
     // What is wrong with it is told before anything is watched.
-    let named = args.profile.as_deref().map(choice::named).transpose()?;
+    let named = args.profile.as_deref().map(choice::find_profile).transpose()?;
     match args.processes()? {
         Some(processes) => watch(&processes, time, named.as_ref(), output),
         None if matches!(output.files.json, Some(Destination::Stdout)) => {
@@ -168,7 +168,7 @@ pub(crate) fn run(
 fn watch(
     processes: &ProcessSet,
     duration: Duration,
-    named: Option<&Chosen>,
+    named: Option<&ChosenProfile>,
     output: &OutputOptions,
 ) -> Result<ExitCode> {
     let typed = &processes.typed;
@@ -221,9 +221,9 @@ fn watch(
         let notice = format!("stopped by signal {signal}, before its time was over");
         watcher.notices.push(notice);
     }
-    let counts = session.as_ref().map(traced).map_err(Error::to_string);
+    let counts = session.as_ref().map(ProgramObservation::from_tracer).map_err(Error::to_string);
     let whole = match &session {
-        Ok(session) => WholeProgram::traced(processes, session, watcher.pid()),
+        Ok(session) => ProgramProcesses::from_tracer(processes, session, watcher.pid()),
         Err(_) => watcher.whole(processes),
     };
     let report = watcher.report(counts, &whole, named);
@@ -257,11 +257,11 @@ fn find_first(pids: &[i32]) -> Result<i32, WatchError> {
 fn watch_first(
     pids: impl IntoIterator<Item = i32>,
     duration: Duration,
-) -> Result<Watcher, WatchError> {
+) -> Result<ProgramWatcher, WatchError> {
     let mut ended = WatchError::Gone;
     for pid in pids {
         let begun = WatchedProcess::find(Path::new("/"), pid).and_then(|program| {
-            let mut watcher = Watcher::new(program, Some(duration));
+            let mut watcher = ProgramWatcher::new(program, Some(duration));
             watcher.see()?;
             Ok(watcher)
         });
@@ -274,36 +274,31 @@ fn watch_first(
 }
 
 /// Whether a process of the program lives beside the one whose memory is watched.
-fn is_alive(session: Option<&TracerSession>, watcher: &Watcher) -> bool {
+fn is_alive(session: Option<&TracerSession>, watcher: &ProgramWatcher) -> bool {
     session.map_or_else(|| watcher.has_living_companion(), |session| session.account.is_alive())
 }
 
 /// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the
 /// working set is not known yet.
-fn points_so_far(named: Option<&Chosen>) -> Vec<ProfilePoint> {
-    let chosen = named.cloned().or_else(|| newest().ok());
+fn points_so_far(named: Option<&ChosenProfile>) -> Vec<ProfilePoint> {
+    let chosen = named.cloned().or_else(|| newest_profile().ok());
     chosen.map_or(Vec::new(), |chosen| chosen.profile.points)
 }
 
 /// The newest costs of this machine, for whatever working set; or why there are none.
-pub(crate) fn newest() -> Result<Chosen, String> {
+pub(crate) fn newest_profile() -> Result<ChosenProfile, String> {
     choice::best(None, None, Accepts::Costs, &choice::this_machine())
-}
-
-/// The cost of the switch itself by its kind, of whatever program; where the costs have it.
-pub(crate) fn direct(points: &[ProfilePoint]) -> Option<Direct> {
-    direct_of(points, None)
 }
 
 fn command(
     (words, time): (&[OsString], Duration),
-    named: Option<&Chosen>,
+    named: Option<&ChosenProfile>,
     output: &OutputOptions,
 ) -> Result<ExitCode> {
     // Until the command has a process id nothing is inside.
     let mut session = TracerSession::begin(TraceScope::Tree(u32::MAX), None, None);
     let anonymous = output.files.anonymous;
-    let mut command = Command::start((words, time), anonymous, session.as_mut().ok())?;
+    let mut command = WatchedCommand::start(words, time, anonymous, session.as_mut().ok())?;
     // Without a tracer its counts are the kernel's at its end.
     let look = session.is_ok().then_some(session::LOOK);
     while !command.wait(look) {
@@ -311,7 +306,10 @@ fn command(
     }
     session.iter_mut().for_each(TracerSession::look);
     let mut ended = command.end()?;
-    let report = ended.report(session.as_ref().map(traced).map_err(Error::to_string), named);
+    let report = ended.report(
+        session.as_ref().map(ProgramObservation::from_tracer).map_err(Error::to_string),
+        named,
+    );
     if !output.files.quiet {
         say_text(table::text(&report, output.view.verbose));
     }

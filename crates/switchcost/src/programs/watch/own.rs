@@ -22,7 +22,7 @@ use crate::engine::store::{RunStore, StoredRun, header, read};
 
 /// What was measured on the program itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct OwnCost {
+pub(crate) struct PreemptionCost {
     /// The stored run.
     pub(crate) run: String,
     /// Its age, where that is known.
@@ -40,7 +40,7 @@ pub(crate) struct OwnCost {
     pub(crate) most_stay_ns: u64,
 }
 
-impl OwnCost {
+impl PreemptionCost {
     /// The range over all neighbours whose cost is known; none where no cost is.
     fn of(found: &SensitivityFindings, run: String, age_s: Option<u64>) -> Option<Self> {
         let executable = found.executable.clone()?;
@@ -64,7 +64,7 @@ impl OwnCost {
     }
 
     /// The newest of each program that was measured on this machine.
-    pub(crate) fn all() -> Vec<Self> {
+    pub(crate) fn load_newest() -> Vec<Self> {
         let here = this_machine();
         let entries = RunStore::of_user().and_then(|folder| folder.entries()).unwrap_or_default();
         let mut all: Vec<Self> = Vec::new();
@@ -77,7 +77,7 @@ impl OwnCost {
     }
 
     /// Whether a process or thread runs it.
-    pub(crate) fn is_of(&self, id: i32) -> bool {
+    pub(crate) fn applies_to(&self, id: i32) -> bool {
         // The identity is read only where the path is the same.
         executable::read_path(id).is_some_and(|path| path == self.executable.path)
             && executable::find_for_process(id).is_some_and(|executable| {
@@ -143,7 +143,7 @@ pub(super) fn of(
     executable: &Executable,
     words: Option<&[String]>,
     here: &Machine,
-) -> Option<OwnCost> {
+) -> Option<PreemptionCost> {
     let entries = RunStore::of_user().and_then(|folder| folder.entries()).ok()?;
     let found =
         entries.iter().rev().filter_map(|entry| of_entry(entry, here, |of| of == executable));
@@ -165,7 +165,7 @@ fn of_entry(
     entry: &StoredRun,
     here: &Machine,
     is_meant: impl Fn(&Executable) -> bool,
-) -> Option<OwnCost> {
+) -> Option<PreemptionCost> {
     // Most runs are something else: what their header says is enough to know that.
     let header = header(&entry.path).ok()?;
     let mut trials = header.plan.trials();
@@ -182,5 +182,5 @@ fn of_entry(
     let Some(ExperimentFindings::Sensitivity(found)) = &record.found.findings else { return None };
     let began = humantime::parse_rfc3339(&header.started).ok();
     let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
-    OwnCost::of(found, entry.name.clone(), age.map(|age| age.as_secs()))
+    PreemptionCost::of(found, entry.name.clone(), age.map(|age| age.as_secs()))
 }

@@ -11,7 +11,7 @@ use rundata::placement::Placement;
 use rundata::plan::{Batching, MIN_CLEAN_ROUNDS};
 use rundata::ring::{AccessKind, RingCase, Work};
 
-use super::choice::{self, Accepts, Chosen};
+use super::choice::{self, Accepts, ChosenProfile};
 use crate::base::values::TimeBudget;
 use crate::engine::effort::Effort;
 use crate::engine::execute::{self, HeaderOptions};
@@ -22,7 +22,7 @@ use crate::engine::store::RunStore;
 use crate::report::output::{FileOptions, OutputOptions};
 
 /// The profile of `switchcost run`, which may be a quick measurement of its own.
-pub(crate) fn stored(set: WorkingSet) -> Result<Chosen, String> {
+pub(crate) fn stored_profile(set: WorkingSet) -> Result<ChosenProfile, String> {
     choice::best(Some(set), None, Accepts::CostsAndQuick, &choice::this_machine())
 }
 

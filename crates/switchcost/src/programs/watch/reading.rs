@@ -10,12 +10,12 @@ use probe::program::{SwitchCounter, SwitchCounts, WatchError, WatchedProcess, hu
 use rundata::reading::Reading;
 use rundata::trial::command::Executable;
 
-use super::choice::Chosen;
+use super::choice::ChosenProfile;
 use super::counts::{NOT_IN_PROC, untraced};
-use super::findings::{Report, SeenSet};
+use super::findings::{ProgramCostReport, SeenSet};
 use super::sampled;
-use super::seen::{NotRead, Remedy, Seen, Source};
-use super::whole::{Companions, WholeProgram};
+use super::seen::{CountSource, NotRead, ProgramObservation, Remedy};
+use super::whole::{Companions, ProgramProcesses};
 use crate::base::values::nanoseconds;
 use crate::observe::processes::ProcessSet;
 
@@ -39,7 +39,7 @@ const UNSEEN: f64 = 0.05;
 const LAG: Duration = Duration::from_millis(10);
 
 /// What is known of a program that is watched.
-pub(crate) struct Watcher {
+pub(crate) struct ProgramWatcher {
     program: WatchedProcess,
     /// The file that it runs.
     executable: Option<Executable>,
@@ -65,7 +65,7 @@ pub(crate) struct Watcher {
     pub(crate) notices: Vec<String>,
 }
 
-impl Watcher {
+impl ProgramWatcher {
     /// Of a program that is watched for so long, where that is known.
     pub(crate) fn new(program: WatchedProcess, watch: Option<Duration>) -> Self {
         let sampler = AccessSampler::start(program.pid(), watch);
@@ -108,10 +108,10 @@ impl Watcher {
     }
 
     /// Returns what was read of all processes of the program.
-    pub(super) fn whole<'a>(&self, processes: &'a ProcessSet) -> WholeProgram<'a> {
+    pub(super) fn whole<'a>(&self, processes: &'a ProcessSet) -> ProgramProcesses<'a> {
         let none = Companions::new(processes.clone(), self.program.pid());
         let companions = self.companions.as_ref().unwrap_or(&none);
-        WholeProgram::read(processes, companions, self.pid(), self.own_cpu_ns())
+        ProgramProcesses::from_proc(processes, companions, self.pid(), self.own_cpu_ns())
     }
 
     /// CPU time of the watched process, in nanoseconds.
@@ -276,7 +276,7 @@ impl Watcher {
     }
 
     /// What was read from /proc; `why` it was not traced.
-    fn counts(&self, why: &str) -> Seen {
+    fn counts(&self, why: &str) -> ProgramObservation {
         let mut notices = Vec::new();
         let others = self.companions.as_ref().map_or(0, Companions::ended_threads);
         let lost_threads = self.lost_threads + others;
@@ -312,8 +312,8 @@ impl Watcher {
         if others.is_some_and(|others| others.processes_have_children()) {
             method += "; of children those are counted that lived for a second";
         }
-        Seen {
-            counted_by: Source::Proc,
+        ProgramObservation {
+            counted_by: CountSource::Proc,
             watched_ns: nanoseconds(self.last_look.unwrap_or_default()),
             voluntary: Reading::Known(switches.voluntary),
             involuntary: Reading::Known(switches.involuntary),
@@ -322,7 +322,7 @@ impl Watcher {
             cpu_ns: cpu_ns.ok_or("its CPU clock cannot be read").into(),
             method: vec![method],
             notices,
-            ..Seen::default()
+            ..ProgramObservation::default()
         }
     }
 
@@ -331,10 +331,10 @@ impl Watcher {
     /// the program's other processes.
     pub(crate) fn report(
         mut self,
-        traced: Result<Seen, String>,
-        whole: &WholeProgram,
-        named: Option<&Chosen>,
-    ) -> Report {
+        traced: Result<ProgramObservation, String>,
+        whole: &ProgramProcesses,
+        named: Option<&ChosenProfile>,
+    ) -> ProgramCostReport {
         let mut notices = std::mem::take(&mut self.notices);
         let processes = whole.processes;
         if self.ended {
@@ -353,7 +353,7 @@ impl Watcher {
         let pids: Vec<u32> = processes.pids.iter().map(|pid| pid.unsigned_abs()).collect();
         // What was measured on one executable is not that of others.
         let executable = self.executable.clone().filter(|_| !whole.has_other_memory());
-        let mut seen = Seen {
+        let mut seen = ProgramObservation {
             pid: pids.first().copied().unwrap_or(self.pid()),
             name: processes.name.clone(),
             children: whole.children,
@@ -368,11 +368,11 @@ impl Watcher {
         let program = self.program.clone();
         let own = self.add_to(&mut seen);
         let working_set = whole.working_set(&program, own);
-        Report::of(seen, working_set, named)
+        ProgramCostReport::of(seen, working_set, named)
     }
 
     /// Adds its threads and its memory to what was counted.
-    pub(super) fn add_to(self, seen: &mut Seen) -> SeenSet {
+    pub(super) fn add_to(self, seen: &mut ProgramObservation) -> SeenSet {
         let working_set = self.working_set(&mut seen.method);
         // What is lost where its accesses cannot be sampled.
         seen.notices.extend(self.sampler.as_ref().err().map(|why| {
@@ -451,11 +451,15 @@ impl Watcher {
 mod tests {
     use super::*;
 
-    fn of_this_process() -> Watcher {
+    fn of_this_process() -> ProgramWatcher {
         let own = i32::try_from(std::process::id()).expect("a process id");
         let program = WatchedProcess::find(Path::new("/"), own).expect("this process");
         let sampler = Err("not asked for".to_string());
-        Watcher { next_window: Duration::ZERO, sampler, ..Watcher::new(program, None) }
+        ProgramWatcher {
+            next_window: Duration::ZERO,
+            sampler,
+            ..ProgramWatcher::new(program, None)
+        }
     }
 
     /// Its window would last half a second, as nothing is known of its switches yet.

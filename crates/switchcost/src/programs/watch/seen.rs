@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Who counted a program's switches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Source {
+pub(crate) enum CountSource {
     /// The kernel's counts of each thread, read from /proc now and then: without the last ones of
     /// threads that ended, and without threads that came and ended in between.
     #[default]
@@ -21,7 +21,7 @@ pub(crate) enum Source {
     Tracepoints,
 }
 
-impl Source {
+impl CountSource {
     /// Behind the counts: `read from /proc`.
     pub(super) fn in_words(self) -> &'static str {
         match self {
@@ -51,7 +51,7 @@ pub(crate) struct LeftOut {
 
 /// All that was read of a program.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Seen {
+pub(crate) struct ProgramObservation {
     /// The process, or the first of several.
     pub(crate) pid: u32,
     /// Its name.
@@ -93,7 +93,7 @@ pub(crate) struct Seen {
     pub(crate) migrations: Reading<u64>,
     /// Who counted them.
     #[serde(default)]
-    pub(crate) counted_by: Source,
+    pub(crate) counted_by: CountSource,
     /// CPU time while it was watched, in nanoseconds.
     pub(crate) cpu_ns: Reading<u64>,
     /// Resident memory in bytes: the most at any look.

@@ -6,9 +6,9 @@ use rundata::reading::Reading;
 use rundata::words::byte_range;
 
 use super::answer::typed;
-use super::figure::Conclusion;
-use super::findings::Report;
-use super::seen::Seen;
+use super::figure::CostConclusion;
+use super::findings::ProgramCostReport;
+use super::seen::ProgramObservation;
 use crate::observe::processes::program_in_words;
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{TO_FIND_OUT, counted, figure};
@@ -17,7 +17,7 @@ use crate::report::terminal::{TO_FIND_OUT, counted, figure};
 const MOST_LINES: usize = 3;
 
 /// The whole report, ending with a newline: the answer, what it rests on, the lines that matter.
-pub(crate) fn text(report: &Report, is_verbose: bool) -> Printout {
+pub(crate) fn text(report: &ProgramCostReport, is_verbose: bool) -> Printout {
     let seen = &report.seen;
     let heading =
         format!("{}, watched for {} s", program(seen), figure(seen.watched_ns as f64 / 1e9));
@@ -33,13 +33,13 @@ pub(crate) fn text(report: &Report, is_verbose: bool) -> Printout {
 }
 
 /// What to conclude; nothing without a figure.
-fn conclusion(report: &Report) -> Option<String> {
-    let Report { seen, program, .. } = report;
+fn conclusion(report: &ProgramCostReport) -> Option<String> {
+    let ProgramCostReport { seen, program, .. } = report;
     let [voluntary, involuntary] =
         [&program.voluntary_per_s, &program.involuntary_per_s].map(|rate| rate.known().copied());
     let (voluntary, involuntary) = (voluntary.unwrap_or(0.0), involuntary.unwrap_or(0.0));
     let traced = (seen.command.is_none()).then(|| format!("switchcost trace {}", typed(seen)));
-    let conclusion = Conclusion {
+    let conclusion = CostConclusion {
         figure: report.figure?,
         refill: report.refill_share.known().copied(),
         involuntary_share: involuntary / (voluntary + involuntary).max(f64::MIN_POSITIVE),
@@ -50,7 +50,7 @@ fn conclusion(report: &Report) -> Option<String> {
 }
 
 /// `postgres (process 2075, 1 thread)`, or `postgres (pid 2075 and 13 children)`.
-fn program(seen: &Seen) -> String {
+fn program(seen: &ProgramObservation) -> String {
     if seen.children > 0 || seen.pids.len() > 1 {
         return program_in_words(&seen.name, &seen.pids, seen.children);
     }
@@ -60,8 +60,8 @@ fn program(seen: &Seen) -> String {
     format!("{} (process {}{threads})", seen.name, seen.pid)
 }
 
-fn rows(report: &Report) -> Vec<(&'static str, String)> {
-    let Report { seen, program, profile, refill_share, .. } = report;
+fn rows(report: &ProgramCostReport) -> Vec<(&'static str, String)> {
+    let ProgramCostReport { seen, program, profile, refill_share, .. } = report;
     let rate = |reading: &Reading<f64>| reading.known().map_or("-".to_string(), |of| count(*of));
     let switches = format!(
         "{} voluntary and {} involuntary a second, {}",
@@ -107,7 +107,7 @@ fn row(name: &str, words: &str) -> String {
 }
 
 /// What is not known and how to know it, then what happened; by default the first three.
-fn lines(report: &Report, is_verbose: bool) -> Vec<Printout> {
+fn lines(report: &ProgramCostReport, is_verbose: bool) -> Vec<Printout> {
     let mut lines: Vec<Printout> = Vec::new();
     lines.extend(refill_line(report).map(Printout::from));
     let to_know = report.command_to_know.as_ref();
@@ -136,7 +136,7 @@ fn lines(report: &Report, is_verbose: bool) -> Vec<Printout> {
 }
 
 /// Why the refill share is not known, and what it is at most; nothing where the answer says it.
-fn refill_line(report: &Report) -> Option<String> {
+fn refill_line(report: &ProgramCostReport) -> Option<String> {
     report.cost.direct_share()?;
     let why = report.refill_share.why()?;
     let most = match &report.cost {

@@ -47,7 +47,7 @@ fn headline(
     by: (Option<&str>, &str),
 ) -> String {
     let figure = CostFigure::from_estimate(cost, not_read, direct);
-    let program = (program, Source::Tracepoints);
+    let program = (program, CountSource::Tracepoints);
     answer::headline(figure.as_ref(), (cost, not_read), program, by).into()
 }
 
@@ -71,7 +71,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         why: "touched pages were not counted (Permission denied)".to_string(),
         remedy: Some(Remedy::Privilege),
     };
-    let seen = Seen {
+    let seen = ProgramObservation {
         pid: 7,
         name: "x".into(),
         watched_ns: 10_000_000_000,
@@ -80,7 +80,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         involuntary: Reading::Known(1000),
         cpu_ns: Reading::Known(5_000_000_000),
         resident_bytes: Reading::Known(300 * KIB),
-        ..Seen::default()
+        ..ProgramObservation::default()
     };
     let unread = program(0, 300);
     let cost = program_cost(&unread, &points);
@@ -142,7 +142,7 @@ fn an_unknown_working_set_leaves_the_direct_share_and_a_command() {
         |sampled: Option<AccessPattern>, command: Option<Vec<String>>, high_bytes: u64| {
             let set = WorkingSet { low_bytes: 64 * KIB, high_bytes, sampled };
             let program = Program { working_set: Reading::Known(set), ..program(0, 0) };
-            answer::narrower(&Seen { command, ..seen.clone() }, &program)
+            answer::narrower(&ProgramObservation { command, ..seen.clone() }, &program)
         };
     let sampled = AccessPattern {
         sets_per_cpu: 2.0,

@@ -18,7 +18,7 @@ const SEARCH: Duration = Duration::from_secs(1);
 
 /// The processes of a program, beside the one whose memory was watched.
 #[derive(Clone, Debug)]
-pub(crate) struct WholeProgram<'a> {
+pub(crate) struct ProgramProcesses<'a> {
     pub(super) processes: &'a ProcessSet,
     /// Processes that belong to it beside those that were asked for.
     pub(super) children: usize,
@@ -29,9 +29,13 @@ pub(crate) struct WholeProgram<'a> {
     busiest: Option<u32>,
 }
 
-impl<'a> WholeProgram<'a> {
+impl<'a> ProgramProcesses<'a> {
     /// Returns what the tracer saw; `watched` is the process whose memory was watched.
-    pub(crate) fn traced(processes: &'a ProcessSet, session: &TracerSession, watched: u32) -> Self {
+    pub(crate) fn from_tracer(
+        processes: &'a ProcessSet,
+        session: &TracerSession,
+        watched: u32,
+    ) -> Self {
         let account = &session.account;
         let own_ns = account.cpu_ns_of(watched);
         Self {
@@ -43,7 +47,7 @@ impl<'a> WholeProgram<'a> {
     }
 
     /// Returns what was read from /proc: `own_ns` is the CPU time of the process `watched`.
-    pub(super) fn read(
+    pub(super) fn from_proc(
         processes: &'a ProcessSet,
         companions: &Companions,
         watched: u32,

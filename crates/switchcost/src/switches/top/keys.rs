@@ -4,7 +4,7 @@ use analysis::program::CostProfile;
 
 use crate::observe::live::GroupBy;
 use crate::observe::live::rows::{RowOrder, SwitchRow};
-use crate::programs::watch::OwnCost;
+use crate::programs::watch::PreemptionCost;
 
 /// A key, as far as any does something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) struct ScreenState {
     /// The stored costs, or why there are none; absent before they were looked up.
     pub(super) costs: Option<Result<CostProfile, String>>,
     /// Costs of programs that were measured themselves.
-    pub(super) own_costs: Vec<OwnCost>,
+    pub(super) own_costs: Vec<PreemptionCost>,
 }
 
 const GROUPS: [GroupBy; 4] = [GroupBy::Process, GroupBy::Thread, GroupBy::Cgroup, GroupBy::User];

@@ -10,7 +10,7 @@ use std::io::{ErrorKind, IsTerminal, stdin, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use analysis::program::{CostProfile, Price};
+use analysis::program::{CostProfile, Price, direct_of};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use rundata::reading::Reading;
@@ -25,7 +25,7 @@ use crate::observe::live::GroupBy;
 use crate::observe::live::account::TraceScope;
 use crate::observe::live::rows::{LEGEND, RowOrder, SwitchRow, rows};
 use crate::observe::live::session::{LOOK, TracerOverhead, TracerSession};
-use crate::programs::watch::{self, OwnCost};
+use crate::programs::watch::{self, PreemptionCost};
 use crate::report::output::{ignore_broken_pipe, print_or_broken_pipe, printable_text};
 use keys::{KeyAction, ScreenState};
 use terminal::RawTerminal;
@@ -113,11 +113,11 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
         return Err(usage("standard input and output are no terminal: --batch prints the updates"));
     }
     let chosen = match &args.profile {
-        Some(name) => Ok(watch::named(name)?),
-        None => watch::newest(),
+        Some(name) => Ok(watch::find_profile(name)?),
+        None => watch::newest_profile(),
     };
     let direct = match &chosen {
-        Ok(chosen) => watch::direct(&chosen.profile.points),
+        Ok(chosen) => direct_of(&chosen.profile.points, None),
         Err(_) => None,
     };
     let price = Price { direct, total: None };
@@ -127,7 +127,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
     let mut state = ScreenState::new(args.by, args.sort, args.filter.clone());
     state.costs = Some(chosen.map(|chosen| chosen.profile));
     if args.profile.is_none() {
-        state.own_costs = OwnCost::all();
+        state.own_costs = PreemptionCost::load_newest();
     }
     match args.batch {
         Some(form) => print_batch(args, &mut session, &state, price, form, &interrupt)?,
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
 
 /// Prices the switches of programs that were measured themselves by what these cost: with the
 /// refilling of caches, which prices of others are without. Returns a note for each of them.
-fn reprice(rows: &mut [SwitchRow], own_costs: &[OwnCost]) -> Vec<String> {
+fn reprice(rows: &mut [SwitchRow], own_costs: &[PreemptionCost]) -> Vec<String> {
     let mut notes = Vec::new();
     for row in rows {
         if row.cpu_share <= 0.0 {
@@ -155,9 +155,12 @@ fn reprice(rows: &mut [SwitchRow], own_costs: &[OwnCost]) -> Vec<String> {
     notes
 }
 
-fn find_own_cost<'a>(row: &SwitchRow, own_costs: &'a [OwnCost]) -> Option<&'a OwnCost> {
+fn find_own_cost<'a>(
+    row: &SwitchRow,
+    own_costs: &'a [PreemptionCost],
+) -> Option<&'a PreemptionCost> {
     let pid = i32::try_from(row.id?).ok()?;
-    own_costs.iter().find(|own_cost| own_cost.is_of(pid))
+    own_costs.iter().find(|own_cost| own_cost.applies_to(pid))
 }
 
 /// Looks, and returns what has happened since the last update.

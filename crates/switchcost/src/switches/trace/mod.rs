@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use analysis::program::{Price, ProgramCost};
+use analysis::program::{Price, ProgramCost, direct_of};
 use anyhow::{Context, Result};
 use clap::builder::ArgPredicate;
 use clap::{ArgGroup, Args};
@@ -36,9 +36,11 @@ use crate::observe::live::account::{SwitchAccount, TraceScope};
 use crate::observe::live::rows::RowGrouping;
 use crate::observe::live::session::{LOOK, TracerSession, cpus};
 use crate::observe::processes::{ProcessName, ProcessSet, process_names};
-use crate::programs::watch::command::{Command, not_measured};
-use crate::programs::watch::findings::Report;
-use crate::programs::watch::{self, Chosen, WATCHED, Watcher, WholeProgram, traced};
+use crate::programs::watch::command::{WatchedCommand, report_unmeasured};
+use crate::programs::watch::findings::ProgramCostReport;
+use crate::programs::watch::{
+    self, ChosenProfile, DEFAULT_WATCH_TIME, ProgramObservation, ProgramProcesses, ProgramWatcher,
+};
 use crate::report::output::{
     FileOptions, UnstoredOptions, all_written, check_destination, print_fitted, say_fitted,
     write_json, write_output,
@@ -76,7 +78,7 @@ pub(crate) struct TraceArgs {
     all: bool,
 
     /// How long; a command that runs on gets SIGTERM then [default: 10s; of a command: to its end]
-    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", default_value = WATCHED, default_value_if("command", ArgPredicate::IsPresent, Some(UNTIL_END)), hide_default_value = true, value_parser = duration)]
+    #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", default_value = DEFAULT_WATCH_TIME, default_value_if("command", ArgPredicate::IsPresent, Some(UNTIL_END)), hide_default_value = true, value_parser = duration)]
     budget: Duration,
 
     /// A row for each thread, process, control group or user [default: process, or thread if there
@@ -230,7 +232,7 @@ impl TraceArgs {
 
 pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
     args.check()?;
-    let named = args.profile.as_deref().map(watch::named).transpose()?;
+    let named = args.profile.as_deref().map(watch::find_profile).transpose()?;
     if !args.command.is_empty() {
         return trace_command(args, named.as_ref());
     }
@@ -243,7 +245,7 @@ pub(crate) fn run(args: &TraceArgs) -> Result<ExitCode> {
 fn trace_running(
     args: &TraceArgs,
     processes: Option<&ProcessSet>,
-    named: Option<&Chosen>,
+    named: Option<&ChosenProfile>,
 ) -> Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let typed = processes.map_or("--pid PID", |processes| &processes.typed);
@@ -275,8 +277,12 @@ fn trace_running(
     let costs = match (processes, watcher) {
         (Some(processes), Some(mut watcher)) => {
             let _ = watcher.see();
-            let program = WholeProgram::traced(processes, &tracing.session, watcher.pid());
-            let report = watcher.report(Ok(traced(&tracing.session)), &program, named);
+            let program = ProgramProcesses::from_tracer(processes, &tracing.session, watcher.pid());
+            let report = watcher.report(
+                Ok(ProgramObservation::from_tracer(&tracing.session)),
+                &program,
+                named,
+            );
             costs_of_report(&report)
         }
         _ => costs_without_memory(named),
@@ -299,18 +305,21 @@ fn target(processes: &ProcessSet, session: &TracerSession) -> TraceTarget {
 }
 
 /// Traces a command. The exit code is the command's.
-fn trace_command(args: &TraceArgs, named: Option<&Chosen>) -> Result<ExitCode> {
+fn trace_command(args: &TraceArgs, named: Option<&ChosenProfile>) -> Result<ExitCode> {
     let words = &args.command;
-    look_up(std::slice::from_ref(words)).map_err(|error| not_measured(Some(error), None))?;
+    look_up(std::slice::from_ref(words)).map_err(|error| report_unmeasured(Some(error), None))?;
     // Until the command has a process id nothing is in scope.
     let scope = TraceScope::Tree(u32::MAX);
     let mut tracing = RunningTrace::begin(args, scope, "switchcost cost -- CMD")?;
     let anonymous = args.output.files.anonymous;
-    let mut command = Command::start((words, args.budget), anonymous, Some(&mut tracing.session))?;
+    let mut command =
+        WatchedCommand::start(words, args.budget, anonymous, Some(&mut tracing.session))?;
     tracing.follow(TraceEnd::Told, |longest| command.wait(Some(longest)));
     let mut ended = command.end()?;
-    tracing.notices.splice(0..0, ended.over_in_words());
-    let costs = costs_of_report(&ended.report(Ok(traced(&tracing.session)), named));
+    tracing.notices.splice(0..0, ended.end_notices());
+    let costs = costs_of_report(
+        &ended.report(Ok(ProgramObservation::from_tracer(&tracing.session)), named),
+    );
     let target = TraceTarget {
         name: ended.words.first().cloned().unwrap_or_default(),
         pid: Some(ended.pid),
@@ -328,10 +337,10 @@ fn memory_watcher(
     processes: &ProcessSet,
     budget: Duration,
     interrupt: &Interrupt,
-) -> Option<Watcher> {
+) -> Option<ProgramWatcher> {
     let pid = processes.busiest(|moment| _ = interrupt.wait(moment))?;
     let program = WatchedProcess::find(Path::new("/"), pid).ok()?;
-    Some(Watcher::new(program, Some(budget)))
+    Some(ProgramWatcher::new(program, Some(budget)))
 }
 
 /// Refuses threads of other processes, and processes that have all ended before the tracer saw
@@ -455,7 +464,7 @@ fn early_end_in_words(recording: &PerfettoRecording) -> Option<String> {
 }
 
 /// Returns the costs of a program whose memory was watched.
-fn costs_of_report(report: &Report) -> TraceCosts {
+fn costs_of_report(report: &ProgramCostReport) -> TraceCosts {
     let total = match (&report.cost, report.refill_share.known()) {
         (ProgramCost::Estimated { cost_ns, .. }, Some(_)) => Some(*cost_ns),
         _ => None,
@@ -463,7 +472,7 @@ fn costs_of_report(report: &Report) -> TraceCosts {
     TraceCosts {
         price: Price { direct: report.direct(), total },
         figure: report.figure,
-        apart: watch::apart().map(|apart| (apart, cpus())),
+        apart: watch::find_hand_over_cost().map(|apart| (apart, cpus())),
         profile: report.profile.clone(),
         own: report.own.clone(),
         refill_unknown: report.refill_share.why().map(str::to_string),
@@ -472,10 +481,10 @@ fn costs_of_report(report: &Report) -> TraceCosts {
 }
 
 /// Returns the costs of the switches themselves, where no working set is known.
-fn costs_without_memory(named: Option<&Chosen>) -> TraceCosts {
-    let chosen = named.cloned().map_or_else(watch::newest, Ok);
+fn costs_without_memory(named: Option<&ChosenProfile>) -> TraceCosts {
+    let chosen = named.cloned().map_or_else(watch::newest_profile, Ok);
     let (direct, command_to_know) = match &chosen {
-        Ok(chosen) => (watch::direct(&chosen.profile.points), None),
+        Ok(chosen) => (direct_of(&chosen.profile.points, None), None),
         Err(_) => (None, Some("switchcost cost".to_string())),
     };
     let refill_unknown = "the working sets of several programs are not read (--pid does)";

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::observe::live::account::{PairCounts, SwitchAccount, TracedTask};
-use crate::programs::watch::Apart;
+use crate::programs::watch::HandOverCost;
 
 /// Share of the program's CPU time that a thread uses which is a worker.
 const MIN_WORKER_SHARE: f64 = 0.01;
@@ -48,7 +48,7 @@ impl PinningSaving {
     pub(super) fn compute(
         account: &SwitchAccount,
         price: Price,
-        apart: &Apart,
+        apart: &HandOverCost,
         cpus: usize,
     ) -> Option<Self> {
         let cpu_ns = account.total().cpu_ns as f64;
@@ -59,7 +59,7 @@ impl PinningSaving {
         }
         let direct = price.direct.map(|direct| direct.at(1.0 - voluntary / switches));
         let each = price.total.or(direct)?;
-        let Apart { hand_over_ns, run } = apart;
+        let HandOverCost { hand_over_ns, run } = apart;
         let least = switches * each.low - voluntary * hand_over_ns.high;
         let most = switches * each.high - voluntary * hand_over_ns.low;
         let share = Range { low: least / cpu_ns, high: (most / cpu_ns).min(1.0) };

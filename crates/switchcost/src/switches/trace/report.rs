@@ -19,7 +19,7 @@ use crate::observe::live::rows::{
 };
 use crate::observe::live::session::TracerOverhead;
 use crate::observe::processes::program_in_words;
-use crate::programs::watch::{Apart, CostFigure, OpenEnd, OwnCost, PricedShare};
+use crate::programs::watch::{CostFigure, HandOverCost, OpenEnd, PreemptionCost, PricedShare};
 
 /// Version of [`TraceReport`].
 const SCHEMA: u32 = 1;
@@ -83,10 +83,10 @@ pub(crate) struct TraceCosts {
     /// The stored run that has the costs, or why there is none.
     pub(crate) profile: Reading<CostProfile>,
     /// Costs measured on the program itself, if these price its switches.
-    pub(crate) own: Option<OwnCost>,
+    pub(crate) own: Option<PreemptionCost>,
     /// Cost of handing over to another CPU, and the number of CPUs; absent where no sweep of
     /// placements is stored.
-    pub(crate) apart: Option<(Apart, usize)>,
+    pub(crate) apart: Option<(HandOverCost, usize)>,
     /// The reason why the working set is not known; absent where it is.
     pub(crate) refill_unknown: Option<String>,
     /// The command that would tell.
@@ -201,7 +201,7 @@ pub(crate) struct TraceReport {
     pub(crate) profile_age_s: Option<u64>,
     /// Costs measured on the program itself: the estimate rests on them, if they are there.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) priced_by: Option<OwnCost>,
+    pub(crate) priced_by: Option<PreemptionCost>,
     /// The command that would make an unknown share known, where there is one.
     pub(crate) command_to_know: Option<String>,
     /// Each thread or process, that with the most switches first; a thousand at most.

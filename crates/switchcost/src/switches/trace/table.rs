@@ -8,7 +8,7 @@ use crate::base::lines::Layout;
 use crate::observe::live::rows::{
     LEGEND, QuantileBucket, ShownColumns, SwitchRow, below, percent_range,
 };
-use crate::programs::watch::Conclusion;
+use crate::programs::watch::CostConclusion;
 use crate::report::printout::{Printout, printout};
 use crate::report::table::{Table, left_out};
 use crate::report::terminal::{MAX_LINES, TO_FIND_OUT, figure};
@@ -64,7 +64,7 @@ fn conclusion(trace: &TraceReport) -> Option<String> {
             most_frequent = most_frequent.or(Some(group.name.as_str()));
         }
     }
-    let conclusion = Conclusion {
+    let conclusion = CostConclusion {
         figure: trace.figure?,
         refill: trace.refill_share.known().copied(),
         involuntary_share: (per_s - total.voluntary_per_s) / per_s,

@@ -17,7 +17,7 @@ use crate::observe::live::labels::ProcessLabels;
 use crate::observe::live::rows::{PreemptionCount, RowGrouping};
 use crate::observe::live::session::TracerOverhead;
 use crate::observe::live::tests::{name, pair, thread};
-use crate::programs::watch::Apart;
+use crate::programs::watch::HandOverCost;
 use crate::report::printout::Printout;
 
 const SECOND: u64 = 1_000_000_000;
@@ -478,7 +478,7 @@ fn a_timeline_has_a_bounded_number_of_points() {
 fn workers_apart_preempt_nobody_and_hand_over_at_the_sweeps_cost() {
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
     let pinning = |hand_over_ns: Range, cpus| {
-        let apart = Apart { hand_over_ns, run: "a-sweep".into() };
+        let apart = HandOverCost { hand_over_ns, run: "a-sweep".into() };
         PinningSaving::compute(&account(TraceScope::Processes(vec![812])), price, &apart, cpus)
     };
     let hand_over_ns = Range { low: 400.0, high: 500.0 };
@@ -497,7 +497,8 @@ fn workers_apart_preempt_nobody_and_hand_over_at_the_sweeps_cost() {
 
 #[test]
 fn the_saving_is_told_of_a_program_only() {
-    let apart = Apart { hand_over_ns: Range { low: 400.0, high: 500.0 }, run: "a-sweep".into() };
+    let apart =
+        HandOverCost { hand_over_ns: Range { low: 400.0, high: 500.0 }, run: "a-sweep".into() };
     let price = Price { direct: DIRECT, total: Some(Range { low: 800.0, high: 1_000.0 }) };
     let said = |scope| {
         let own = TracerOverhead {

@@ -1,20 +1,28 @@
 //! `switchcost cost --pid PID` and `switchcost cost -- CMD`: what switching costs one program.
+//!
+//! A program is watched ([`watcher`]; a [`command`] from its start to its end). What is read of it
+//! is its [`observation`]: switches and CPU time by the tracer, wait4(2) or /proc ([`counts`]), and
+//! the working set by samples ([`sampled`]) or touched pages. [`findings`] prices them by a stored
+//! run of this machine ([`profile_choice`]), or by what was measured on the program itself
+//! ([`preemption_cost`]). [`answer`] and [`figure`] put the result in words, [`table`] prints it.
 
 mod answer;
-mod choice;
 pub(crate) mod command;
 mod counts;
 mod figure;
 pub(crate) mod findings;
-mod own;
+mod hand_over;
+mod machine_match;
+mod observation;
+mod preemption_cost;
+mod processes;
+mod profile_choice;
 pub(crate) mod quick;
-mod reading;
 mod sampled;
-mod seen;
 mod table;
 #[cfg(test)]
 mod tests;
-mod whole;
+mod watcher;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -35,38 +43,38 @@ use crate::observe::live::account::TraceScope;
 use crate::observe::live::session::{self, TracerSession};
 use crate::observe::processes::{ProcessName, ProcessSet, process_names};
 use crate::report::output::{OutputOptions, print_text, say_text, write_json};
-use choice::Accepts;
 use command::WatchedCommand;
-use reading::LOOK;
-
-pub(crate) use choice::{ChosenProfile, HandOverCost, find_hand_over_cost, find_profile};
-
 use counts::traced_so_far;
-pub(crate) use figure::{CostConclusion, CostFigure, OpenEnd, PricedShare};
-pub(crate) use own::PreemptionCost;
-pub(crate) use reading::ProgramWatcher;
-pub(crate) use seen::{CountSource, ProgramObservation};
-pub(crate) use whole::ProgramProcesses;
+use findings::ProgramCostReport;
+use watcher::LOOK_INTERVAL;
 
-/// What belongs to the costs by working set: a program's cost takes what they have measured.
-const NOT_OF_A_PROGRAM: &str =
+pub(crate) use figure::{CostConclusion, CostFigure, OpenEnd, PricedShare};
+pub(crate) use hand_over::{HandOverCost, find_hand_over_cost};
+pub(crate) use observation::{CountSource, ProgramObservation};
+pub(crate) use preemption_cost::PreemptionCost;
+pub(crate) use processes::ProgramProcesses;
+pub(crate) use profile_choice::{ChosenProfile, find_profile, newest_profile};
+pub(crate) use watcher::ProgramWatcher;
+
+/// Arguments of the costs by working set, which a program's cost takes as they were measured.
+const MEASUREMENT_ARGUMENTS: &str =
     "array deep stride op tlb huge_pages members kind placement policy laps precision rounds seed";
 
 /// Returns the arguments of the other experiments of `cost` that this build has.
-fn not_of_a_program() -> Vec<&'static str> {
+fn conflicting_arguments() -> Vec<&'static str> {
     let mut arguments = Vec::new();
     if cfg!(feature = "documents") {
         arguments.push("interference");
     }
-    arguments.extend(NOT_OF_A_PROGRAM.split(' '));
+    arguments.extend(MEASUREMENT_ARGUMENTS.split(' '));
     arguments
 }
 
-/// How long a program is watched.
+/// Time for which a program is watched.
 pub(crate) const DEFAULT_WATCH_TIME: &str = "10s";
 
-/// The argument of a budget, which of a program is the time for which it is watched, and of a
-/// command has no end unless it is said.
+/// Gives the argument of a budget the defaults of programs: a running one is watched for ten
+/// seconds, a command until it ends.
 pub(crate) fn with_watch_defaults(budget: Arg) -> Arg {
     budget
         .default_value_if("pid", ArgPredicate::IsPresent, Some(DEFAULT_WATCH_TIME))
@@ -94,13 +102,13 @@ pub(crate) struct ProgramArgs {
     ///
     /// Switches are counted by eBPF if that is permitted (CAP_BPF, CAP_PERFMON), which makes each
     /// switch of the machine some 0.2 us slower. Otherwise they are read from /proc.
-    #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, conflicts_with_all = not_of_a_program())]
+    #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, conflicts_with_all = conflicting_arguments())]
     pub(crate) pid: Option<List<ProcessName>>,
 
     /// The same for a service, by its control group: nginx.service
     ///
     /// With all groups below it. Accepted: a unit, or a path below /sys/fs/cgroup.
-    #[arg(long, value_name = "UNIT|PATH", conflicts_with = "pid", conflicts_with_all = not_of_a_program())]
+    #[arg(long, value_name = "UNIT|PATH", conflicts_with = "pid", conflicts_with_all = conflicting_arguments())]
     pub(crate) cgroup: Option<String>,
 
     /// With --pid and --cgroup: only these processes, without their children
@@ -115,74 +123,77 @@ pub(crate) struct ProgramArgs {
 
     /// The same for a command, from its start to its end, or to that of --budget, when it gets
     /// SIGTERM; the figures go to standard error
-    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "cgroup"], conflicts_with_all = not_of_a_program())]
+    #[arg(last = true, value_name = "CMD", conflicts_with_all = ["pid", "cgroup"], conflicts_with_all = conflicting_arguments())]
     pub(crate) command: Vec<OsString>,
 }
 
 impl ProgramArgs {
-    /// Whether anything of a program was typed.
+    /// Returns whether an argument of a program's cost was typed.
     pub(crate) fn is_asked_for(&self) -> bool {
         let is_named = self.pid.is_some() || self.cgroup.is_some() || self.no_children;
         is_named || self.profile.is_some() || !self.command.is_empty()
     }
 
-    /// The running program that was asked for, if any was.
+    /// Returns the running program that was asked for, if any was.
     fn processes(&self) -> Result<Option<ProcessSet>> {
         ProcessSet::of_options(self.pid.as_ref(), self.cgroup.as_deref(), !self.no_children)
     }
+
+    /// Checks what can be checked before anything is watched.
+    fn check(&self, budget: TimeBudget, output: &OutputOptions) -> Result<()> {
+        output.refuse_plot("what switching costs a program")?;
+        if output.files.csv.is_some() {
+            return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
+        }
+        if self.command.is_empty() && self.pid.is_none() && self.cgroup.is_none() {
+            let flag = if self.no_children { "--no-children" } else { "--profile" };
+            return Err(usage(format!(
+                "{flag}: of a program's cost (accepted with --pid PID, --cgroup UNIT or -- CMD)"
+            )));
+        }
+        if budget.extends {
+            return Err(usage(format!(
+                "--budget: only the budget of a measurement may be extended {NO_EXTENSION_HINT}"
+            )));
+        }
+        Ok(())
+    }
 }
 
-/// Watches for the budget at most.
+/// Watches a program, for the time of the budget at most, and prints what switching costs it.
 pub(crate) fn run(
     args: &ProgramArgs,
     budget: TimeBudget,
     output: &OutputOptions,
 ) -> Result<ExitCode> {
-    let TimeBudget { time, extends } = budget;
-    output.refuse_plot("what switching costs a program")?;
-    if output.files.csv.is_some() {
-        return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
+    args.check(budget, output)?;
+    let named = args.profile.as_deref().map(find_profile).transpose()?;
+    if let Some(processes) = args.processes()? {
+        return watch_processes(&processes, budget.time, named.as_ref(), output);
     }
-    if args.command.is_empty() && args.pid.is_none() && args.cgroup.is_none() {
-        let flag = if args.no_children { "--no-children" } else { "--profile" };
-        return Err(usage(format!(
-            "{flag}: of a program's cost (accepted with --pid PID, --cgroup UNIT or -- CMD)"
-        )));
+    if matches!(output.files.json, Some(Destination::Stdout)) {
+        return Err(usage(
+            "--json -: standard output is the command's (accepted here: --json FILE)",
+        ));
     }
-    if extends {
-        return Err(usage(format!(
-            "--budget: only the budget of a measurement may be extended {NO_EXTENSION_HINT}"
-        )));
-    }
-    // What is wrong with it is told before anything is watched.
-    let named = args.profile.as_deref().map(choice::find_profile).transpose()?;
-    match args.processes()? {
-        Some(processes) => watch(&processes, time, named.as_ref(), output),
-        None if matches!(output.files.json, Some(Destination::Stdout)) => {
-            Err(usage("--json -: standard output is the command's (accepted here: --json FILE)"))
-        }
-        None => command((&args.command, time), named.as_ref(), output),
-    }
+    watch_command(&args.command, budget.time, named.as_ref(), output)
 }
 
-fn watch(
+/// Watches a running program, and prints the report.
+fn watch_processes(
     processes: &ProcessSet,
     duration: Duration,
     named: Option<&ChosenProfile>,
     output: &OutputOptions,
 ) -> Result<ExitCode> {
     let typed = &processes.typed;
-    let cannot = |error: WatchError| match error.is_end() {
-        true => usage(format!("{typed}: {error}")),
-        false => Error::new(error).context(typed.clone()),
-    };
     let interrupt = Interrupt::watch()?;
-    let first = find_first(&processes.pids).map_err(cannot)?;
-    let busiest = processes.busiest(|moment| _ = interrupt.wait(moment));
-    let candidates = busiest.into_iter().chain([first]).chain(processes.pids.iter().copied());
+    let candidates =
+        watch_candidates(processes, &interrupt).map_err(|error| unwatchable(typed, error))?;
     let bar = Progress::for_budget(duration, output.files.quiet);
     let points = if bar.is_seen() { points_so_far(named) } else { Vec::new() };
-    let mut watcher = watch_first(candidates, duration).map_err(cannot)?;
+    let mut watcher =
+        watch_first(candidates, duration).map_err(|error| unwatchable(typed, error))?;
     let mut session = TracerSession::begin(processes.scope(), None, None);
     if session.as_ref().is_ok_and(|session| !session.account.is_alive()) {
         session = Err(anyhow!("the tracer has not seen it run"));
@@ -200,19 +211,19 @@ fn watch(
                 watcher.notices.push(format!("no longer watched: {error}"));
                 break;
             }
-            Err(error) => return Err(cannot(error)),
+            Err(error) => return Err(unwatchable(typed, error)),
         }
         session.iter_mut().for_each(TracerSession::look_if_due);
-        let (watched, program) = watcher.so_far();
-        let program = session.as_ref().ok().and_then(traced_so_far).unwrap_or(program);
-        bar.tell(watched, &answer::so_far(&program, &points));
-        if interrupt.wait_until(end, LOOK) {
+        let traced = session.as_ref().ok().and_then(traced_so_far);
+        let program = traced.unwrap_or_else(|| watcher.so_far());
+        bar.tell(watcher.watched(), &answer::so_far_in_words(&program, &points));
+        if interrupt.wait_until(end, LOOK_INTERVAL) {
             break;
         }
     }
     bar.end();
     // It may have ended meanwhile.
-    let _ = watcher.see();
+    let _ = watcher.read_counts();
     session.iter_mut().for_each(TracerSession::look);
     if watcher.last_look.is_none() {
         bail!("{typed}: it ended before it could be watched");
@@ -221,25 +232,50 @@ fn watch(
         let notice = format!("stopped by signal {signal}, before its time was over");
         watcher.notices.push(notice);
     }
-    let counts = session.as_ref().map(ProgramObservation::from_tracer).map_err(Error::to_string);
-    let whole = match &session {
+    let program = match &session {
         Ok(session) => ProgramProcesses::from_tracer(processes, session, watcher.pid()),
-        Err(_) => watcher.whole(processes),
+        Err(_) => watcher.program_processes(processes),
     };
-    let report = watcher.report(counts, &whole, named);
+    let traced = session.as_ref().map(ProgramObservation::from_tracer).map_err(Error::to_string);
+    let report = watcher.report(traced, &program, named);
+    print_report(&report, output)?;
+    Ok(interrupt.exit_code().unwrap_or(0).into())
+}
+
+fn print_report(report: &ProgramCostReport, output: &OutputOptions) -> Result<()> {
     if !output.files.quiet {
-        let text = table::text(&report, output.view.verbose);
+        let text = table::text(report, output.view.verbose);
         match &output.files.json {
             Some(Destination::Stdout) => say_text(text),
             _ => print_text(text).context("cannot print the figures")?,
         }
     }
-    write_json(&report, output.files.json.as_ref())?;
-    Ok(interrupt.exit_code().unwrap_or(0).into())
+    write_json(report, output.files.json.as_ref())
 }
 
-/// Finds the first of these processes that still runs; an error where one cannot be watched, or all
-/// have ended.
+/// Builds the error of a program that cannot be watched; `typed` are the options that ask for it.
+fn unwatchable(typed: &str, error: WatchError) -> Error {
+    if error.is_end() {
+        usage(format!("{typed}: {error}"))
+    } else {
+        Error::new(error).context(typed.to_string())
+    }
+}
+
+/// Returns the processes of a program of which one is to be watched, the busiest first.
+fn watch_candidates(processes: &ProcessSet, interrupt: &Interrupt) -> Result<Vec<i32>, WatchError> {
+    let first = find_first(&processes.pids)?;
+    let busiest = processes.busiest(|moment| _ = interrupt.wait(moment));
+    let mut candidates: Vec<i32> = busiest.into_iter().collect();
+    candidates.push(first);
+    candidates.extend_from_slice(&processes.pids);
+    Ok(candidates)
+}
+
+/// Finds the first of these processes that still runs.
+///
+/// # Errors
+/// Fails if one cannot be watched, or all have ended.
 fn find_first(pids: &[i32]) -> Result<i32, WatchError> {
     let mut first = Err(WatchError::Gone);
     for pid in pids {
@@ -253,19 +289,17 @@ fn find_first(pids: &[i32]) -> Result<i32, WatchError> {
 }
 
 /// Begins to watch the first of these processes that still runs: the busiest of a program may end
-/// in the meantime. An error where one cannot be watched, or all have ended.
+/// in the meantime.
+///
+/// # Errors
+/// Fails if one cannot be watched, or all have ended.
 fn watch_first(
     pids: impl IntoIterator<Item = i32>,
     duration: Duration,
 ) -> Result<ProgramWatcher, WatchError> {
     let mut ended = WatchError::Gone;
     for pid in pids {
-        let begun = WatchedProcess::find(Path::new("/"), pid).and_then(|program| {
-            let mut watcher = ProgramWatcher::new(program, Some(duration));
-            watcher.see()?;
-            Ok(watcher)
-        });
-        match begun {
+        match watch_process(pid, duration) {
             Err(error) if error.is_end() => ended = error,
             watcher_or_refusal => return watcher_or_refusal,
         }
@@ -273,43 +307,48 @@ fn watch_first(
     Err(ended)
 }
 
-/// Whether a process of the program lives beside the one whose memory is watched.
-fn is_alive(session: Option<&TracerSession>, watcher: &ProgramWatcher) -> bool {
-    session.map_or_else(|| watcher.has_living_companion(), |session| session.account.is_alive())
+fn watch_process(pid: i32, duration: Duration) -> Result<ProgramWatcher, WatchError> {
+    let program = WatchedProcess::find(Path::new("/"), pid)?;
+    let mut watcher = ProgramWatcher::new(program, Some(duration));
+    watcher.read_counts()?;
+    Ok(watcher)
 }
 
-/// Costs for what is shown meanwhile: of the newest profile where none was asked for, as the
-/// working set is not known yet.
+/// Returns whether a process of the program lives beside the one whose memory is watched.
+fn is_alive(session: Option<&TracerSession>, watcher: &ProgramWatcher) -> bool {
+    match session {
+        Some(session) => session.account.is_alive(),
+        None => watcher.has_living_process(),
+    }
+}
+
+/// Returns the costs for the figures that are shown meanwhile: of the newest profile if none was
+/// asked for, as the working set is not known yet.
 fn points_so_far(named: Option<&ChosenProfile>) -> Vec<ProfilePoint> {
     let chosen = named.cloned().or_else(|| newest_profile().ok());
     chosen.map_or(Vec::new(), |chosen| chosen.profile.points)
 }
 
-/// The newest costs of this machine, for whatever working set; or why there are none.
-pub(crate) fn newest_profile() -> Result<ChosenProfile, String> {
-    choice::best(None, None, Accepts::Costs, &choice::this_machine())
-}
-
-fn command(
-    (words, time): (&[OsString], Duration),
+/// Runs a command until it ends or its time is over, and prints the report to standard error.
+fn watch_command(
+    words: &[OsString],
+    time: Duration,
     named: Option<&ChosenProfile>,
     output: &OutputOptions,
 ) -> Result<ExitCode> {
-    // Until the command has a process id nothing is inside.
+    // No process is in scope until the command has a process id.
     let mut session = TracerSession::begin(TraceScope::Tree(u32::MAX), None, None);
     let anonymous = output.files.anonymous;
     let mut command = WatchedCommand::start(words, time, anonymous, session.as_mut().ok())?;
-    // Without a tracer its counts are the kernel's at its end.
-    let look = session.is_ok().then_some(session::LOOK);
-    while !command.wait(look) {
+    // Without a tracer the counts are those of wait4(2) at its end.
+    let look_interval = session.is_ok().then_some(session::LOOK);
+    while !command.wait(look_interval) {
         session.iter_mut().for_each(TracerSession::look_if_due);
     }
     session.iter_mut().for_each(TracerSession::look);
     let mut ended = command.end()?;
-    let report = ended.report(
-        session.as_ref().map(ProgramObservation::from_tracer).map_err(Error::to_string),
-        named,
-    );
+    let traced = session.as_ref().map(ProgramObservation::from_tracer).map_err(Error::to_string);
+    let report = ended.report(traced, named);
     if !output.files.quiet {
         say_text(table::text(&report, output.view.verbose));
     }

@@ -5,24 +5,28 @@ use analysis::program::{LIMITED, ProgramCost, Range, count, measure_with, old, p
 use rundata::reading::Reading;
 use rundata::words::byte_range;
 
-use super::answer::typed;
+use super::answer::typed_options;
 use super::figure::CostConclusion;
 use super::findings::ProgramCostReport;
-use super::seen::ProgramObservation;
+use super::observation::ProgramObservation;
 use crate::observe::processes::program_in_words;
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{TO_FIND_OUT, counted, figure};
 
 /// Lines below the table that are printed by default.
-const MOST_LINES: usize = 3;
+const MAX_LINES: usize = 3;
 
-/// The whole report, ending with a newline: the answer, what it rests on, the lines that matter.
+/// Returns the whole report, ending with a newline: the answer, the figures below it, the lines
+/// that matter.
 pub(crate) fn text(report: &ProgramCostReport, is_verbose: bool) -> Printout {
-    let seen = &report.seen;
-    let heading =
-        format!("{}, watched for {} s", program(seen), figure(seen.watched_ns as f64 / 1e9));
-    let rows: String = rows(report).into_iter().map(|(name, words)| row(name, &words)).collect();
     let conclusion = conclusion(report).map_or(String::new(), |words| format!(" {words}"));
+    let program = program_name(&report.seen);
+    let seconds = figure(report.seen.watched_ns as f64 / 1e9);
+    let heading = format!("{program}, watched for {seconds} s");
+    let mut rows = String::new();
+    for TableRow { name, words } in table_rows(report) {
+        rows += &format!("{name:<12}  {words}\n");
+    }
     let below = format!("{conclusion}\n\n{heading}\n\n{rows}");
     let mut text = printout![marked![&report.in_words, below]];
     let lines = lines(report, is_verbose);
@@ -32,102 +36,122 @@ pub(crate) fn text(report: &ProgramCostReport, is_verbose: bool) -> Printout {
     text
 }
 
-/// What to conclude; nothing without a figure.
+/// Returns what to conclude; none without a figure.
 fn conclusion(report: &ProgramCostReport) -> Option<String> {
-    let ProgramCostReport { seen, program, .. } = report;
-    let [voluntary, involuntary] =
-        [&program.voluntary_per_s, &program.involuntary_per_s].map(|rate| rate.known().copied());
-    let (voluntary, involuntary) = (voluntary.unwrap_or(0.0), involuntary.unwrap_or(0.0));
-    let traced = (seen.command.is_none()).then(|| format!("switchcost trace {}", typed(seen)));
+    let program = &report.program;
+    let voluntary = program.voluntary_per_s.known().copied().unwrap_or(0.0);
+    let involuntary = program.involuntary_per_s.known().copied().unwrap_or(0.0);
+    let to_trace = match &report.seen.command {
+        None => Some(format!("switchcost trace {}", typed_options(&report.seen))),
+        Some(_) => None,
+    };
     let conclusion = CostConclusion {
         figure: report.figure?,
         refill: report.refill_share.known().copied(),
         involuntary_share: involuntary / (voluntary + involuntary).max(f64::MIN_POSITIVE),
         preempter: None,
-        to_trace: traced.as_deref(),
+        to_trace: to_trace.as_deref(),
     };
     Some(conclusion.in_words())
 }
 
-/// `postgres (process 2075, 1 thread)`, or `postgres (pid 2075 and 13 children)`.
-fn program(seen: &ProgramObservation) -> String {
+/// Returns `postgres (process 2075, 1 thread)`, or `postgres (pid 2075 and 13 children)`.
+fn program_name(seen: &ProgramObservation) -> String {
     if seen.children > 0 || seen.pids.len() > 1 {
         return program_in_words(&seen.name, &seen.pids, seen.children);
     }
-    let threads = seen.threads.map_or(String::new(), |count| {
-        format!(", {}", counted(usize::try_from(count).unwrap_or(usize::MAX), "thread"))
-    });
+    let threads = match seen.threads {
+        Some(count) => {
+            format!(", {}", counted(usize::try_from(count).unwrap_or(usize::MAX), "thread"))
+        }
+        None => String::new(),
+    };
     format!("{} (process {}{threads})", seen.name, seen.pid)
 }
 
-fn rows(report: &ProgramCostReport) -> Vec<(&'static str, String)> {
-    let ProgramCostReport { seen, program, profile, refill_share, .. } = report;
-    let rate = |reading: &Reading<f64>| reading.known().map_or("-".to_string(), |of| count(*of));
+struct TableRow {
+    name: &'static str,
+    words: String,
+}
+
+impl TableRow {
+    fn new(name: &'static str, words: String) -> Self {
+        Self { name, words }
+    }
+}
+
+fn table_rows(report: &ProgramCostReport) -> Vec<TableRow> {
+    let program = &report.program;
     let switches = format!(
         "{} voluntary and {} involuntary a second, {}",
-        rate(&program.voluntary_per_s),
-        rate(&program.involuntary_per_s),
-        seen.counted_by.in_words()
+        rate_cell(&program.voluntary_per_s),
+        rate_cell(&program.involuntary_per_s),
+        report.seen.counted_by.in_words()
     );
-    let set = known(&program.working_set, |set| {
-        let windows = match seen.windows.len() {
+    let cpu_time =
+        known_or_why(&program.cpu_share, |share| format!("{} % of a CPU", figure(100.0 * share)));
+    let working_set = known_or_why(&program.working_set, |set| {
+        let range = byte_range(set.low_bytes, set.high_bytes);
+        let windows = match report.seen.windows.len() {
             0 => String::new(),
             windows => format!(" ({})", counted(windows, "window")),
         };
-        let range = byte_range(set.low_bytes, set.high_bytes);
         format!("{range} between two switches{windows}")
     });
     let mut rows = vec![
-        ("switches", switches),
-        (
-            "CPU time",
-            known(&program.cpu_share, |share| format!("{} % of a CPU", figure(100.0 * share))),
-        ),
-        ("working set", set),
+        TableRow::new("switches", switches),
+        TableRow::new("CPU time", cpu_time),
+        TableRow::new("working set", working_set),
     ];
-    rows.extend(report.cost.direct_share().map(|direct| ("direct cost", of_cpu_time(direct))));
-    rows.extend(refill_share.known().map(|refill| ("refill", of_cpu_time(*refill))));
+    if let Some(direct) = report.cost.direct_share() {
+        rows.push(TableRow::new("direct cost", share_cell(direct)));
+    }
+    if let Some(refill) = report.refill_share.known() {
+        rows.push(TableRow::new("refill", share_cell(*refill)));
+    }
     let why = report.profile_choice.as_ref().map_or(String::new(), |why| format!(": {why}"));
-    let profile = known(profile, |profile| {
+    let profile = known_or_why(&report.profile, |profile| {
         let costs = counted(profile.points.len(), "cost");
         let age = profile.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
         format!("{}{why} ({costs}{age})", profile.run)
     });
-    rows.push(("cost profile", profile));
+    rows.push(TableRow::new("cost profile", profile));
     rows
 }
 
-fn of_cpu_time(share: Range) -> String {
+fn rate_cell(rate: &Reading<f64>) -> String {
+    rate.known().map_or("-".to_string(), |rate| count(*rate))
+}
+
+fn share_cell(share: Range) -> String {
     format!("{} of its CPU time", percents(share))
 }
 
-/// A row of the table, ending with a newline.
-fn row(name: &str, words: &str) -> String {
-    format!("{name:<12}  {words}\n")
-}
-
-/// What is not known and how to know it, then what happened; by default the first three.
+/// Returns what is unknown and how to learn it, then what happened; by default the first three
+/// lines.
 fn lines(report: &ProgramCostReport, is_verbose: bool) -> Vec<Printout> {
     let mut lines: Vec<Printout> = Vec::new();
-    lines.extend(refill_line(report).map(Printout::from));
-    let to_know = report.command_to_know.as_ref();
-    lines.extend(to_know.map(|words| Printout::command(TO_FIND_OUT, words)));
-    let assumed = match &report.cost {
+    lines.extend(unknown_refill(report).map(Printout::from));
+    if let Some(command) = &report.command_to_know {
+        lines.push(Printout::command(TO_FIND_OUT, command));
+    }
+    let assumptions = match &report.cost {
         ProgramCost::Estimated { assumptions, .. } => &assumptions[..],
         ProgramCost::Inconclusive { .. } => &[],
     };
-    // Of a share that is told.
-    let is_told = report.refill_share.known().is_some();
-    let limited = assumed.iter().filter(|of| is_told && of.contains(LIMITED));
-    lines.extend(limited.map(Printout::from));
-    let notices = report.seen.notices.iter();
-    lines.extend(notices.map(|notice| Printout::from(format!("note: {notice}"))));
+    if report.refill_share.known().is_some() {
+        let limits = assumptions.iter().filter(|assumption| assumption.contains(LIMITED));
+        lines.extend(limits.map(Printout::from));
+    }
+    for notice in &report.seen.notices {
+        lines.push(format!("note: {notice}").into());
+    }
     if !is_verbose {
-        lines.truncate(MOST_LINES);
+        lines.truncate(MAX_LINES);
         return lines;
     }
-    if !assumed.is_empty() {
-        lines.push(format!("assumed: {}", assumed.join("; ")).into());
+    if !assumptions.is_empty() {
+        lines.push(format!("assumed: {}", assumptions.join("; ")).into());
     }
     for method in &report.seen.method {
         lines.push(format!("note: {method}").into());
@@ -135,10 +159,10 @@ fn lines(report: &ProgramCostReport, is_verbose: bool) -> Vec<Printout> {
     lines
 }
 
-/// Why the refill share is not known, and what it is at most; nothing where the answer says it.
-fn refill_line(report: &ProgramCostReport) -> Option<String> {
+/// Returns why the refill share is unknown, and what it is at most; none if the answer tells it.
+fn unknown_refill(report: &ProgramCostReport) -> Option<String> {
     report.cost.direct_share()?;
-    let why = report.refill_share.why()?;
+    let mut why = report.refill_share.why()?.to_string();
     let most = match &report.cost {
         ProgramCost::Estimated { share, direct_share: Some(direct), .. } if share.high < 1.0 => {
             let high = share.beside(*direct).high;
@@ -147,12 +171,13 @@ fn refill_line(report: &ProgramCostReport) -> Option<String> {
         _ => String::new(),
     };
     // The command has a line of its own.
-    let command = report.command_to_know.as_ref();
-    let why = command.map_or(why.to_string(), |of| why.replace(&measure_with(of), ""));
+    if let Some(command) = &report.command_to_know {
+        why = why.replace(&measure_with(command), "");
+    }
     Some(format!("refill of caches: unknown{most}: {why}"))
 }
 
-fn known<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
+fn known_or_why<T>(reading: &Reading<T>, words: impl Fn(&T) -> String) -> String {
     match reading {
         Reading::Known(value) => words(value),
         Reading::Unknown { why } => format!("not known: {why}"),

@@ -276,7 +276,7 @@ fn trace_running(
     let watcher = watcher.filter(|watcher| watcher.last_look.is_some());
     let costs = match (processes, watcher) {
         (Some(processes), Some(mut watcher)) => {
-            let _ = watcher.see();
+            let _ = watcher.read_counts();
             let program = ProgramProcesses::from_tracer(processes, &tracing.session, watcher.pid());
             let report = watcher.report(
                 Ok(ProgramObservation::from_tracer(&tracing.session)),
@@ -474,7 +474,7 @@ fn costs_of_report(report: &ProgramCostReport) -> TraceCosts {
         figure: report.figure,
         apart: watch::find_hand_over_cost().map(|apart| (apart, cpus())),
         profile: report.profile.clone(),
-        own: report.own.clone(),
+        own: report.preemption_cost.clone(),
         refill_unknown: report.refill_share.why().map(str::to_string),
         command_to_know: report.command_to_know.clone(),
     }

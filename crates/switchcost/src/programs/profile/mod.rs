@@ -1,5 +1,9 @@
 //! `switchcost profile`: the CPU time of each call of a command's allocator, or of functions that
 //! are named.
+//!
+//! The command is started with a preloaded library that times the calls ([`memory`]); [`launches`]
+//! has what was counted in each launch, and [`findings`] the costs over all of them. [`table`] and
+//! [`page`](mod@page) print them.
 
 mod findings;
 mod launches;
@@ -36,8 +40,9 @@ use crate::report::output::{
 };
 use crate::report::page::ReportOutput;
 use crate::report::printout::printout;
-use launches::{Launch, Plan};
-use memory::{Library, Shared};
+use findings::ProfileOrigin;
+use launches::{ProfilePlan, ProfiledLaunch};
+use memory::{PreloadLibrary, SharedCounts};
 
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true).args(["malloc", "calls"])))]
@@ -90,12 +95,12 @@ pub(crate) struct ProfileArgs {
     output: UnstoredOptions,
 }
 
-/// Runs with `--allocator` if nothing is said: enough for an interval.
-const RUNS_TO_COMPARE: u32 = 10;
+/// Launches with `--allocator` by default: enough for an interval.
+const DEFAULT_COMPARED_RUNS: u32 = 10;
 
-/// Functions that return twice, or not to their caller, or that look at who calls them; and those
-/// by which a thread is found.
-const REFUSED: [&str; 15] = [
+/// Functions that cannot be called through another one: they return twice, or not to their caller,
+/// or look at who calls them, or find the thread.
+const UNTIMEABLE_FUNCTIONS: [&str; 15] = [
     "setjmp",
     "_setjmp",
     "sigsetjmp",
@@ -114,7 +119,7 @@ const REFUSED: [&str; 15] = [
 ];
 
 impl ProfileArgs {
-    /// Whether what was typed can be done, before anything is run.
+    /// Checks what can be checked before anything is run.
     fn check(&self) -> Result<()> {
         let FileOptions { json, csv, .. } = &self.output.files;
         self.output.files.check()?;
@@ -123,26 +128,19 @@ impl ProfileArgs {
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));
         }
-        let most = layout::MAX_NAMED;
-        if self.calls.len() > most {
-            return Err(usage(format!("--calls: {} functions; at most {most}", self.calls.len())));
+        let max = layout::MAX_NAMED;
+        if self.calls.len() > max {
+            return Err(usage(format!("--calls: {} functions; at most {max}", self.calls.len())));
         }
         for (number, name) in self.calls.iter().enumerate() {
-            let refuse = |why: String| Err(usage(format!("--calls {name}: {why}")));
-            if name.len() > layout::MAX_NAME_BYTES || name.contains('\0') {
-                return refuse(format!("a name has at most {} bytes", layout::MAX_NAME_BYTES));
-            }
-            if REFUSED.contains(&name.as_str()) {
-                return refuse("it cannot be called by somebody else".to_string());
-            }
-            if self.calls[..number].contains(name) {
-                return refuse("it is named twice".to_string());
-            }
-            if layout::ALLOCATOR_SYMBOLS.iter().any(|of| of.to_bytes() == name.as_bytes()) {
-                return refuse("--malloc times it, by size".to_string());
+            if let Some(why) = untimeable_reason(name, &self.calls[..number]) {
+                return Err(usage(format!("--calls {name}: {why}")));
             }
         }
-        self.allocator.iter().try_for_each(|library| check_library(library))
+        for library in &self.allocator {
+            check_library(library)?;
+        }
+        Ok(())
     }
 
     /// Returns the option whose figures go to standard output, if any do.
@@ -151,16 +149,16 @@ impl ProfileArgs {
         self.output.files.on_stdout().or(report)
     }
 
-    /// Whether what the command prints goes to /dev/null: in all runs alike, as a terminal or a
-    /// pipe takes longer.
-    fn discards_output(&self, plan: &Plan) -> bool {
-        let is_one = plan.runs == 1 && plan.allocators.is_empty();
-        !self.show_output && (!is_one || self.figures_on_stdout().is_some())
+    /// Returns whether what the command prints goes to /dev/null: in all launches alike, as a
+    /// terminal or a pipe takes longer.
+    fn discards_output(&self, plan: &ProfilePlan) -> bool {
+        let is_single = plan.runs == 1 && plan.allocators.is_empty();
+        !self.show_output && (!is_single || self.figures_on_stdout().is_some())
     }
 
-    fn plan(&self) -> Plan {
-        let default = if self.allocator.is_empty() { 1 } else { RUNS_TO_COMPARE };
-        Plan {
+    fn plan(&self) -> ProfilePlan {
+        let default = if self.allocator.is_empty() { 1 } else { DEFAULT_COMPARED_RUNS };
+        ProfilePlan {
             command: shown_words(&self.command, self.output.files.anonymous),
             malloc: self.malloc,
             calls: self.calls.clone(),
@@ -170,10 +168,43 @@ impl ProfileArgs {
             confidence: CONFIDENCE,
         }
     }
+
+    /// Returns whether somebody waits for a file of figures.
+    fn wants_files(&self) -> bool {
+        let FileOptions { json, csv, .. } = &self.output.files;
+        json.is_some() || csv.is_some() || self.report.report.is_some()
+    }
+
+    fn origin(&self, started: String) -> ProfileOrigin {
+        let machine = probe::machine::read(Path::new("/"));
+        let build = execute::build_info();
+        if self.output.files.anonymous {
+            ProfileOrigin { started, host: None, machine: execute::anonymous(machine), build }
+        } else {
+            ProfileOrigin { started, host: Some(execute::host()), machine, build }
+        }
+    }
 }
 
-/// The dynamic linker passes over what it cannot load with a message: better once here than in
-/// every run.
+/// Returns why a function cannot be timed; `before` are the functions named before it.
+fn untimeable_reason(name: &str, before: &[String]) -> Option<String> {
+    if name.len() > layout::MAX_NAME_BYTES || name.contains('\0') {
+        return Some(format!("a name has at most {} bytes", layout::MAX_NAME_BYTES));
+    }
+    if UNTIMEABLE_FUNCTIONS.contains(&name) {
+        return Some("it cannot be called by somebody else".to_string());
+    }
+    if before.iter().any(|named| named == name) {
+        return Some("it is named twice".to_string());
+    }
+    if layout::ALLOCATOR_SYMBOLS.iter().any(|symbol| symbol.to_bytes() == name.as_bytes()) {
+        return Some("--malloc times it, by size".to_string());
+    }
+    None
+}
+
+/// Checks that an allocator can be preloaded. The dynamic linker passes over what it cannot load
+/// with a message: better once here than in every launch.
 fn check_library(library: &str) -> Result<()> {
     if library.trim().is_empty() || library.contains([':', ' ']) {
         return Err(usage(format!(
@@ -182,123 +213,145 @@ fn check_library(library: &str) -> Result<()> {
     }
     let tried = Command::new("env").arg("true").env("LD_PRELOAD", library).output();
     let tried = tried.context("cannot try --allocator: env (coreutils)")?;
-    let said = String::from_utf8_lossy(&tried.stderr);
-    match said.lines().next() {
+    let message = String::from_utf8_lossy(&tried.stderr);
+    match message.lines().next() {
         None if tried.status.success() => Ok(()),
-        word => Err(usage(format!(
+        line => Err(usage(format!(
             "--allocator {library}: {} (accepted: a path, or a name that the dynamic linker finds)",
-            word.unwrap_or("`true` does not start with it")
+            line.unwrap_or("`true` does not start with it")
         ))),
     }
 }
 
+/// Profiles a command, and prints what its calls cost. The exit code is the command's.
 pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
     args.check()?;
     let plan = args.plan();
     look_up(std::slice::from_ref(&args.command))
         .map_err(|error| report_unmeasured(Some(error), None))?;
     let started = seconds_in_words(SystemTime::now());
-    let library = Library::new(&plan.calls, plan.malloc)?;
-    let (mut launches, mut left) = (Vec::new(), Vec::new());
-    let ended = all_rounds(args, &plan, &library, &mut launches, &mut left);
-    let words = shell_words::join(shown_words(&args.command, false));
-    if let Some(told) = left_behind_notice(&words, left.iter(), None::<&str>) {
-        print_message(&format!("note: {told}; the profiler stays in its memory"));
+    let library = PreloadLibrary::new(&plan.calls, plan.malloc)?;
+    let mut series = ProfileSeries::new(args, &plan, &library);
+    let ended = series.run_all_rounds();
+    let ProfileSeries { launches, left_behind, .. } = series;
+    let name = shell_words::join(shown_words(&args.command, false));
+    if let Some(notice) = left_behind_notice(&name, left_behind.iter(), None::<&str>) {
+        print_message(&format!("note: {notice}; the profiler stays in its memory"));
     }
-    let of_runs = launches.iter().map(|of| of.exit_code).find(|code| *code != 0);
-    let (code, is_counted) = match ended {
-        Ok(()) => (of_runs.unwrap_or(0), true),
-        Err(End::Uncounted(code)) => (of_runs.unwrap_or(code), false),
-        Err(End::Other(code)) => (code, true),
+    let failed_code = launches.iter().map(|launch| launch.exit_code).find(|code| *code != 0);
+    let code = match ended {
+        Ok(()) => failed_code.unwrap_or(0),
+        Err(EarlyEnd::Uncounted(code)) => failed_code.unwrap_or(code),
+        Err(EarlyEnd::Other(code)) => code,
     };
     if launches.is_empty() {
-        // A script that waits for the figures must learn that they are not there.
-        let FileOptions { json, csv, .. } = &args.output.files;
-        let waits = json.is_some() || csv.is_some() || args.report.report.is_some();
-        return Ok(if waits && !is_counted && code == 0 { 1 } else { code }.into());
+        let is_uncounted = matches!(ended, Err(EarlyEnd::Uncounted(_)));
+        let is_missing = is_uncounted && args.wants_files();
+        return Ok(code_with_files(code, !is_missing).into());
     }
-    let machine = probe::machine::read(Path::new("/"));
-    let about = match args.output.files.anonymous {
-        false => (started, Some(execute::host()), machine),
-        true => (started, None, execute::anonymous(machine)),
-    };
-    let mut profile = CallProfile::of(plan, launches, about, execute::build_info());
-    // Its words are masked, and left out with --anonymous.
-    let (report, place) = match args.report.write(|| page(&profile)) {
-        Ok(place) => (Ok(()), place),
+    let mut profile = CallProfile::from_launches(plan, launches, args.origin(started));
+    // The words of the command are masked on the page, and left out with --anonymous.
+    let (report, report_line) = match args.report.write(|| page(&profile)) {
+        Ok(line) => (Ok(()), line),
         Err(error) => (Err(error), String::new()),
     };
     if !args.output.files.quiet {
-        let output = &args.output;
-        let text = printout![table::text(&profile, output.verbose), place];
-        say_fitted(text, output.tables.layout());
+        let text = printout![table::text(&profile, args.output.verbose), report_line];
+        say_fitted(text, args.output.tables.layout());
     }
     let files = &args.output.files;
     profile.plan.command = stored(&args.command, files.anonymous, files.store_command);
-    let csv = files.csv.as_ref().map(|to| profile.csv().and_then(|rows| write_output(&rows, to)));
+    let csv = match &files.csv {
+        Some(to) => profile.csv().and_then(|rows| write_output(&rows, to)),
+        None => Ok(()),
+    };
     let json = write_json(&profile, files.json.as_ref());
-    let is_whole = all_written([json, csv.unwrap_or(Ok(())), report]);
-    // A script that waits for the figures must learn that they are not there.
-    let code = if !is_whole && code == 0 { 1 } else { code };
-    Ok(code.into())
+    Ok(code_with_files(code, all_written([json, csv, report])).into())
 }
 
-/// Why there are no more runs, as an exit code.
-enum End {
-    /// What a run counted cannot be read: the code is the command's.
+/// Returns an exit code that is not 0 if files of figures are missing: a script that waits for them
+/// must learn that.
+fn code_with_files(code: u8, has_files: bool) -> u8 {
+    if code == 0 && !has_files { 1 } else { code }
+}
+
+/// Reason why there are no more launches, as an exit code.
+enum EarlyEnd {
+    /// The counts of a launch cannot be read: the code is the command's.
     Uncounted(u8),
     Other(u8),
 }
 
-/// Every allocator once a round, each run with shared memory of its own. Where there are no more
-/// runs, why is said.
-fn all_rounds(
-    args: &ProfileArgs,
-    plan: &Plan,
-    library: &Library,
-    launches: &mut Vec<Launch>,
-    left: &mut Vec<u32>,
-) -> Result<(), End> {
-    let told = |error: anyhow::Error| print_message(&format!("error: {error:#}"));
-    let of_launcher = |error: LauncherError| {
-        print_message(&format!("error: {error}"));
-        End::Other(error.exit_code)
-    };
-    for round in 0..plan.runs {
-        for allocator in order(plan.allocators.len() + 1, plan.seed, round) {
-            let shared = Shared::new(library).map_err(|error| {
-                told(error);
-                End::Other(1)
-            })?;
-            let name = allocator.checked_sub(1).map(|other| plan.allocators[other].as_str());
-            let environment = library.environment(&shared, name).into();
-            let series = CommandSeries {
-                announce: false,
-                discard: args.discards_output(plan),
-                environment,
-                ..CommandSeries::watched(&args.command)
-            };
-            let launcher = Launcher::start(series).map_err(of_launcher)?;
-            let mut ran = None;
-            let SeriesEnd { failed, signal, stopped } =
-                finish_series(launcher, |run| ran = Some(run));
-            let has_run = ran.is_some();
-            if let Some(run) = ran {
-                left.extend(run.used.orphans.left_behind.known().into_iter().flatten());
-                let counts = shared.counts(run.used.real_ns).map_err(|error| {
-                    told(error);
-                    End::Uncounted(run.used.ending.shell_code())
-                })?;
-                launches.push(Launch::of((allocator, round), &run.used, counts, plan));
-            }
-            // What was measured stands, whatever became of the launcher behind it.
-            if let Some(error) = failed.filter(|_| !has_run).or(stopped) {
-                return Err(of_launcher(error));
-            }
-            if let Some(signal) = signal {
-                return Err(End::Other(128 + signal));
+/// Launches of the command: every allocator once a round, each with shared memory of its own.
+struct ProfileSeries<'a> {
+    args: &'a ProfileArgs,
+    plan: &'a ProfilePlan,
+    library: &'a PreloadLibrary,
+    launches: Vec<ProfiledLaunch>,
+    /// Processes that still ran after the end of the command.
+    left_behind: Vec<u32>,
+}
+
+impl<'a> ProfileSeries<'a> {
+    fn new(args: &'a ProfileArgs, plan: &'a ProfilePlan, library: &'a PreloadLibrary) -> Self {
+        Self { args, plan, library, launches: Vec::new(), left_behind: Vec::new() }
+    }
+
+    /// Runs all rounds.
+    ///
+    /// # Errors
+    /// Fails if there are no more launches, once the reason is printed.
+    fn run_all_rounds(&mut self) -> Result<(), EarlyEnd> {
+        for round in 0..self.plan.runs {
+            for allocator in order(self.plan.allocators.len() + 1, self.plan.seed, round) {
+                self.launch(allocator, round)?;
             }
         }
+        Ok(())
     }
-    Ok(())
+
+    fn launch(&mut self, allocator: usize, round: u32) -> Result<(), EarlyEnd> {
+        let shared = SharedCounts::new(self.library).map_err(|error| {
+            print_message(&format!("error: {error:#}"));
+            EarlyEnd::Other(1)
+        })?;
+        let library_name = match allocator.checked_sub(1) {
+            Some(index) => Some(self.plan.allocators[index].as_str()),
+            None => None,
+        };
+        let series = CommandSeries {
+            announce: false,
+            discard: self.args.discards_output(self.plan),
+            environment: self.library.environment(&shared, library_name),
+            ..CommandSeries::watched(&self.args.command)
+        };
+        let launcher = Launcher::start(series).map_err(print_launcher_error)?;
+        let mut finished = None;
+        let SeriesEnd { failed, signal, stopped } =
+            finish_series(launcher, |run| finished = Some(run));
+        let has_run = finished.is_some();
+        if let Some(run) = finished {
+            self.left_behind.extend(run.used.orphans.left_behind.known().into_iter().flatten());
+            let counts = shared.counts(run.used.real_ns).map_err(|error| {
+                print_message(&format!("error: {error:#}"));
+                EarlyEnd::Uncounted(run.used.ending.shell_code())
+            })?;
+            let launch =
+                ProfiledLaunch::from_counts(allocator, round, &run.used, &counts, self.plan);
+            self.launches.push(launch);
+        }
+        // What was measured stands, whatever became of the launcher behind it.
+        if let Some(error) = failed.filter(|_| !has_run).or(stopped) {
+            return Err(print_launcher_error(error));
+        }
+        match signal {
+            Some(signal) => Err(EarlyEnd::Other(128 + signal)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn print_launcher_error(error: LauncherError) -> EarlyEnd {
+    print_message(&format!("error: {error}"));
+    EarlyEnd::Other(error.exit_code)
 }

@@ -1,9 +1,11 @@
-//! Calls that were timed as a page of charts.
+//! The page of charts of a profile: the cost of a call by function and by size, and how often each
+//! function is called.
 
 use charts::{Axis, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 
-use super::findings::{CallProfile, Row};
-use super::table::{self, headline, library};
+use super::findings::{CallProfile, GroupCost};
+use super::launches::CallGroup;
+use super::table::{self, function_name, headline, library_name};
 use crate::base::lines::Layout;
 use crate::report::figures::{lines, nanoseconds};
 use crate::report::machine_line::cpu_and_kernel;
@@ -11,11 +13,11 @@ use crate::report::page::{FindingsDetails, FindingsPage, build_words};
 use crate::report::terminal::{counted, shortened};
 use crate::report::tiles::Tile;
 
-/// The cost of a call of each function.
+/// Id of the chart of the cost of a call of each function.
 const CALLS: &str = "calls";
-/// The cost of a call by how many bytes it asks for.
+/// Id of the chart of the cost of a call by how many bytes it asks for.
 const SIZES: &str = "sizes";
-/// How often each function is called.
+/// Id of the chart of how often each function is called.
 const COUNTS: &str = "counts";
 
 /// Charts by id, each with its question.
@@ -23,18 +25,19 @@ const QUESTIONS: [(&str, &str); 3] =
     [(CALLS, "What does a call cost?"), (SIZES, "By size?"), (COUNTS, "How often is it called?")];
 
 /// Characters of a command in a title.
-const MOST_LETTERS: usize = 48;
+const MAX_COMMAND_CHARS: usize = 48;
 
-/// The page of calls that were timed.
+/// Builds the page of a profile.
 pub(crate) fn page(profile: &CallProfile) -> FindingsPage {
-    let name = shortened(&shell_words::join(&profile.plan.command), MOST_LETTERS);
+    let name = shortened(&shell_words::join(&profile.plan.command), MAX_COMMAND_CHARS);
+    let charts = [calls_chart(profile), sizes_chart(profile), counts_chart(profile)];
     FindingsPage {
         title: format!("calls of {name}"),
         heading: "What calls cost a program",
         answer: headline(profile).into(),
         setting: setting(profile),
         tiles: tiles(profile),
-        figures: [calls(profile), sizes(profile), counts(profile)].into_iter().flatten().collect(),
+        figures: charts.into_iter().flatten().collect(),
         questions: &QUESTIONS,
         details: FindingsDetails {
             title: "How it was measured",
@@ -51,54 +54,62 @@ pub(crate) fn page(profile: &CallProfile) -> FindingsPage {
 }
 
 fn setting(profile: &CallProfile) -> String {
-    let runs = counted(profile.launches.len(), "run");
-    format!("{runs} on {}.", cpu_and_kernel(&profile.machine))
+    let launches = counted(profile.launches.len(), "run");
+    format!("{launches} on {}.", cpu_and_kernel(&profile.machine))
 }
 
-/// The functions of an allocator, without their sizes.
-fn functions(profile: &CallProfile, allocator: usize) -> impl Iterator<Item = &Row> {
-    profile.rows.iter().filter(move |row| {
-        row.allocator == allocator && row.what.function.is_some() && row.what.bytes.is_none()
-    })
-}
-
-fn function_name(row: &Row) -> String {
-    row.what.function.clone().unwrap_or("all".to_string())
+/// Returns the functions of an allocator, without their sizes.
+fn functions(profile: &CallProfile, allocator: usize) -> Vec<&GroupCost> {
+    let mut functions = Vec::new();
+    for row in &profile.rows {
+        if row.allocator == allocator && row.group.function.is_some() && row.group.bytes.is_none() {
+            functions.push(row);
+        }
+    }
+    functions
 }
 
 /// Functions that have a tile.
-const MOST_FUNCTIONS: usize = 4;
+const MAX_FUNCTION_TILES: usize = 4;
 
-/// A call on average, its share of the CPU time, each function, and what other allocators make of
-/// it.
+/// Returns the figures above the charts: a call on average, its share of the CPU time, each other
+/// allocator's ratio, each function.
 fn tiles(profile: &CallProfile) -> Vec<Tile> {
     let mut tiles = Vec::new();
-    if let Some(all) = profile.all(0) {
-        tiles.push(cost("a call", all));
-        let share = all.share_of_cpu.filter(|_| !all.is_bound);
-        if let Some(share) = share.filter(|share| share.value > 0.0) {
-            let (low, high) = share.low.zip(share.high).unwrap_or((share.value, share.value));
-            let [value, low, high] = [share.value, low, high].map(|share| 100.0 * share);
-            let without_interval = share.low.is_none().then_some("one run");
-            let name = "share of the CPU time";
-            tiles.push(Tile { value, without_interval, ..Tile::at_most(name, [low, high], "%") });
-        }
-        tiles.push(Tile::counted("calls", all.calls, "a run"));
+    if let Some(all_calls) = profile.all_calls(0) {
+        tiles.push(cost_tile("a call", all_calls));
+        tiles.extend(share_tile(all_calls));
+        tiles.push(Tile::counted("calls", all_calls.calls, "a run"));
     }
-    for ratio in profile.ratios.iter().filter(|ratio| ratio.what == super::launches::What::ALL) {
-        if let Some(ends) = ratio.ratio.interval() {
-            let name = format!("{} / own", library(profile.plan.allocator(ratio.allocator)));
-            tiles.push(Tile::ratio(name, [ratio.ratio.value, ends.low, ends.high]));
+    for ratio in profile.ratios.iter().filter(|ratio| ratio.group == CallGroup::ALL) {
+        if let Some(interval) = ratio.ratio.interval() {
+            let library = library_name(profile.plan.allocator(ratio.allocator));
+            let ends = [ratio.ratio.value, interval.low, interval.high];
+            tiles.push(Tile::ratio(format!("{library} / own"), ends));
         }
     }
-    for row in functions(profile, 0).take(MOST_FUNCTIONS) {
-        tiles.push(cost(&format!("a call of {}", function_name(row)), row));
+    for row in functions(profile, 0).into_iter().take(MAX_FUNCTION_TILES) {
+        tiles.push(cost_tile(&format!("a call of {}", function_name(row)), row));
     }
     tiles
 }
 
-/// A call's CPU time, or of one that is too short what it takes at most.
-fn cost(name: &str, row: &Row) -> Tile {
+/// Returns the share of the CPU time in percent; none if it is only an upper bound, or not above
+/// zero.
+fn share_tile(row: &GroupCost) -> Option<Tile> {
+    let share = row.share_of_cpu?;
+    if row.is_bound || share.value <= 0.0 {
+        return None;
+    }
+    let (low, high) = share.low.zip(share.high).unwrap_or((share.value, share.value));
+    let [value, low, high] = [share.value, low, high].map(|share| 100.0 * share);
+    let without_interval = share.low.is_none().then_some("one run");
+    let tile = Tile::at_most("share of the CPU time", [low, high], "%");
+    Some(Tile { value, without_interval, ..tile })
+}
+
+/// Returns the CPU time of a call; its upper bound if it is too short to be timed.
+fn cost_tile(name: &str, row: &GroupCost) -> Tile {
     if row.is_bound {
         return Tile::time_at_most(format!("{name}, at most"), [0.0, row.at_most_ns().max(0.0)]);
     }
@@ -108,13 +119,12 @@ fn cost(name: &str, row: &Row) -> Tile {
     Tile { without_interval, ..Tile::time(name, [value, low, high]) }
 }
 
-/// A call's CPU time at a place. Of a call that is too short the upper bound, and hollow.
-fn point(x: f64, row: &Row) -> Point {
+/// Returns the CPU time of a call as a point; for one that is too short to be timed the upper
+/// bound, which is drawn hollow.
+fn cost_point(x: f64, row: &GroupCost) -> Point {
     if row.is_bound {
-        return Point {
-            certainty: PointCertainty::Rough,
-            ..Point::bare(x, row.at_most_ns().max(0.0))
-        };
+        let certainty = PointCertainty::Rough;
+        return Point { certainty, ..Point::bare(x, row.at_most_ns().max(0.0)) };
     }
     let (low, high) = row.ns_per_call.low.zip(row.ns_per_call.high).unzip();
     let certainty = if low.is_some() { PointCertainty::Sure } else { PointCertainty::Rough };
@@ -122,7 +132,7 @@ fn point(x: f64, row: &Row) -> Point {
 }
 
 /// Says what hollow points are, if there are any.
-fn note(rows: &[&Row]) -> String {
+fn hollow_points_note(rows: &[&GroupCost]) -> String {
     let has_bound = rows.iter().any(|row| row.is_bound);
     let has_few = rows.iter().any(|row| !row.is_bound && row.ns_per_call.low.is_none());
     let words = match (has_bound, has_few) {
@@ -134,16 +144,17 @@ fn note(rows: &[&Row]) -> String {
     words.to_string()
 }
 
-/// Names of the series of an allocator.
+/// Returns the name of the series of an allocator.
 fn allocator_name(profile: &CallProfile, allocator: usize) -> String {
-    match profile.plan.allocators.is_empty() {
-        true => "a call".to_string(),
-        false => library(profile.plan.allocator(allocator)).to_string(),
+    if profile.plan.allocators.is_empty() {
+        "a call".to_string()
+    } else {
+        library_name(profile.plan.allocator(allocator)).to_string()
     }
 }
 
-/// A bar for each function, side by side for each allocator.
-fn calls(profile: &CallProfile) -> Option<Figure> {
+/// Draws a bar for each function, side by side for each allocator.
+fn calls_chart(profile: &CallProfile) -> Option<Figure> {
     let mut names: Vec<String> = Vec::new();
     let mut series = Vec::new();
     let mut rows = Vec::new();
@@ -151,32 +162,34 @@ fn calls(profile: &CallProfile) -> Option<Figure> {
         let mut bars = Vec::new();
         for row in functions(profile, allocator) {
             let name = function_name(row);
-            let place = names.iter().position(|known| *known == name).unwrap_or(names.len());
-            if place == names.len() {
+            let index = names.iter().position(|known| *known == name).unwrap_or(names.len());
+            if index == names.len() {
                 names.push(name);
             }
-            bars.push(point(place as f64, row));
+            bars.push(cost_point(index as f64, row));
             rows.push(row);
         }
         series.push(Series::new(allocator_name(profile, allocator), 0, Role::Bars, bars));
     }
     let axes = (Axis::with_names("function", names), nanoseconds("CPU time of a call"));
-    lines(CALLS, "CPU time of a call", note(&rows), axes, series)
+    lines(CALLS, "CPU time of a call", hollow_points_note(&rows), axes, series)
 }
 
-/// The cost of a call by the bytes that it asks for: a line for each function of each allocator.
-fn sizes(profile: &CallProfile) -> Option<Figure> {
+/// Draws the cost of a call by the bytes that it asks for: a line for each function of each
+/// allocator.
+fn sizes_chart(profile: &CallProfile) -> Option<Figure> {
     let mut series: Vec<Series> = Vec::new();
     let mut rows = Vec::new();
     for row in &profile.rows {
-        let (Some(function), Some((_, to @ 1..))) = (&row.what.function, row.what.bytes) else {
+        let (Some(function), Some((_, to @ 1..))) = (&row.group.function, row.group.bytes) else {
             continue;
         };
-        let name = match profile.plan.allocators.is_empty() {
-            true => function.clone(),
-            false => format!("{function}, {}", allocator_name(profile, row.allocator)),
+        let name = if profile.plan.allocators.is_empty() {
+            function.clone()
+        } else {
+            format!("{function}, {}", allocator_name(profile, row.allocator))
         };
-        let point = point(to as f64, row);
+        let point = cost_point(to as f64, row);
         rows.push(row);
         match series.iter_mut().find(|known| known.name == name) {
             Some(known) => known.points.push(point),
@@ -188,15 +201,17 @@ fn sizes(profile: &CallProfile) -> Option<Figure> {
     }
     let x = Axis::new("up to so many bytes", Unit::Bytes, Scale::Log);
     let axes = (x, nanoseconds("CPU time of a call"));
-    lines(SIZES, "CPU time of a call by size", note(&rows), axes, series)
+    lines(SIZES, "CPU time of a call by size", hollow_points_note(&rows), axes, series)
 }
 
-/// How often each function is called in a run.
-fn counts(profile: &CallProfile) -> Option<Figure> {
-    let rows: Vec<&Row> = functions(profile, 0).collect();
-    let names = rows.iter().map(|row| function_name(row)).collect();
-    let bars = rows.iter().enumerate().map(|(place, row)| Point::bare(place as f64, row.calls));
-    let series = Series::new("calls", 0, Role::Bars, bars.collect());
+/// Draws how often each function is called in a launch.
+fn counts_chart(profile: &CallProfile) -> Option<Figure> {
+    let (mut names, mut bars) = (Vec::new(), Vec::new());
+    for (index, row) in functions(profile, 0).into_iter().enumerate() {
+        names.push(function_name(row));
+        bars.push(Point::bare(index as f64, row.calls));
+    }
+    let series = Series::new("calls", 0, Role::Bars, bars);
     let y = Axis::new("calls in a run", Unit::Count, Scale::Linear);
     let figure = Figure::new(COUNTS, "Calls in a run", Axis::with_names("function", names), y);
     figure.with_series([series])
@@ -209,7 +224,9 @@ fn facts(profile: &CallProfile) -> Vec<(&'static str, String)> {
         ("measured", profile.started.clone()),
         ("command", shell_words::join(&plan.command)),
     ];
-    facts.extend(plan.allocators.iter().map(|name| ("allocator", name.clone())));
+    for allocator in &plan.allocators {
+        facts.push(("allocator", allocator.clone()));
+    }
     facts.push(("seed", plan.seed.to_string()));
     facts.push(("by", build_words(&profile.build)));
     facts

@@ -1,15 +1,18 @@
+//! Costs of calls, their table and their answer, on fixed launches.
+
 use analysis::used::Known;
 use launcher::Ending;
 use rundata::machine::Machine;
 
-use super::findings::CallProfile;
-use super::launches::{Bin, Counted, Launch, Plan, What};
-use super::memory::Times;
+use super::findings::{CallProfile, ProfileOrigin};
+use super::launches::{CallGroup, CallTimeBin, CountedCalls, ProfilePlan, ProfiledLaunch};
+use super::memory::CallTimes;
 use super::table;
 use crate::base::lines::Layout;
+use crate::engine::execute::build_info;
 
-fn plan(allocators: &[&str]) -> Plan {
-    Plan {
+fn plan(allocators: &[&str]) -> ProfilePlan {
+    ProfilePlan {
         command: vec!["server".to_string(), "--once".to_string()],
         malloc: true,
         calls: Vec::new(),
@@ -20,23 +23,44 @@ fn plan(allocators: &[&str]) -> Plan {
     }
 }
 
-/// Calls of which each took so many ns with what timing adds.
-fn counted(function: &str, bytes: Option<(u64, u64)>, each: &[(u64, u64)]) -> Counted {
-    let bin = |&(ns, calls): &(u64, u64)| Bin { from_ns: ns, below_ns: ns + 1, calls };
-    Counted {
-        what: What { function: Some(function.to_string()), bytes },
-        calls: each.iter().map(|(_, calls)| calls).sum(),
-        times: Times {
-            sum_ns: each.iter().map(|(ns, calls)| ns * calls).sum(),
-            max_ns: each.iter().map(|(ns, _)| *ns).max().unwrap_or(0),
-            ..Times::default()
-        },
-        histogram: each.iter().map(bin).collect(),
-    }
+fn plan_of_functions(names: &[&str]) -> ProfilePlan {
+    let calls = names.iter().map(|name| name.to_string()).collect();
+    ProfilePlan { malloc: false, calls, ..plan(&[]) }
 }
 
-fn launch(allocator: usize, round: u32, counted: Vec<Counted>) -> Launch {
-    Launch {
+/// Calls that each took so many ns, with what timing adds.
+#[derive(Clone, Copy)]
+struct AlikeCalls {
+    ns: u64,
+    calls: u64,
+}
+
+fn counted(function: &str, bytes: Option<(u64, u64)>, alike: &[AlikeCalls]) -> CountedCalls {
+    let mut times = CallTimes::default();
+    let (mut count, mut histogram) = (0, Vec::new());
+    for AlikeCalls { ns, calls } in alike.iter().copied() {
+        count += calls;
+        times.sum_ns += ns * calls;
+        times.max_ns = times.max_ns.max(ns);
+        histogram.push(CallTimeBin { from_ns: ns, below_ns: ns + 1, calls });
+    }
+    let group = CallGroup { function: Some(function.to_string()), bytes };
+    CountedCalls { group, calls: count, times, histogram }
+}
+
+/// Returns calls of a named function.
+fn function_calls(name: &str, ns: u64, calls: u64) -> CountedCalls {
+    counted(name, None, &[AlikeCalls { ns, calls }])
+}
+
+/// Returns calls of malloc for 16 to 31 bytes.
+fn malloc_calls(ns: u64, calls: u64) -> CountedCalls {
+    counted("malloc", Some((16, 31)), &[AlikeCalls { ns, calls }])
+}
+
+/// Returns a launch in which timing adds 10 ns to a call of an allocator, and 20 to others.
+fn launch(allocator: usize, round: u32, counted: Vec<CountedCalls>) -> ProfiledLaunch {
+    ProfiledLaunch {
         allocator,
         round,
         ending: Ending::Exited { code: 0 },
@@ -48,260 +72,282 @@ fn launch(allocator: usize, round: u32, counted: Vec<Counted>) -> Launch {
         empty_ns: Some(10.0),
         empty_call_ns: Some(20.0),
         known: Some(Known { told_ns: 2.5, in_a_row_ns: 0.5, chained_ns: 2.5 }),
-        own_ns: Some(50.0),
+        overhead_ns: Some(50.0),
         counted,
     }
 }
 
-fn profile(plan: Plan, launches: Vec<Launch>) -> CallProfile {
-    let build = crate::engine::execute::build_info();
-    CallProfile::of(plan, launches, ("2026".to_string(), None, Machine::default()), build)
+fn profile(plan: ProfilePlan, launches: Vec<ProfiledLaunch>) -> CallProfile {
+    let origin = ProfileOrigin {
+        started: "2026".to_string(),
+        host: None,
+        machine: Machine::default(),
+        build: build_info(),
+    };
+    CallProfile::from_launches(plan, launches, origin)
 }
 
-fn of(function: Option<&str>, bytes: Option<(u64, u64)>) -> What {
-    What { function: function.map(str::to_string), bytes }
+/// Returns a profile of six rounds with each allocator; `calls` returns the calls of a launch by
+/// the number of its allocator and of its round.
+fn profile_of_rounds(
+    allocators: &[&str],
+    calls: impl Fn(usize, u32) -> CountedCalls,
+) -> CallProfile {
+    let mut launches = Vec::new();
+    for round in 0..6 {
+        for allocator in 0..=allocators.len() {
+            launches.push(launch(allocator, round, vec![calls(allocator, round)]));
+        }
+    }
+    profile(plan(allocators), launches)
+}
+
+fn printed(profile: &CallProfile) -> String {
+    table::text(profile, false).to_string()
+}
+
+fn has_notice(profile: &CallProfile, words: &str) -> bool {
+    profile.notices.iter().any(|notice| notice.contains(words))
+}
+
+#[track_caller]
+fn assert_contains(text: &str, words: &str) {
+    assert!(text.contains(words), "{words}: {text}");
 }
 
 #[test]
-fn what_timing_adds_is_subtracted_by_kind_and_switches_add_to_the_wall_clock() {
-    let mut small = counted("malloc", Some((16, 31)), &[(30, 900), (1_010, 100)]);
+fn the_time_that_timing_adds_is_subtracted_and_switches_add_to_the_wall_clock() {
+    let alike = [AlikeCalls { ns: 30, calls: 900 }, AlikeCalls { ns: 1_010, calls: 100 }];
+    let mut small = counted("malloc", Some((16, 31)), &alike);
     small.times =
-        Times { switched: 2, off_cpu_ns: 8_000_000, max_wall_ns: 7_000_000, ..small.times };
-    let large = counted("malloc", Some((1024, 2047)), &[(60, 1_000)]);
-    let found = profile(plan(&[]), vec![launch(0, 0, vec![small, large])]);
-    let ns = |what: &What| found.row(0, what).unwrap().ns_per_call.value;
+        CallTimes { switched: 2, off_cpu_ns: 8_000_000, max_wall_ns: 7_000_000, ..small.times };
+    let large = counted("malloc", Some((1024, 2047)), &[AlikeCalls { ns: 60, calls: 1_000 }]);
+    let profile = profile(plan(&[]), vec![launch(0, 0, vec![small.clone(), large.clone()])]);
+    let ns_per_call = |group: &CallGroup| profile.row(0, group).unwrap().ns_per_call.value;
+    let malloc = CallGroup::of_function("malloc");
     // (20 x 900 + 1000 x 100) / 1000; 50; of both.
-    assert_eq!(ns(&of(Some("malloc"), Some((16, 31)))), 118.0);
-    assert_eq!(ns(&of(Some("malloc"), Some((1024, 2047)))), 50.0);
-    assert_eq!(ns(&of(Some("malloc"), None)), 84.0);
-    let all = found.all(0).unwrap();
-    assert_eq!((all.calls, all.switched), (2_000.0, 2));
-    assert_eq!(all.ns_per_call.value, 84.0);
-    assert_eq!(all.wall_ns_per_call.value, (8_000_000.0 + 168_000.0) / 2_000.0);
-    // The command has 1 ms, of which profiling took 50 ns for each of 2,000 calls.
-    assert_eq!(all.share_of_cpu.unwrap().value, 168_000.0 / 900_000.0);
-    let malloc = found.row(0, &of(Some("malloc"), None)).unwrap();
+    assert_eq!(ns_per_call(&small.group), 118.0);
+    assert_eq!(ns_per_call(&large.group), 50.0);
+    assert_eq!(ns_per_call(&malloc), 84.0);
+    let all_calls = profile.all_calls(0).unwrap();
+    assert_eq!((all_calls.calls, all_calls.switched), (2_000.0, 2));
+    assert_eq!(all_calls.ns_per_call.value, 84.0);
+    assert_eq!(all_calls.wall_ns_per_call.value, (8_000_000.0 + 168_000.0) / 2_000.0);
+    // The command took 1 ms, of which profiling took 50 ns for each of 2,000 calls.
+    assert_eq!(all_calls.share_of_cpu.unwrap().value, 168_000.0 / 900_000.0);
+    let malloc = profile.row(0, &malloc).unwrap();
     assert_eq!((malloc.p50_ns, malloc.p99_ns, malloc.p999_ns), (50.0, 1_000.0, 1_000.0));
     assert_eq!((malloc.longest_ns, malloc.longest_wall_ns), (1_010, 7_000_000));
-    assert_eq!(all.ns_per_call.interval(), None);
+    assert_eq!(all_calls.ns_per_call.interval(), None);
 }
 
 #[test]
 fn named_functions_are_not_added_up_and_have_an_empty_call_of_their_own() {
-    let counts = vec![counted("write", None, &[(520, 100)]), counted("fsync", None, &[(60, 100)])];
-    let plan =
-        Plan { malloc: false, calls: vec!["write".to_string(), "fsync".to_string()], ..plan(&[]) };
-    let found = profile(plan, vec![launch(0, 0, counts)]);
-    assert_eq!(found.row(0, &of(Some("write"), None)).unwrap().ns_per_call.value, 500.0);
-    assert_eq!(found.all(0), None);
-    let text = table::text(&found, false);
+    let calls = vec![function_calls("write", 520, 100), function_calls("fsync", 60, 100)];
+    let profile = profile(plan_of_functions(&["write", "fsync"]), vec![launch(0, 0, calls)]);
+    let write = profile.row(0, &CallGroup::of_function("write")).unwrap();
+    assert_eq!(write.ns_per_call.value, 500.0);
+    assert_eq!(profile.all_calls(0), None);
+    let text = printed(&profile);
     assert!(
-        text.to_string().starts_with("Of 2 functions, write takes most: a call takes about 500 ns"),
+        text.starts_with("Of 2 functions, write takes most: a call takes about 500 ns"),
         "{text}"
     );
 }
 
 #[test]
-fn a_share_of_what_is_mostly_profiling_is_not_known() {
-    let malloc = counted("malloc", Some((16, 31)), &[(30, 10_001)]);
-    let found = profile(plan(&[]), vec![launch(0, 0, vec![malloc])]);
-    assert_eq!(found.all(0).unwrap().share_of_cpu, None);
-    assert!(
-        found.notices.iter().any(|note| note.contains("the share of the calls is unknown")),
-        "{:?}",
-        found.notices
-    );
+fn the_share_of_the_cpu_time_is_unknown_if_profiling_took_most_of_it() {
+    let profile = profile(plan(&[]), vec![launch(0, 0, vec![malloc_calls(30, 10_001)])]);
+    assert_eq!(profile.all_calls(0).unwrap().share_of_cpu, None);
+    let words = "the share of the calls is unknown";
+    assert!(has_notice(&profile, words), "{:?}", profile.notices);
 }
 
 #[test]
 fn allocators_that_do_not_see_the_same_calls_have_no_ratio() {
-    let launches = (0..6).flat_map(|round| {
-        [0, 1].map(|allocator| {
-            let calls = 1_000 - 200 * allocator as u64;
-            launch(allocator, round, vec![counted("malloc", Some((16, 31)), &[(30, calls)])])
-        })
+    let profile = profile_of_rounds(&["libjemalloc.so.2"], |allocator, _| {
+        malloc_calls(30, 1_000 - 200 * allocator as u64)
     });
-    let found = profile(plan(&["libjemalloc.so.2"]), launches.collect());
-    assert_eq!(found.ratios, []);
-    assert!(
-        found.notices.iter().any(|note| note.contains("800 calls are seen, without it 1000")),
-        "{:?}",
-        found.notices
-    );
+    assert_eq!(profile.ratios, []);
+    let words = "800 calls are seen, without it 1000";
+    assert!(has_notice(&profile, words), "{:?}", profile.notices);
 }
 
 #[test]
-fn a_cost_below_that_of_nothing_stays_below_zero() {
-    let found = profile(plan(&[]), vec![launch(0, 0, vec![counted("free", None, &[(9, 10)])])]);
-    assert_eq!(found.all(0).unwrap().ns_per_call.value, -1.0);
-    assert_eq!(found.all(0).unwrap().p50_ns, -1.0);
-    let text = table::text(&found, false);
-    assert!(
-        text.to_string().contains("takes no time that can be measured (not resolved: -1.00 ns)")
-            && !text.to_string().contains("inf"),
-        "{text}"
-    );
+fn a_cost_below_that_of_an_empty_interval_stays_below_zero() {
+    let free = function_calls("free", 9, 10);
+    let profile = profile(plan(&[]), vec![launch(0, 0, vec![free])]);
+    let all_calls = profile.all_calls(0).unwrap();
+    assert_eq!(all_calls.ns_per_call.value, -1.0);
+    assert_eq!(all_calls.p50_ns, -1.0);
+    let text = printed(&profile);
+    assert_contains(&text, "takes no time that can be measured (not resolved: -1.00 ns)");
+    assert!(!text.contains("inf"), "{text}");
 }
 
-/// As on a machine where 24 cycles take 5.5 ns, each of 16 calls in a row 1 ns, and one alone is
-/// told as 4 ns: by 3 ns too much, or by 1.5 ns too little.
-fn with_known(of: Launch) -> Launch {
-    Launch { known: Some(Known { told_ns: 4.0, in_a_row_ns: 1.0, chained_ns: 5.5 }), ..of }
+/// Returns a launch on a machine where 24 cycles take 5.5 ns, each of 16 calls in a row 1 ns, and a
+/// single one is measured as 4 ns: by 3 ns too long, or by 1.5 ns too short.
+fn with_known_call(launch: ProfiledLaunch) -> ProfiledLaunch {
+    let known = Some(Known { told_ns: 4.0, in_a_row_ns: 1.0, chained_ns: 5.5 });
+    ProfiledLaunch { known, ..launch }
 }
 
-fn rounds(each: impl Fn(usize) -> Vec<Counted>, allocators: &[&str]) -> CallProfile {
-    let all = (0..6).flat_map(|round| (0..=allocators.len()).map(move |of| (of, round)));
-    let all = all.map(|(of, round)| with_known(launch(of, round, each(of))));
-    profile(plan(allocators), all.collect())
+/// Returns a profile of six rounds with a known call: a call of malloc takes `ns` with the
+/// allocator of the same number.
+fn profile_of_mallocs(ns: &[u64]) -> CallProfile {
+    let allocators = &["x.so"][..ns.len() - 1];
+    let mut launches = Vec::new();
+    for round in 0..6 {
+        for (allocator, ns) in ns.iter().enumerate() {
+            let calls = known_malloc_calls(*ns);
+            launches.push(with_known_call(launch(allocator, round, vec![calls])));
+        }
+    }
+    profile(plan(allocators), launches)
+}
+
+fn known_malloc_calls(ns: u64) -> CountedCalls {
+    counted("malloc", Some((64, 127)), &[AlikeCalls { ns: 10 + ns, calls: 1_000 }])
 }
 
 #[test]
-fn what_a_short_call_takes_is_an_upper_bound() {
-    let malloc = |ns: u64| vec![counted("malloc", Some((64, 127)), &[(10 + ns, 1_000)])];
-    let short = rounds(|_| malloc(3), &[]);
-    let row = short.all(0).unwrap();
+fn a_short_call_has_an_upper_bound() {
+    let profile = profile_of_mallocs(&[3]);
+    let row = profile.all_calls(0).unwrap();
     assert_eq!((row.is_bound, row.least_ns, row.most_ns), (true, 0.0, 4.5));
     let interval = row.ns_per_call.interval().unwrap();
     assert_eq!((interval.low, interval.high, row.ns_per_call.resolved), (0.0, 4.5, false));
     let share = row.share_of_cpu.unwrap();
     assert!((share.high.unwrap() - 4_500.0 / 950_000.0).abs() < 1e-12, "{share:?}");
     assert_eq!(share.low, Some(0.0));
-    let text = table::text(&short, true).to_string();
+    let text = table::text(&profile, true).to_string();
     let first = "An allocation or free takes at most 4.50 ns; all take at most 0.47 % of the CPU";
-    assert!(text.to_string().starts_with(first), "{text}");
-    let cells: Vec<&str> =
-        text.lines().find(|line| line.contains("64")).unwrap().split_whitespace().collect();
+    assert!(text.starts_with(first), "{text}");
+    let line = text.lines().find(|line| line.contains("64")).unwrap();
+    let cells: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(cells[5..11], ["<=4.50", "0", "to", "4.50", "-", "-"], "{text}");
-    assert!(text.to_string().contains("measured for a call that takes 1.00 ns"), "{text}");
-    // Also of one run, and where nothing is known of overlap.
-    let one = |of| table::text(&profile(plan(&[]), vec![of]), false);
-    let text = one(with_known(launch(0, 0, malloc(3))));
-    assert!(
-        text.to_string().contains("takes at most 4.50 ns") && text.to_string().contains("<=4.50"),
-        "{text}"
-    );
-    let text = one(Launch { known: None, ..launch(0, 0, malloc(300)) });
-    assert!(
-        text.to_string().contains("takes at most 300 ns")
-            && text.to_string().contains("was not measured"),
-        "{text}"
-    );
-    // From 13.5 ns on there is an interval, with that in it by which a known call is off.
-    for (ns, is_bound) in [(13, true), (14, false)] {
-        assert_eq!(rounds(|_| malloc(ns), &[]).all(0).unwrap().is_bound, is_bound, "{ns}");
-    }
-    let long = rounds(|_| malloc(100), &[]);
-    let row = long.all(0).unwrap();
-    let interval = row.ns_per_call.interval().unwrap();
-    assert_eq!((interval.low, interval.high, row.is_bound), (97.0, 101.5, false));
-    let text = table::text(&long, false);
-    assert!(
-        text.to_string().starts_with("An allocation or free takes 100 ns (97.0 to 102)"),
-        "{text}"
-    );
+    assert_contains(&text, "measured for a call that takes 1.00 ns");
 }
 
 #[test]
-fn nothing_is_built_on_what_a_short_call_takes() {
-    let of = |own: u64, other: u64| {
-        let malloc = move |of: usize| {
-            let ns = [own, other][of];
-            vec![counted("malloc", Some((64, 127)), &[(10 + ns, 1_000)])]
-        };
-        rounds(malloc, &["x.so"])
-    };
-    // 3 of 40 ns: at most 4.5 of at least 37.
-    let found = of(40, 3);
-    let ratio = &found.ratios[0];
+fn a_single_launch_has_an_upper_bound_with_and_without_a_known_call() {
+    let short = launch(0, 0, vec![known_malloc_calls(3)]);
+    let text = printed(&profile(plan(&[]), vec![with_known_call(short)]));
+    assert_contains(&text, "takes at most 4.50 ns");
+    assert_contains(&text, "<=4.50");
+    let long = launch(0, 0, vec![known_malloc_calls(300)]);
+    let text = printed(&profile(plan(&[]), vec![ProfiledLaunch { known: None, ..long }]));
+    assert_contains(&text, "takes at most 300 ns");
+    assert_contains(&text, "was not measured");
+}
+
+/// From 13.5 ns on there is an interval, which covers the error of the known call.
+#[test]
+fn a_longer_call_has_an_interval() {
+    assert!(profile_of_mallocs(&[13]).all_calls(0).unwrap().is_bound);
+    assert!(!profile_of_mallocs(&[14]).all_calls(0).unwrap().is_bound);
+    let profile = profile_of_mallocs(&[100]);
+    let row = profile.all_calls(0).unwrap();
+    let interval = row.ns_per_call.interval().unwrap();
+    assert_eq!((interval.low, interval.high, row.is_bound), (97.0, 101.5, false));
+    let text = printed(&profile);
+    assert!(text.starts_with("An allocation or free takes 100 ns (97.0 to 102)"), "{text}");
+}
+
+/// 3 of 40 ns: at most 4.5 of at least 37.
+#[test]
+fn a_short_call_has_an_upper_bound_of_its_ratio() {
+    let profile = profile_of_mallocs(&[40, 3]);
+    let ratio = &profile.ratios[0];
     let most = 4.5 / 37.0;
     assert!(ratio.is_bound && ratio.ratio.resolved, "{ratio:?}");
     assert_eq!(ratio.ratio.low, Some(0.0));
     assert!((ratio.ratio.high.unwrap() - most).abs() < 1e-9, "{ratio:?}");
-    let text = table::text(&found, false);
-    assert!(text.to_string().contains("it takes at most 0.122 times that"), "{text}");
-    assert!(text.to_string().contains("<=0.122"), "{text}");
-    // 13 ns, which is a bound, may be less than 16 or more.
-    let text = table::text(&of(16, 13), false);
-    assert!(
-        text.to_string().contains("(<=1.12)") && text.to_string().contains("not resolved from 1"),
-        "{text}"
-    );
-    // What may be nothing has no multiple.
-    let found = of(3, 40);
-    assert_eq!(found.ratios, []);
-    assert!(found.notices.iter().any(|of| of.contains("not compared between")), "{found:?}");
-    // 20 and 21 ns: which takes more is not told.
-    let ranked = |one: u64, other: u64| {
-        let named = |name, ns| counted(name, None, &[(20 + ns, 100)]);
-        let calls = vec!["write".to_string(), "fsync".to_string()];
-        let plan = Plan { malloc: false, calls, ..plan(&[]) };
-        let of = with_known(launch(0, 0, vec![named("write", one), named("fsync", other)]));
-        table::text(&profile(plan, vec![of]), false)
+    let text = printed(&profile);
+    assert_contains(&text, "it takes at most 0.122 times that");
+    assert_contains(&text, "<=0.122");
+    // 13 ns, which is an upper bound, may be less than 16 or more.
+    let text = printed(&profile_of_mallocs(&[16, 13]));
+    assert_contains(&text, "(<=1.12)");
+    assert_contains(&text, "not resolved from 1");
+}
+
+#[test]
+fn there_is_no_ratio_to_a_cost_that_may_be_zero() {
+    let profile = profile_of_mallocs(&[3, 40]);
+    assert_eq!(profile.ratios, []);
+    assert!(has_notice(&profile, "not compared between"), "{profile:?}");
+}
+
+#[test]
+fn the_answer_says_which_function_takes_most_only_if_it_is_resolved() {
+    let answer = |write_ns: u64, fsync_ns: u64| {
+        let calls = vec![
+            function_calls("write", 20 + write_ns, 100),
+            function_calls("fsync", 20 + fsync_ns, 100),
+        ];
+        let launches = vec![with_known_call(launch(0, 0, calls))];
+        printed(&profile(plan_of_functions(&["write", "fsync"]), launches))
     };
-    assert!(ranked(21, 20).to_string().starts_with("Of 2 functions, write may take most: a call"));
-    assert!(ranked(30, 20).to_string().starts_with("Of 2 functions, write takes most: a call"));
+    assert!(answer(21, 20).starts_with("Of 2 functions, write may take most: a call"));
+    assert!(answer(30, 20).starts_with("Of 2 functions, write takes most: a call"));
 }
 
 #[test]
 fn a_ratio_that_is_not_resolved_is_in_brackets() {
-    let launches = (0..2).flat_map(|round| {
-        [0, 1].map(|allocator| {
-            let ns = 30 + 20 * allocator as u64;
-            launch(allocator, round, vec![counted("malloc", Some((16, 31)), &[(ns, 1_000)])])
-        })
-    });
-    let text = table::text(&profile(plan(&["x.so"]), launches.collect()), false);
-    assert!(
-        text.to_string().contains(" (2.00) ")
-            && text.to_string().contains("in brackets is not resolved"),
-        "{text}"
-    );
-    assert!(!table::text(&two(), false).to_string().contains("(2.00)"), "{text}");
+    let mut launches = Vec::new();
+    for round in 0..2 {
+        launches.push(launch(0, round, vec![malloc_calls(30, 1_000)]));
+        launches.push(launch(1, round, vec![malloc_calls(50, 1_000)]));
+    }
+    let text = printed(&profile(plan(&["x.so"]), launches));
+    assert_contains(&text, " (2.00) ");
+    assert_contains(&text, "in brackets is not resolved");
+    let text = printed(&profile_of_doubled_costs());
+    assert!(!text.contains("(2.00)"), "{text}");
 }
 
-/// Allocator 1 takes twice what the C library's takes, in every round; the rounds differ more than
-/// that.
-fn two() -> CallProfile {
-    let launches = (0..6).flat_map(|round| {
+/// Returns a profile in which allocator 1 takes twice what the C library's takes, in every round;
+/// the rounds differ more than that.
+fn profile_of_doubled_costs() -> CallProfile {
+    profile_of_rounds(&["/usr/lib/libjemalloc.so.2"], |allocator, round| {
         let ns = 50 * (u64::from(round) + 1);
-        [0, 1].map(|allocator| {
-            let malloc = counted("malloc", Some((16, 31)), &[(ns * (allocator + 1) + 10, 1_000)]);
-            launch(allocator as usize, round, vec![malloc])
-        })
-    });
-    profile(plan(&["/usr/lib/libjemalloc.so.2"]), launches.collect())
+        malloc_calls(ns * (allocator as u64 + 1) + 10, 1_000)
+    })
 }
 
 #[test]
 fn ratios_are_taken_within_rounds() {
-    let found = two();
-    let ratio = found.ratios.iter().find(|ratio| ratio.what == of(None, None)).unwrap().ratio;
+    let profile = profile_of_doubled_costs();
+    let ratio = profile.ratios.iter().find(|ratio| ratio.group == CallGroup::ALL).unwrap().ratio;
     assert!((ratio.value - 2.0).abs() < 1e-9, "{ratio:?}");
-    let range = ratio.interval().unwrap();
-    // The overlap of one and of the other, 2 ns of 350 and of 175.
-    let ends = [2.0 * (348.0 / 350.0), 2.0 / (173.0 / 175.0)];
-    assert!((range.low - ends[0]).abs() < 1e-9, "{range:?}");
-    assert!((range.high - ends[1]).abs() < 1e-9, "{range:?}");
-    let own = found.all(0).unwrap().ns_per_call;
-    assert!(own.interval().unwrap().half_width() > 50.0, "{own:?}");
+    let interval = ratio.interval().unwrap();
+    // The overlap in either cost: 2 ns of 350 and of 175.
+    let (low, high) = (2.0 * (348.0 / 350.0), 2.0 / (173.0 / 175.0));
+    assert!((interval.low - low).abs() < 1e-9, "{interval:?}");
+    assert!((interval.high - high).abs() < 1e-9, "{interval:?}");
+    let base = profile.all_calls(0).unwrap().ns_per_call;
+    assert!(base.interval().unwrap().half_width() > 50.0, "{base:?}");
 }
 
 #[test]
-fn the_answer_comes_first_and_fits() {
-    let one = vec![launch(0, 0, vec![counted("malloc", Some((16, 31)), &[(30, 1_000)])])];
-    let text = table::text(&profile(plan(&[]), one), false).text(Layout::default());
+fn the_answer_comes_first_and_lines_fit_the_terminal() {
+    let single = vec![launch(0, 0, vec![malloc_calls(30, 1_000)])];
+    let text = table::text(&profile(plan(&[]), single), false).text(Layout::default());
     let first = "An allocation or free takes about 20.0 ns (1 round only); all take 2.1 % of the\n";
     assert!(text.starts_with(first), "{text}");
-    assert!(text.contains("intervals need 5 runs or more: -n 10"), "{text}");
-    let text = table::text(&two(), true);
-    assert!(
-        text.to_string().contains("With /usr/lib/libjemalloc.so.2 it takes 2.00 times that"),
-        "{text}"
-    );
+    assert_contains(&text, "intervals need 5 runs or more: -n 10");
+    let text = table::text(&profile_of_doubled_costs(), true);
+    let words = "With /usr/lib/libjemalloc.so.2 it takes 2.00 times that";
+    assert_contains(&text.to_string(), words);
     let text = text.text(Layout::default());
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    let nothing = profile(plan(&[]), vec![Launch { processes: 0, ..launch(0, 0, Vec::new()) }]);
-    let text = table::text(&nothing, false);
-    assert!(text.to_string().starts_with("No call of server --once was counted.\n"), "{text}");
-    assert!(text.to_string().contains("did not load the profiler"), "{text}");
+}
+
+#[test]
+fn a_command_that_did_not_load_the_profiler_is_told() {
+    let launches = vec![ProfiledLaunch { processes: 0, ..launch(0, 0, Vec::new()) }];
+    let text = printed(&profile(plan(&[]), launches));
+    assert!(text.starts_with("No call of server --once was counted.\n"), "{text}");
+    assert_contains(&text, "did not load the profiler");
 }

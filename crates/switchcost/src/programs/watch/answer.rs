@@ -17,13 +17,13 @@ use crate::report::terminal::figure;
 pub(super) struct HeadlineFacts<'a> {
     pub(super) figure: Option<&'a CostFigure>,
     pub(super) cost: &'a ProgramCost,
-    /// Why the working set was not read.
+    /// Reason why the working set was not read.
     pub(super) unread: Option<&'a UnreadReason>,
     pub(super) program: &'a Program,
     pub(super) source: CountSource,
     /// Source of the costs: `by profile x`.
     pub(super) priced_by: Option<&'a str>,
-    /// What would narrow a wide range, as [`narrowing_advice`] says it.
+    /// Advice to narrow a wide range, from [`narrowing_advice`].
     pub(super) advice: &'a str,
 }
 

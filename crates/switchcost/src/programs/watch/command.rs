@@ -158,7 +158,7 @@ fn wait_for_end(launcher: &Launcher, end: Instant, longest: Duration) -> bool {
         || end.saturating_duration_since(Instant::now()).is_zero()
 }
 
-/// How a series of commands ended.
+/// End of a series of commands.
 pub(crate) struct SeriesEnd {
     pub(crate) failed: Option<LauncherError>,
     /// Last signal that asked to stop.

@@ -10,7 +10,7 @@ use super::observation::{CountSource, OmittedChildren, ProgramObservation};
 use crate::base::values::nanoseconds;
 use crate::observe::live::session::TracerSession;
 
-/// Why there are no counts of yields and migrations.
+/// Reason why there are no counts of yields and migrations.
 pub(super) const NOT_IN_PROC: &str = "not counted without tracing";
 
 /// Says why there are no exact counts.

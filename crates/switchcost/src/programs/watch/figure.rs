@@ -34,11 +34,11 @@ pub(crate) struct CostFigure {
     /// Cost of its switches, with the refill of caches as far as that is known.
     #[serde(flatten)]
     pub(crate) priced: PricedShare,
-    /// Why only one of the ends is known; absent if both are.
+    /// Reason why only one of the ends is known; absent if both are.
     pub(crate) open: Option<OpenEnd>,
 }
 
-/// Why an end of a cost is not known.
+/// Reason why an end of a cost is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OpenEnd {

@@ -6,16 +6,17 @@ use analysis::program::{
     AccessPattern, CostProfile, Direct, ProfilePoint, Program, ProgramCost, Range, RingsBeyond,
     WorkingSet, direct_by_kind, program_cost,
 };
+use rundata::machine::Machine;
 use rundata::reading::Reading;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{self, HeadlineFacts};
 use super::figure::CostFigure;
-use super::machine_match::this_machine;
 use super::observation::{ProgramObservation, WorkingSetReading};
 use super::preemption_cost::PreemptionCost;
 use super::profile_choice::{AcceptedRuns, ChosenProfile, best_profile};
+use super::stored_runs::this_machine;
 
 /// Version of [`ProgramCostReport`].
 pub(crate) const SCHEMA: u32 = 1;
@@ -37,7 +38,7 @@ pub(crate) struct ProgramCostReport {
     /// if there is one.
     #[serde(default, rename = "own")]
     pub(crate) preemption_cost: Option<PreemptionCost>,
-    /// Why this profile was chosen.
+    /// Reason for the choice of the profile.
     pub(crate) profile_choice: Option<String>,
     /// Estimate; if the working set was not read, for any up to the resident memory.
     pub(crate) cost: ProgramCost,
@@ -71,14 +72,15 @@ impl ProgramCostReport {
         named: Option<&ChosenProfile>,
     ) -> Self {
         let WorkingSetReading { set, unread } = working_set;
-        let program = program_rates(&seen, set);
         let here = this_machine();
-        let working_set = program.working_set.clone().map(|set| set.in_caches(&here));
-        let cached = Program { working_set, ..program.clone() };
-        let cached_set = cached.working_set.known().copied();
+        let program = program_rates(&seen, set);
+        let cached = Program {
+            working_set: program.working_set.clone().map(|set| set.in_caches(&here)),
+            ..program.clone()
+        };
         let chosen = match named {
             Some(named) => Ok(named.clone()),
-            None => best_profile(cached_set, cached.between_ns(), AcceptedRuns::Costs, &here),
+            None => best_profile_for(&cached, &here),
         };
         let mut points: &[ProfilePoint] = &[];
         if let Ok(chosen) = &chosen {
@@ -90,28 +92,33 @@ impl ProgramCostReport {
             Err(why) => program_cost(&cached, points).without_profile(why),
         };
         // What was measured on the program itself comes first, unless a profile was asked for.
-        let own_executable = seen.executable.as_ref().filter(|_| named.is_none());
-        let preemption_cost = own_executable
-            .and_then(|executable| PreemptionCost::find(executable, seen.words.as_deref(), &here));
-        let direct_share = profile_cost.direct_share();
-        let measured_cost =
-            preemption_cost.as_ref().and_then(|cost| cost.program_cost(&cached, direct_share));
+        let preemption_cost = match (&seen.executable, named) {
+            (Some(executable), None) => {
+                PreemptionCost::find(executable, seen.words.as_deref(), &here)
+            }
+            _ => None,
+        };
+        let measured_cost = match &preemption_cost {
+            Some(cost) => cost.program_cost(&cached, profile_cost.direct_share()),
+            None => None,
+        };
         let (cost, preemption_cost, unread) = match measured_cost {
             Some(measured_cost) => (measured_cost, preemption_cost, None),
             None => (profile_cost, None, unread),
         };
         let direct_ns = direct_by_kind(&cached, points).map(|direct| cached.direct(direct));
-        let path = chosen.as_ref().ok().map(|chosen| chosen.path.display().to_string());
-        let priced_by = match (&preemption_cost, &chosen) {
-            (Some(cost), _) => Some(cost.in_words()),
-            (None, Ok(chosen)) => {
-                let beyond = RingsBeyond::find(cached_set, points).map(RingsBeyond::in_words);
-                let beyond = beyond.map_or(String::new(), |words| format!(", {words}"));
-                Some(format!("by {}{beyond}", chosen.profile.called()))
-            }
-            (None, Err(_)) => None,
-        };
         let figure = CostFigure::from_estimate(&cost, unread.as_ref(), direct_ns);
+        let (path, profile_choice, priced_by) = match &chosen {
+            Ok(chosen) => (
+                Some(chosen.path.display().to_string()),
+                Some(chosen.why.clone()),
+                Some(profile_in_words(chosen, &cached)),
+            ),
+            Err(_) => (None, None, None),
+        };
+        let priced_by = preemption_cost.as_ref().map(PreemptionCost::in_words).or(priced_by);
+        let command_to_know =
+            answer::command_to_know(&cost, unread.as_ref(), &seen, path.as_deref());
         let answer = answer::headline(&HeadlineFacts {
             figure: figure.as_ref(),
             cost: &cost,
@@ -124,22 +131,34 @@ impl ProgramCostReport {
         Self {
             schema: SCHEMA,
             program,
-            profile_choice: chosen.as_ref().ok().map(|chosen| chosen.why.clone()),
+            profile: chosen.map(|chosen| chosen.profile).into(),
+            preemption_cost,
+            profile_choice,
             figure,
-            refill_share: answer::refill_share(&cost, unread.as_ref()),
             direct_ns,
-            command_to_know: answer::command_to_know(
-                &cost,
-                unread.as_ref(),
-                &seen,
-                path.as_deref(),
-            ),
+            refill_share: answer::refill_share(&cost, unread.as_ref()),
+            cost,
+            command_to_know,
             in_words: answer + &answer::omitted_in_words(seen.left_out.as_ref()),
             seen,
-            profile: chosen.map(|chosen| chosen.profile).into(),
-            cost,
-            preemption_cost,
         }
+    }
+}
+
+/// Returns the best profile for a program's working set.
+fn best_profile_for(program: &Program, here: &Machine) -> Result<ChosenProfile, String> {
+    let set = program.working_set.known().copied();
+    best_profile(set, program.between_ns(), AcceptedRuns::Costs, here)
+}
+
+/// Returns the source of the costs: `by profile x, 1 hour old`, and what they cover if the program
+/// has more working sets than the rings.
+fn profile_in_words(chosen: &ChosenProfile, program: &Program) -> String {
+    let set = program.working_set.known().copied();
+    let profile = chosen.profile.called();
+    match RingsBeyond::find(set, &chosen.profile.points) {
+        Some(beyond) => format!("by {profile}, {}", beyond.in_words()),
+        None => format!("by {profile}"),
     }
 }
 

@@ -5,8 +5,8 @@ use analysis::record::RingRecord;
 use rundata::machine::Machine;
 use rundata::ring::RingCase;
 
-use super::machine_match::{foreign_fields, this_machine};
-use crate::engine::store::{RunStore, StoredRun, header, read};
+use super::stored_runs::{foreign_fields, newest_runs, this_machine};
+use crate::engine::store::{StoredRun, header, read};
 
 /// Cost of handing over to another CPU on this machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,15 +24,13 @@ const MAX_SWEEPS: usize = 5;
 /// which it is least.
 pub(crate) fn find_hand_over_cost() -> Option<HandOverCost> {
     let here = this_machine();
-    let entries = RunStore::of_user().and_then(|store| store.entries()).ok()?;
-    let sweeps = entries.into_iter().rev().filter(|entry| is_complete_sweep(entry, &here));
+    let runs = newest_runs().ok()?;
+    let sweeps = runs.into_iter().filter(|run| is_complete_sweep(run, &here));
     for sweep in sweeps.take(MAX_SWEEPS) {
-        let Some(hand_over_ns) =
-            read(&sweep.path).ok().and_then(|run| least_hop_ns(&RingRecord::from_run(&run)))
-        else {
-            continue;
-        };
-        return Some(HandOverCost { hand_over_ns, run: sweep.name });
+        let Ok(run) = read(&sweep.path) else { continue };
+        if let Some(hand_over_ns) = least_hop_ns(&RingRecord::from_run(&run)) {
+            return Some(HandOverCost { hand_over_ns, run: sweep.name });
+        }
     }
     None
 }

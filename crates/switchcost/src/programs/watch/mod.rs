@@ -12,13 +12,13 @@ mod counts;
 mod figure;
 pub(crate) mod findings;
 mod hand_over;
-mod machine_match;
 mod observation;
 mod preemption_cost;
 mod processes;
 mod profile_choice;
 pub(crate) mod quick;
 mod sampled;
+mod stored_runs;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use rundata::trial::command::Executable;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who counted a program's switches.
+/// Source of the counts of a program's switches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CountSource {
@@ -78,8 +78,8 @@ pub(crate) struct ProgramObservation {
     pub(crate) command: Option<Vec<String>>,
     /// Time for which it was watched, in nanoseconds.
     pub(crate) watched_ns: u64,
-    /// Threads at the last look; of a traced program those of the process whose memory is watched.
-    /// Absent if it ended before any look.
+    /// Threads at the last look, absent if it ended before any; of a traced program those of the
+    /// process whose memory is watched.
     pub(crate) threads: Option<u64>,
     /// Voluntary switches while it was watched.
     pub(crate) voluntary: Reading<u64>,
@@ -134,7 +134,7 @@ impl WorkingSetReading {
     }
 }
 
-/// Why a working set was not read.
+/// Reason why a working set was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnreadReason {
     pub(super) why: String,

@@ -2,8 +2,6 @@
 //! replaces the costs of rings in the estimate for this program: those walk arrays of its size, but
 //! not with its pattern.
 
-use std::time::SystemTime;
-
 use analysis::findings::ExperimentFindings;
 use analysis::findings::sensitivity::{SensitivityFindings, SensitivityPoint};
 use analysis::program::{Program, ProgramCost, Range, old};
@@ -18,9 +16,9 @@ use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::machine_match::{foreign_fields, this_machine};
+use super::stored_runs::{age_s, foreign_fields, newest_runs, this_machine};
 use crate::base::secrets::kept;
-use crate::engine::store::{RunStore, StoredRun, header, read};
+use crate::engine::store::{StoredRun, header, read};
 
 /// CPU time that a preemption costs one program, as measured on that program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,16 +48,20 @@ impl PreemptionCost {
         age_s: Option<u64>,
     ) -> Option<Self> {
         let executable = findings.executable.clone()?;
-        let quotable: Vec<&SensitivityPoint> =
-            findings.points.iter().filter(|point| is_quotable(point)).collect();
-        let most_bytes = quotable.iter().map(|point| point.bytes).max()?;
-        let most_stay_ns = quotable.iter().map(|point| point.stays_ns).max().unwrap_or_default();
+        let mut most_bytes: Option<u64> = None;
+        let mut most_stay_ns = 0;
+        for point in &findings.points {
+            if is_quotable(point) {
+                most_bytes = most_bytes.max(Some(point.bytes));
+                most_stay_ns = most_stay_ns.max(point.stays_ns);
+            }
+        }
+        let most_bytes = most_bytes?;
         // A cost that is not resolved counts as well if its task uses no more than these.
         let mut each_ns: Option<Range> = None;
-        for point in findings.points.iter().filter(|point| point.bytes <= most_bytes) {
-            let Some(interval) = point.ns_per_preemption.and_then(|cost| cost.interval()) else {
-                continue;
-            };
+        for point in &findings.points {
+            let interval = point.ns_per_preemption.and_then(|cost| cost.interval());
+            let Some(interval) = interval.filter(|_| point.bytes <= most_bytes) else { continue };
             let (low, high) = (interval.low.max(0.0), interval.high.max(0.0));
             each_ns = Some(match each_ns {
                 None => Range { low, high },
@@ -77,10 +79,9 @@ impl PreemptionCost {
     /// Loads the newest cost of each program that was measured on this machine.
     pub(crate) fn load_newest() -> Vec<Self> {
         let here = this_machine();
-        let entries = RunStore::of_user().and_then(|store| store.entries()).unwrap_or_default();
         let mut newest: Vec<Self> = Vec::new();
-        for entry in entries.iter().rev() {
-            let Some(cost) = load(entry, &here, |_| true) else { continue };
+        for run in newest_runs().unwrap_or_default() {
+            let Some(cost) = load(&run, &here, |_| true) else { continue };
             if newest.iter().all(|newer| newer.executable != cost.executable) {
                 newest.push(cost);
             }
@@ -94,12 +95,13 @@ impl PreemptionCost {
         words: Option<&[String]>,
         here: &Machine,
     ) -> Option<Self> {
-        let entries = RunStore::of_user().and_then(|store| store.entries()).ok()?;
-        let mut costs = entries
-            .iter()
-            .rev()
-            .filter_map(|entry| load(entry, here, |measured| measured == executable));
-        costs.find(|cost| cost.is_same_program(executable, words))
+        for run in newest_runs().ok()? {
+            let cost = load(&run, here, |measured| measured == executable);
+            if let Some(cost) = cost.filter(|cost| cost.is_same_program(executable, words)) {
+                return Some(cost);
+            }
+        }
+        None
     }
 
     /// Returns whether a process or thread runs the program that was measured.
@@ -191,8 +193,11 @@ const INTERPRETERS: [&str; 14] = [
 
 /// Returns whether the file is one of [`INTERPRETERS`], of any version: `python3.11`.
 fn is_interpreter(path: &str) -> bool {
-    let is_version = |letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-';
     INTERPRETERS.contains(&file_name(path).trim_end_matches(is_version))
+}
+
+fn is_version(letter: char) -> bool {
+    letter.is_ascii_digit() || letter == '.' || letter == '-'
 }
 
 /// Loads the cost from a stored run; none if the run is of another experiment, program or machine,
@@ -215,9 +220,7 @@ fn load(
     let Some(ExperimentFindings::Sensitivity(findings)) = &record.found.findings else {
         return None;
     };
-    let began = humantime::parse_rfc3339(&header.started).ok();
-    let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
-    PreemptionCost::from_findings(findings, entry.name.clone(), age.map(|age| age.as_secs()))
+    PreemptionCost::from_findings(findings, entry.name.clone(), age_s(&header))
 }
 
 /// Returns the files of the commands that a plan runs.

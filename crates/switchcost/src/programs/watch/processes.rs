@@ -18,7 +18,7 @@ use crate::observe::processes::ProcessSet;
 /// Time between two searches for new children, if there is no tracer.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// How the CPU time of a program is spread over its processes.
+/// Processes of a program, and how its CPU time is spread over them.
 #[derive(Clone, Debug)]
 pub(crate) struct ProgramProcesses<'a> {
     pub(super) processes: &'a ProcessSet,
@@ -114,7 +114,7 @@ fn resident_bytes(pid: i32) -> Option<u64> {
     WatchedProcess::find(Path::new("/"), pid).ok()?.resident_bytes().ok()
 }
 
-/// All processes of a program but the one whose memory is watched. Their switches are read from
+/// The processes of a program beside the one whose memory is watched. Their switches are read from
 /// /proc, as there is no tracer.
 #[derive(Debug)]
 pub(crate) struct FollowedProcesses {

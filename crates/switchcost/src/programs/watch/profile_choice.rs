@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::time::SystemTime;
 
 use analysis::program::{
     CandidateWorth, CostProfile, NO_PROFILE, ProfileCandidate, ProfileGrade, WorkingSet, choose,
@@ -19,10 +18,10 @@ use rundata::plan::Plan;
 use rundata::ring::{MemberKind, Policy, RingCase, Walk};
 use rundata::run::{Header, Run};
 
-use super::machine_match::{difference_notice, foreign_fields, this_machine};
+use super::stored_runs::{age_s, difference_notice, foreign_fields, newest_runs, this_machine};
 use crate::base::failure::usage;
 use crate::engine::execute::build_info;
-use crate::engine::store::{RunStore, StoredRun, find, header, read};
+use crate::engine::store::{StoredRun, find, header, read};
 
 /// Runs that may be the profile without being asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +35,8 @@ pub(crate) enum AcceptedRuns {
 
 impl AcceptedRuns {
     fn includes(self, header: &Header) -> bool {
-        let mut experiments = header.plan.spans().into_iter().map(|(experiment, _)| experiment);
-        experiments.any(|experiment| experiment == Experiment::Cost)
+        let spans = header.plan.spans();
+        spans.iter().any(|(experiment, _)| *experiment == Experiment::Cost)
             || self == Self::CostsAndQuick && header.is_quick
     }
 }
@@ -48,9 +47,10 @@ pub(crate) struct ChosenProfile {
     pub(crate) profile: CostProfile,
     /// Run file of the profile.
     pub(crate) path: PathBuf,
-    /// Why it was chosen.
+    /// Reason for the choice.
     pub(crate) why: String,
-    /// What lowers its worth beside the grade of its costs: another machine, a run that did not end.
+    /// Facts that lower its worth beside the grade of its costs: another machine, a run that did not
+    /// end.
     pub(crate) notices: Vec<String>,
 }
 
@@ -98,14 +98,22 @@ fn part_with_costs(run: Run) -> Run {
     if run.header.plan.parts.is_empty() {
         return run;
     }
-    let is_cost = |part: &Run| part.header.plan.experiment == Experiment::Cost;
-    analysis::parts::part_runs(&run).into_iter().find(is_cost).unwrap_or(run)
+    for part in analysis::parts::part_runs(&run) {
+        if part.header.plan.experiment == Experiment::Cost {
+            return part;
+        }
+    }
+    run
 }
 
 /// Like [`part_with_costs`], of a plan.
 fn plan_with_costs(plan: &Plan) -> Plan {
-    let is_cost = |part: &Plan| part.experiment == Experiment::Cost;
-    plan.part_plans().into_iter().find(is_cost).unwrap_or_else(|| plan.clone())
+    for part in plan.part_plans() {
+        if part.experiment == Experiment::Cost {
+            return part;
+        }
+    }
+    plan.clone()
 }
 
 /// A property that a ring needs to have a cost by working set.
@@ -195,8 +203,8 @@ fn count_foreign_settings(plan: &Plan, set: Option<WorkingSet>) -> u32 {
         walking.iter().any(|case| case.link == "pipe"),
     ];
     if let Some(pattern) = set.and_then(|set| set.sampled) {
-        let is_large = |case: &&RingCase| 2.0 * f64::from(case.members) >= pattern.sets_per_cpu;
-        has_setting.push(walking.iter().any(is_large));
+        let min_members = pattern.sets_per_cpu / 2.0;
+        has_setting.push(walking.iter().any(|case| f64::from(case.members) >= min_members));
         has_setting.push(has_walk(&rings, Walk::Chase));
         has_setting.push(has_walk(&rings, Walk::Whole));
         has_setting.push(rings.iter().any(|case| case.link == "yield"));
@@ -213,8 +221,6 @@ fn has_walk(rings: &[&RingCase], walk: Walk) -> bool {
 fn profile_from_run(run: &Run, name: String, clock_ghz: Option<f64>) -> CostProfile {
     let record = RingRecord::from_run(run);
     let measured_ghz = record.cases.iter().find_map(clock_of);
-    let began = humantime::parse_rfc3339(&run.header.started).ok();
-    let age = began.and_then(|began| SystemTime::now().duration_since(began).ok());
     let points = points_of(&record, clock_ghz);
     let (grade, points) = if is_clean(&record) {
         (ProfileGrade::FullSpeed, points)
@@ -226,7 +232,7 @@ fn profile_from_run(run: &Run, name: String, clock_ghz: Option<f64>) -> CostProf
     CostProfile {
         run: name,
         name: run.header.name.clone(),
-        age_s: age.map(|age| age.as_secs()),
+        age_s: age_s(&run.header),
         measured_ghz,
         clock_ghz: clock_ghz.filter(|_| measured_ghz.is_some()),
         grade,
@@ -251,12 +257,10 @@ pub(super) fn best_profile(
     accepted: AcceptedRuns,
     here: &Machine,
 ) -> Result<ChosenProfile, String> {
-    let entries = RunStore::of_user().and_then(|store| store.entries());
-    let entries = entries.map_err(|error| format!("{error:#}"))?;
     let (mut runs, mut candidates) = (Vec::new(), Vec::new());
-    for entry in entries.into_iter().rev() {
-        if let Some(candidate) = describe_candidate(&entry, set, accepted, here) {
-            runs.push(entry);
+    for run in newest_runs().map_err(|error| format!("{error:#}"))? {
+        if let Some(candidate) = describe_candidate(&run, set, accepted, here) {
+            runs.push(run);
             candidates.push(candidate);
         }
     }

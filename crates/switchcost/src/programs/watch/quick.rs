@@ -11,8 +11,8 @@ use rundata::placement::Placement;
 use rundata::plan::{Batching, MIN_CLEAN_ROUNDS};
 use rundata::ring::{AccessKind, RingCase, Work};
 
-use super::machine_match::this_machine;
 use super::profile_choice::{AcceptedRuns, ChosenProfile, best_profile};
+use super::stored_runs::this_machine;
 use crate::base::values::TimeBudget;
 use crate::engine::effort::Effort;
 use crate::engine::execute::{self, HeaderOptions};

@@ -37,7 +37,6 @@ pub(super) fn working_set(accesses: &SampledAccesses) -> Result<WorkingSet, Unre
         return Err(UnreadReason::new(why, None));
     }
     let lines = ThreadLines::estimate(accesses);
-    let bytes = |lines: f64| (lines * LINE_BYTES as f64) as u64;
     let pattern = AccessPattern {
         sets_per_cpu: lines.sets_per_cpu,
         threads_per_cpu: accesses.threads_per_cpu(),
@@ -46,10 +45,14 @@ pub(super) fn working_set(accesses: &SampledAccesses) -> Result<WorkingSet, Unre
         involuntary_share: 0.0,
     };
     Ok(WorkingSet {
-        low_bytes: bytes(lines.low),
-        high_bytes: bytes(lines.high),
+        low_bytes: bytes_of(lines.low),
+        high_bytes: bytes_of(lines.high),
         sampled: Some(pattern),
     })
+}
+
+fn bytes_of(lines: f64) -> u64 {
+    (lines * LINE_BYTES as f64) as u64
 }
 
 /// Cache lines that one thread uses between two of its switches.

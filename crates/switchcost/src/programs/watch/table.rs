@@ -24,7 +24,7 @@ pub(crate) fn text(report: &ProgramCostReport, is_verbose: bool) -> Printout {
     let seconds = figure(report.seen.watched_ns as f64 / 1e9);
     let heading = format!("{program}, watched for {seconds} s");
     let mut rows = String::new();
-    for TableRow { name, words } in table_rows(report) {
+    for LabeledRow { name, words } in table_rows(report) {
         rows += &format!("{name:<12}  {words}\n");
     }
     let below = format!("{conclusion}\n\n{heading}\n\n{rows}");
@@ -69,18 +69,18 @@ fn program_name(seen: &ProgramObservation) -> String {
     format!("{} (process {}{threads})", seen.name, seen.pid)
 }
 
-struct TableRow {
+struct LabeledRow {
     name: &'static str,
     words: String,
 }
 
-impl TableRow {
+impl LabeledRow {
     fn new(name: &'static str, words: String) -> Self {
         Self { name, words }
     }
 }
 
-fn table_rows(report: &ProgramCostReport) -> Vec<TableRow> {
+fn table_rows(report: &ProgramCostReport) -> Vec<LabeledRow> {
     let program = &report.program;
     let switches = format!(
         "{} voluntary and {} involuntary a second, {}",
@@ -99,15 +99,15 @@ fn table_rows(report: &ProgramCostReport) -> Vec<TableRow> {
         format!("{range} between two switches{windows}")
     });
     let mut rows = vec![
-        TableRow::new("switches", switches),
-        TableRow::new("CPU time", cpu_time),
-        TableRow::new("working set", working_set),
+        LabeledRow::new("switches", switches),
+        LabeledRow::new("CPU time", cpu_time),
+        LabeledRow::new("working set", working_set),
     ];
     if let Some(direct) = report.cost.direct_share() {
-        rows.push(TableRow::new("direct cost", share_cell(direct)));
+        rows.push(LabeledRow::new("direct cost", share_cell(direct)));
     }
     if let Some(refill) = report.refill_share.known() {
-        rows.push(TableRow::new("refill", share_cell(*refill)));
+        rows.push(LabeledRow::new("refill", share_cell(*refill)));
     }
     let why = report.profile_choice.as_ref().map_or(String::new(), |why| format!(": {why}"));
     let profile = known_or_why(&report.profile, |profile| {
@@ -115,7 +115,7 @@ fn table_rows(report: &ProgramCostReport) -> Vec<TableRow> {
         let age = profile.age_s.map_or(String::new(), |age| format!(", {}", old(age)));
         format!("{}{why} ({costs}{age})", profile.run)
     });
-    rows.push(TableRow::new("cost profile", profile));
+    rows.push(LabeledRow::new("cost profile", profile));
     rows
 }
 

@@ -76,7 +76,7 @@ pub(crate) struct ProgramWatcher {
     resident_bytes: Reading<u64>,
     windows: Vec<Window>,
     next_window: Duration,
-    /// Why there are no more windows.
+    /// Reason why there are no more windows.
     windows_end: Option<UnreadReason>,
     /// Longest time for which a window held the memory map.
     max_held: Duration,

@@ -1,10 +1,31 @@
-//! Compares the machine of a stored run with this one: whether switches cost the same on both.
+//! Stored runs that may price a program's switches: the newest first, how old they are, and whether
+//! a switch costs the same on the machine that they measured.
 
 use std::path::Path;
+use std::time::SystemTime;
 
+use anyhow::Result;
 use rundata::machine::Machine;
+use rundata::run::Header;
 
+use crate::engine::store::{RunStore, StoredRun};
 use crate::report::terminal::counted;
+
+/// Returns the user's stored runs, the newest first.
+///
+/// # Errors
+/// Fails if there is no store, or it cannot be read.
+pub(super) fn newest_runs() -> Result<Vec<StoredRun>> {
+    let mut runs = RunStore::of_user()?.entries()?;
+    runs.reverse();
+    Ok(runs)
+}
+
+/// Returns the age of a run in seconds; absent if its start is unreadable or in the future.
+pub(super) fn age_s(header: &Header) -> Option<u64> {
+    let began = humantime::parse_rfc3339(&header.started).ok()?;
+    Some(SystemTime::now().duration_since(began).ok()?.as_secs())
+}
 
 /// Fields on which the cost of a switch depends.
 const SWITCH_FIELDS: [&str; 3] = ["cpu.models", "kernel.release", "mitigations"];

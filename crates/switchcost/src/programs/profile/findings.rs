@@ -286,11 +286,9 @@ struct KnownCallError {
 impl KnownCallError {
     /// Returns the least and the longest time, in nanoseconds, of a call that was measured as `ns`.
     fn ends(self, ns: f64) -> [f64; 2] {
-        let overlap_ns = self.known.map_or(0.0, |known| known.overlap_ns());
-        let shortfall_ns = self.known.map_or(0.0, |known| known.shortfall_ns());
-        let least_ns =
-            if self.is_bound || self.known.is_none() { ns.min(0.0) } else { ns - overlap_ns };
-        [least_ns, ns + shortfall_ns]
+        let Some(known) = self.known else { return [ns.min(0.0), ns] };
+        let least_ns = if self.is_bound { ns.min(0.0) } else { ns - known.overlap_ns() };
+        [least_ns, ns + known.shortfall_ns()]
     }
 }
 
@@ -422,10 +420,7 @@ fn sums_by_round(
 fn log_ratio(base: &CallSum, other: &CallSum) -> Option<f64> {
     let (base_ns, other_ns) = (base.net_ns_per_call(), other.net_ns_per_call());
     let is_alike = (other.calls as f64 / base.calls as f64 - 1.0).abs() <= MAX_CALLS_DIFFERENCE;
-    if !is_alike || base_ns <= 0.0 || other_ns <= 0.0 {
-        return None;
-    }
-    Some((other_ns / base_ns).ln())
+    if is_alike && base_ns > 0.0 && other_ns > 0.0 { Some((other_ns / base_ns).ln()) } else { None }
 }
 
 /// Difference in the number of calls, as a part, from which on a notice tells of it.

@@ -202,10 +202,7 @@ impl ProfiledLaunch {
         let calls: u64 = self.counted.iter().map(|counted| counted.calls).sum();
         let overhead_ns = calls as f64 * self.overhead_ns?;
         let cpu_ns = self.cpu_ns as f64;
-        if overhead_ns > cpu_ns / 2.0 {
-            return None;
-        }
-        Some(cpu_ns - overhead_ns)
+        if overhead_ns <= cpu_ns / 2.0 { Some(cpu_ns - overhead_ns) } else { None }
     }
 
     /// Returns whether a thread read its CPU time by a system call, which tells no time off the

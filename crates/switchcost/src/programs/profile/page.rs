@@ -1,6 +1,7 @@
 //! The page of charts of a profile: the cost of a call by function and by size, and how often each
 //! function is called.
 
+use analysis::estimate::Estimate;
 use charts::{Axis, Figure, Point, PointCertainty, Role, Scale, Series, Unit};
 
 use super::findings::{CallProfile, GroupCost};
@@ -97,12 +98,11 @@ fn tiles(profile: &CallProfile) -> Vec<Tile> {
 /// Returns the share of the CPU time in percent; none if it is only an upper bound, or not above
 /// zero.
 fn share_tile(row: &GroupCost) -> Option<Tile> {
-    let share = row.share_of_cpu?;
-    if row.is_bound || share.value <= 0.0 {
+    if row.is_bound {
         return None;
     }
-    let (low, high) = share.low.zip(share.high).unwrap_or((share.value, share.value));
-    let [value, low, high] = [share.value, low, high].map(|share| 100.0 * share);
+    let share = row.share_of_cpu.filter(|share| share.value > 0.0)?;
+    let [value, low, high] = value_and_ends(share).map(|share| 100.0 * share);
     let without_interval = share.low.is_none().then_some("one run");
     let tile = Tile::at_most("share of the CPU time", [low, high], "%");
     Some(Tile { value, without_interval, ..tile })
@@ -113,10 +113,16 @@ fn cost_tile(name: &str, row: &GroupCost) -> Tile {
     if row.is_bound {
         return Tile::time_at_most(format!("{name}, at most"), [0.0, row.at_most_ns().max(0.0)]);
     }
-    let value = row.ns_per_call.value;
-    let (low, high) = row.ns_per_call.low.zip(row.ns_per_call.high).unwrap_or((value, value));
     let without_interval = row.ns_per_call.low.is_none().then_some("in few runs");
-    Tile { without_interval, ..Tile::time(name, [value, low, high]) }
+    Tile { without_interval, ..Tile::time(name, value_and_ends(row.ns_per_call)) }
+}
+
+/// Returns the value and the ends of an estimate; without an interval, the value three times.
+fn value_and_ends(estimate: Estimate) -> [f64; 3] {
+    match (estimate.low, estimate.high) {
+        (Some(low), Some(high)) => [estimate.value, low, high],
+        _ => [estimate.value; 3],
+    }
 }
 
 /// Returns the CPU time of a call as a point; for one that is too short to be timed the upper

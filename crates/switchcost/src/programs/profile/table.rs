@@ -76,16 +76,25 @@ pub(super) fn headline(profile: &CallProfile) -> MarkedText {
             text.push(format!(" With {library} it takes {}.", ratio_words(ratio)));
         }
     }
-    let wall_percent = wall_percent(profile, row).filter(|percent| *percent >= 1.0);
-    if let Some(percent) = wall_percent.filter(|_| row.switched > 0) {
-        text.push(format!(
+    if let Some(words) = wall_words(profile, row) {
+        text.push(words);
+    }
+    text
+}
+
+/// Returns a sentence, after a blank, on what a wall clock would tell; none if it is hardly more.
+fn wall_words(profile: &CallProfile, row: &GroupCost) -> Option<String> {
+    let percent = wall_percent(profile, row)?;
+    if row.switched > 0 && percent >= 1.0 {
+        Some(format!(
             " A wall clock would say {} ({} % more): {} lost the CPU.",
             time(row.wall_ns_per_call.value),
             two_digits(percent),
             counted(row.switched as usize, "call")
-        ));
+        ))
+    } else {
+        None
     }
-    text
 }
 
 /// Returns the costs of the command's own allocator, or of the named functions, without sizes.

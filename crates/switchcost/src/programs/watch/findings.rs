@@ -3,8 +3,8 @@
 
 use analysis::marked::MarkedText;
 use analysis::program::{
-    AccessPattern, CostProfile, Direct, ProfilePoint, Program, ProgramCost, Range, RingsBeyond,
-    WorkingSet, direct_by_kind, program_cost,
+    CostProfile, Direct, ProfilePoint, Program, ProgramCost, Range, RingsBeyond, WorkingSet,
+    direct_by_kind, program_cost,
 };
 use rundata::machine::Machine;
 use rundata::reading::Reading;
@@ -164,7 +164,7 @@ fn profile_in_words(chosen: &ChosenProfile, program: &Program) -> String {
 
 /// Returns the rates of a program, and its working set with the share of switches that were
 /// preemptions.
-fn program_rates(seen: &ProgramObservation, set: Reading<WorkingSet>) -> Program {
+fn program_rates(seen: &ProgramObservation, mut set: Reading<WorkingSet>) -> Program {
     let counts = [&seen.voluntary, &seen.involuntary, &seen.cpu_ns];
     let counts = counts.map(|count| count.clone().map(|count| count as f64));
     let involuntary_share = match (seen.voluntary.known(), seen.involuntary.known()) {
@@ -173,9 +173,8 @@ fn program_rates(seen: &ProgramObservation, set: Reading<WorkingSet>) -> Program
         }
         _ => 0.0,
     };
-    let set = set.map(|set| {
-        let sampled = set.sampled.map(|pattern| AccessPattern { involuntary_share, ..pattern });
-        WorkingSet { sampled, ..set }
-    });
+    if let Reading::Known(WorkingSet { sampled: Some(pattern), .. }) = &mut set {
+        pattern.involuntary_share = involuntary_share;
+    }
     Program::over(seen.watched_ns as f64, counts, set)
 }

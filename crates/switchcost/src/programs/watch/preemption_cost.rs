@@ -60,8 +60,11 @@ impl PreemptionCost {
         // A cost that is not resolved counts as well if its task uses no more than these.
         let mut each_ns: Option<Range> = None;
         for point in &findings.points {
-            let interval = point.ns_per_preemption.and_then(|cost| cost.interval());
-            let Some(interval) = interval.filter(|_| point.bytes <= most_bytes) else { continue };
+            let Some(cost) = point.ns_per_preemption else { continue };
+            let Some(interval) = cost.interval() else { continue };
+            if point.bytes > most_bytes {
+                continue;
+            }
             let (low, high) = (interval.low.max(0.0), interval.high.max(0.0));
             each_ns = Some(match each_ns {
                 None => Range { low, high },
@@ -146,8 +149,8 @@ impl PreemptionCost {
     ) -> Option<ProgramCost> {
         let switches_per_s = program.switches_per_s()?;
         let cpu_share = program.cpu_share.known().filter(|share| **share > 0.0)?;
-        let whole = self.each_ns.map(|ns| switches_per_s * ns * 1e-9 / cpu_share);
-        let share = whole.map(|end| end.clamp(0.0, 1.0));
+        let unlimited = self.each_ns.map(|ns| switches_per_s * ns * 1e-9 / cpu_share);
+        let share = unlimited.map(|end| end.clamp(0.0, 1.0));
         let largest = words::bytes(self.most_bytes);
         let stay = match self.most_stay_ns {
             0 => String::new(),
@@ -155,7 +158,7 @@ impl PreemptionCost {
         };
         Some(ProgramCost::Estimated {
             share,
-            limited: share != whole,
+            limited: share != unlimited,
             direct_share: direct_share.map(|direct| direct.map(|end| end.min(share.high))),
             cost_ns: self.each_ns,
             switches_per_s,

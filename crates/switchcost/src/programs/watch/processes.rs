@@ -116,9 +116,10 @@ fn resident_bytes(pid: i32) -> Option<u64> {
 
 /// The processes of a program beside the one whose memory is watched. Their switches are read from
 /// /proc, as there is no tracer.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct FollowedProcesses {
-    processes: ProcessSet,
+    /// The program; absent if a tracer counts its processes, and none is followed.
+    processes: Option<ProcessSet>,
     /// The process whose memory is watched; it is not among the members.
     watched: i32,
     members: BTreeMap<i32, FollowedProcess>,
@@ -155,7 +156,7 @@ impl FollowedProcess {
 impl FollowedProcesses {
     /// Follows all processes of a program but `watched`.
     pub(super) fn new(processes: ProcessSet, watched: i32) -> Self {
-        Self { processes, watched, members: BTreeMap::new(), searched: None }
+        Self { processes: Some(processes), watched, ..Self::default() }
     }
 
     /// Looks at every process; returns whether one lives.
@@ -168,13 +169,14 @@ impl FollowedProcesses {
     }
 
     fn search_if_due(&mut self) {
+        let Some(processes) = &self.processes else { return };
         let is_first = match self.searched {
             None => true,
-            Some(_) if !self.processes.has_children => return,
+            Some(_) if !processes.has_children => return,
             Some(searched) if searched.elapsed() < SEARCH_INTERVAL => return,
             Some(_) => false,
         };
-        for pid in self.processes.all_pids() {
+        for pid in processes.all_pids() {
             if pid == self.watched || self.members.contains_key(&pid) {
                 continue;
             }
@@ -195,7 +197,7 @@ impl FollowedProcesses {
 
     /// Returns whether children are followed that are started meanwhile.
     pub(super) fn finds_children(&self) -> bool {
-        self.processes.has_children
+        self.processes.as_ref().is_some_and(|processes| processes.has_children)
     }
 
     pub(super) fn is_empty(&self) -> bool {

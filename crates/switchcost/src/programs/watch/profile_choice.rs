@@ -135,13 +135,17 @@ const CASE_REQUIREMENTS: [CaseRequirement; 5] = [
     CaseRequirement { is_met: walks_array, refusal: "it touches one line a page (--tlb)" },
 ];
 
+fn ring_cases(plan: &Plan) -> Vec<&RingCase> {
+    plan.rings().map(|(_, case)| case).collect()
+}
+
 fn walks_array(case: &RingCase) -> bool {
     case.work.as_ref().is_some_and(is_walk)
 }
 
 /// Returns why a plan has no costs by working set; none if it has.
 fn unfit_reason(plan: &Plan) -> Option<String> {
-    let mut cases: Vec<&RingCase> = plan.rings().map(|(_, case)| case).collect();
+    let mut cases = ring_cases(plan);
     if cases.is_empty() {
         return Some(format!("it is a run of `{}`, without rings", plan.experiment));
     }
@@ -157,7 +161,7 @@ fn unfit_reason(plan: &Plan) -> Option<String> {
 /// Returns the array sizes of the rings of two, 0 for those without work; empty if none works.
 fn array_sizes(plan: &Plan) -> Vec<u64> {
     let mut sizes = Vec::new();
-    for (_, case) in plan.rings() {
+    for case in ring_cases(plan) {
         if is_of_two(case) && case.work.as_ref().is_none_or(is_walk) {
             sizes.push(case.work.map_or(0, |work| work.bytes));
         }
@@ -194,7 +198,7 @@ fn describe_candidate(
 /// members as the program has working sets on a CPU, and the walks and the yields that price
 /// sampled accesses.
 fn count_foreign_settings(plan: &Plan, set: Option<WorkingSet>) -> u32 {
-    let mut rings: Vec<&RingCase> = plan.rings().map(|(_, case)| case).collect();
+    let mut rings = ring_cases(plan);
     rings.retain(|case| case.members > 1 && case.placement.is_one_cpu());
     let mut walking = rings.clone();
     walking.retain(|case| walks_array(case));

@@ -39,8 +39,8 @@ pub(crate) fn text(report: &ProgramCostReport, is_verbose: bool) -> Printout {
 /// Returns what to conclude; none without a figure.
 fn conclusion(report: &ProgramCostReport) -> Option<String> {
     let program = &report.program;
-    let voluntary = program.voluntary_per_s.known().copied().unwrap_or(0.0);
-    let involuntary = program.involuntary_per_s.known().copied().unwrap_or(0.0);
+    let voluntary = *program.voluntary_per_s.known().unwrap_or(&0.0);
+    let involuntary = *program.involuntary_per_s.known().unwrap_or(&0.0);
     let to_trace = match &report.seen.command {
         None => Some(format!("switchcost trace {}", typed_options(&report.seen))),
         Some(_) => None,
@@ -140,8 +140,11 @@ fn lines(report: &ProgramCostReport, is_verbose: bool) -> Vec<Printout> {
         ProgramCost::Inconclusive { .. } => &[],
     };
     if report.refill_share.known().is_some() {
-        let limits = assumptions.iter().filter(|assumption| assumption.contains(LIMITED));
-        lines.extend(limits.map(Printout::from));
+        for assumption in assumptions {
+            if assumption.contains(LIMITED) {
+                lines.push(Printout::from(assumption));
+            }
+        }
     }
     for notice in &report.seen.notices {
         lines.push(format!("note: {notice}").into());

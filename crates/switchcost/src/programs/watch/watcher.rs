@@ -81,8 +81,8 @@ pub(crate) struct ProgramWatcher {
     /// Longest time for which a window held the memory map.
     max_held: Duration,
     has_ended: bool,
-    /// Further processes of the program, if there is no tracer.
-    followed: Option<FollowedProcesses>,
+    /// Further processes of the program; none if there is a tracer.
+    followed: FollowedProcesses,
     /// Samples of its accesses, or why there are none.
     sampler: Result<AccessSampler, String>,
     pub(crate) notices: Vec<String>,
@@ -108,16 +108,15 @@ impl ProgramWatcher {
             windows_end: None,
             max_held: Duration::ZERO,
             has_ended: false,
-            followed: None,
+            followed: FollowedProcesses::default(),
             notices: Vec::new(),
         }
     }
 
     /// Counts the further processes of the program as well, which a tracer would do otherwise.
     pub(super) fn follow(&mut self, processes: &ProcessSet) {
-        let mut followed = FollowedProcesses::new(processes.clone(), self.program.pid());
-        followed.look();
-        self.followed = Some(followed);
+        self.followed = FollowedProcesses::new(processes.clone(), self.program.pid());
+        self.followed.look();
     }
 
     /// Returns the id of the process whose memory is watched.
@@ -127,14 +126,12 @@ impl ProgramWatcher {
 
     /// Returns whether a followed process of the program lives.
     pub(super) fn has_living_process(&self) -> bool {
-        self.followed.as_ref().is_some_and(FollowedProcesses::is_alive)
+        self.followed.is_alive()
     }
 
     /// Returns how the CPU time is spread over all processes of the program, as read from /proc.
     pub(super) fn program_processes<'a>(&self, processes: &'a ProcessSet) -> ProgramProcesses<'a> {
-        let none = FollowedProcesses::new(processes.clone(), self.program.pid());
-        let followed = self.followed.as_ref().unwrap_or(&none);
-        ProgramProcesses::from_proc(processes, followed, self.pid(), self.watched_cpu_ns())
+        ProgramProcesses::from_proc(processes, &self.followed, self.pid(), self.watched_cpu_ns())
     }
 
     /// Returns the CPU time of the process whose memory is watched, in nanoseconds.
@@ -142,15 +139,10 @@ impl ProgramWatcher {
         self.cpu_clock.map_or(0, |clock| clock.last_ns.saturating_sub(clock.first_ns))
     }
 
-    /// Returns the CPU time of the followed processes, in nanoseconds.
-    fn followed_cpu_ns(&self) -> u64 {
-        self.followed.as_ref().map_or(0, FollowedProcesses::cpu_ns)
-    }
-
     /// Returns the switches of all processes that are counted here.
     fn switches(&self) -> SwitchCounts {
         let watched = self.count.switches();
-        let followed = self.followed.as_ref().map(FollowedProcesses::switches).unwrap_or_default();
+        let followed = self.followed.switches();
         SwitchCounts {
             voluntary: watched.voluntary + followed.voluntary,
             involuntary: watched.involuntary + followed.involuntary,
@@ -229,7 +221,7 @@ impl ProgramWatcher {
         if let Ok(sampler) = &mut self.sampler {
             sampler.look();
         }
-        let is_alive = self.followed.as_mut().is_some_and(FollowedProcesses::look);
+        let is_alive = self.followed.look();
         if is_alive && self.last_look.is_some() {
             // The program goes on, even if the process has ended whose memory is watched.
             self.last_look = Some(self.started.elapsed());
@@ -315,7 +307,7 @@ impl ProgramWatcher {
 
     /// Returns the rates until the last look.
     pub(crate) fn so_far(&self) -> Program {
-        let cpu_ns = self.watched_cpu_ns() + self.followed_cpu_ns();
+        let cpu_ns = self.watched_cpu_ns() + self.followed.cpu_ns();
         program_so_far(nanoseconds(self.watched()), self.switches(), cpu_ns)
     }
 
@@ -331,13 +323,11 @@ impl ProgramWatcher {
         } else {
             notices.push(untraced(why));
         }
-        if let Some(followed) = &self.followed {
-            if followed.finds_children() && !followed.is_empty() {
-                method += "; of children those are counted that lived for a second";
-            }
+        if self.followed.finds_children() && !self.followed.is_empty() {
+            method += "; of children those are counted that lived for a second";
         }
         let switches = self.switches();
-        let cpu_ns = cpu_ns.map(|watched_ns| watched_ns + self.followed_cpu_ns());
+        let cpu_ns = cpu_ns.map(|watched_ns| watched_ns + self.followed.cpu_ns());
         ProgramObservation {
             counted_by: CountSource::Proc,
             watched_ns: nanoseconds(self.watched()),
@@ -354,8 +344,7 @@ impl ProgramWatcher {
 
     /// Says how many threads ended while the program was watched, if any.
     fn lost_threads_notice(&self) -> Option<String> {
-        let followed = self.followed.as_ref().map_or(0, FollowedProcesses::ended_threads);
-        let lost = self.lost_threads + followed;
+        let lost = self.lost_threads + self.followed.ended_threads();
         if lost == 0 {
             return None;
         }
@@ -435,8 +424,7 @@ impl ProgramWatcher {
                 format!("its working set is only known by pages, which is a wide range: {why}");
             observation.notices.push(notice);
         }
-        let followed = self.followed.as_ref().map_or(0, FollowedProcesses::threads);
-        observation.threads = Some((self.count.threads + followed) as u64);
+        observation.threads = Some((self.count.threads + self.followed.threads()) as u64);
         observation.windows = self.windows;
         working_set
     }

@@ -50,7 +50,10 @@ pub struct ClockConversion {
 impl ClockConversion {
     /// Returns the factor by which an estimate is multiplied.
     pub fn factor(&self) -> f64 {
-        let power = self.elasticity.map_or(UNKNOWN_ELASTICITY, |elasticity| elasticity.value);
+        let power = match self.elasticity {
+            Some(elasticity) => elasticity.value,
+            None => UNKNOWN_ELASTICITY,
+        };
         (self.log_ratio * power).exp()
     }
 
@@ -110,8 +113,11 @@ pub fn pool_elasticities(runs: impl IntoIterator<Item = Elasticity>) -> Option<E
         sum += weight * elasticity.value;
     }
     let standard_error = f64::max((1.0_f64 / weights).sqrt(), LEAST_ERROR);
-    (weights > 0.0 && weights.is_finite())
-        .then(|| Elasticity { value: sum / weights, standard_error })
+    if weights > 0.0 && weights.is_finite() {
+        Some(Elasticity { value: sum / weights, standard_error })
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

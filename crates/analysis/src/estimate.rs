@@ -227,8 +227,11 @@ impl Estimate {
         let t = student_quantile(confidence, f64::from(rounds) - 1.0)?;
         let z = normal_quantile(confidence)?;
         let half = (t * standard_error).hypot(z * launch_scatter * value);
+        if !half.is_finite() {
+            return None;
+        }
         let bare = Self::without_interval(value, rounds, confidence, Speed::Full);
-        half.is_finite().then(|| bare.with_interval(standard_error, value - half, value + half))
+        Some(bare.with_interval(standard_error, value - half, value + half))
     }
 
     /// Builds an estimate of clean slices in few rounds: value +- sqrt((t(f) s)^2 + (z tau value)^2),
@@ -241,8 +244,11 @@ impl Estimate {
         // Comparisons use the normal quantile, as for many degrees of freedom.
         let standard_error = t / z * standard_error;
         let half = z * standard_error.hypot(launch_scatter * value);
+        if !half.is_finite() {
+            return None;
+        }
         let bare = Self::without_interval(value, rounds, confidence, Speed::FewRounds);
-        half.is_finite().then(|| bare.with_interval(standard_error, value - half, value + half))
+        Some(bare.with_interval(standard_error, value - half, value + half))
     }
 
     /// Builds the median of `figures`, one a round, of a core as it was, with an interval that covers

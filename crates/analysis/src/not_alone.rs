@@ -1,18 +1,20 @@
-//! Who ran on the CPU of rings that were never alone on it.
-
-use rundata::competing::CompetingTasks;
+//! Names the tasks that ran on the CPU of rings that were never alone on it.
 
 use crate::record::RingRecord;
 
 /// Most names that a sentence has.
 const MOST_NAMES: usize = 2;
 
-/// Returns who ran beside the rings of a run, by name: ` while rustc ran`; ` while other tasks ran`
-/// where nobody was seen.
+/// Returns the competing tasks of a run by name: ` while rustc ran`; ` while other tasks ran` where
+/// none was seen.
 pub fn beside_words(record: &RingRecord) -> String {
-    let names = record.company.as_ref().map_or(Vec::new(), CompetingTasks::names);
-    match names.len() {
-        0 => " while other tasks ran".to_string(),
-        _ => format!(" while {} ran", names[..names.len().min(MOST_NAMES)].join(" and ")),
+    let mut names = match &record.company {
+        Some(competing) => competing.names(),
+        None => Vec::new(),
+    };
+    names.truncate(MOST_NAMES);
+    if names.is_empty() {
+        return " while other tasks ran".to_string();
     }
+    format!(" while {} ran", names.join(" and "))
 }

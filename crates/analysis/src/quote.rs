@@ -386,7 +386,10 @@ impl QuotedFigure {
 /// Returns a cost in nanoseconds with its interval and kind, `1.54 us (1.52 to 1.57)`, or why
 /// nothing is known of it.
 pub fn cost(estimate: &Estimate) -> String {
-    estimate.answer_cost().map_or_else(|why| why.with_time_unit(), |cost| cost.time())
+    match estimate.answer_cost() {
+        Ok(cost) => cost.time(),
+        Err(why) => why.with_time_unit(),
+    }
 }
 
 /// Like [`cost`], with its figure marked.
@@ -399,12 +402,18 @@ pub fn marked_cost(estimate: &Estimate) -> MarkedText {
 
 /// Like [`cost`] without the interval: `1.54 us`.
 pub fn brief_cost(estimate: &Estimate) -> String {
-    estimate.answer_cost().map_or_else(|why| why.with_time_unit(), |cost| cost.brief_time())
+    match estimate.answer_cost() {
+        Ok(cost) => cost.brief_time(),
+        Err(why) => why.with_time_unit(),
+    }
 }
 
 /// Like [`cost`], for a difference of times, which may be below zero.
 pub fn difference(estimate: &Estimate) -> String {
-    estimate.answer().map_or_else(|why| why.with_time_unit(), |difference| difference.time())
+    match estimate.answer() {
+        Ok(difference) => difference.time(),
+        Err(why) => why.with_time_unit(),
+    }
 }
 
 impl NotQuotable {

@@ -145,8 +145,10 @@ impl RingRecord {
         let table = &Table::new(plan, &run.samples);
         let target = &run.header.build.target;
         let cases = summaries_at_clocks(table, &run.failures, target);
-        let cost = (plan.experiment == Experiment::Cost)
-            .then(|| CostFindings::from_cases(plan, table, &cases, &run.header.machine));
+        let mut cost = None;
+        if plan.experiment == Experiment::Cost {
+            cost = Some(CostFindings::from_cases(plan, table, &cases, &run.header.machine));
+        }
         // The law of a ring against its size is of hops without work.
         let has_law = cost.is_none() && run.unfinished().is_none();
         let scaling = if has_law { series(&cases) } else { Vec::new() };
@@ -173,8 +175,8 @@ impl ResponseRecord {
     pub fn from_run(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let rings = summaries_at_clocks(table, &run.failures, &run.header.build.target);
-        let of_trials = findings::widths(table, &run.failures);
-        let precision = widest(widths(&rings).chain(of_trials));
+        let trial_widths = findings::widths(table, &run.failures);
+        let precision = widest(widths(&rings).chain(trial_widths));
         let found = response::ResponseFindings::from_run(run, table, &rings);
         Self::new(run, table, summaries_in_order(run, table, rings), precision, found)
     }
@@ -193,11 +195,22 @@ impl ResponseRecord {
 /// Returns the summaries of rings and trials in the order of the plan.
 fn summaries_in_order(run: &Run, table: &Table, rings: Vec<CaseSummary>) -> Vec<ResponseSummary> {
     let (mut rings, mut trials) = (rings.into_iter(), findings::summaries(run, table).into_iter());
-    let cases = table.plan.cases.iter().filter_map(|case| match case {
-        Case::Ring(_) => rings.next().map(|ring| ResponseSummary::Ring(Box::new(ring))),
-        Case::Trial(_) => trials.next().map(|trial| ResponseSummary::Trial(Box::new(trial))),
-    });
-    cases.collect()
+    let mut cases = Vec::new();
+    for case in &table.plan.cases {
+        match case {
+            Case::Ring(_) => {
+                if let Some(ring) = rings.next() {
+                    cases.push(ResponseSummary::Ring(Box::new(ring)));
+                }
+            }
+            Case::Trial(_) => {
+                if let Some(trial) = trials.next() {
+                    cases.push(ResponseSummary::Trial(Box::new(trial)));
+                }
+            }
+        }
+    }
+    cases
 }
 
 impl ExplainRecord {

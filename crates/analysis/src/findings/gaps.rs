@@ -101,7 +101,7 @@ fn interrupts_per_second(samples: &[&TrialSample]) -> Option<BTreeMap<String, f6
     for sum in sums.values_mut() {
         *sum /= watched_s;
     }
-    (watched_s > 0.0).then_some(sums)
+    if watched_s > 0.0 { Some(sums) } else { None }
 }
 
 /// Returns the findings of a case, and the median length of the tick's gaps by round.

@@ -53,15 +53,18 @@ fn accounted_time(
 ) -> Option<AccountedTime> {
     let accounted = count_name(process, account.name);
     let truth = count_name(process, account.truth);
-    let error_percent = table.estimate(case, |sample| {
-        let true_ns = sample.count(&truth)? as f64;
-        Some(100.0 * (sample.count(&accounted)? as f64 - true_ns) / true_ns)
-    });
+    let mut error_percent = None;
+    if accounted != truth {
+        error_percent = table.estimate(case, |sample| {
+            let true_ns = sample.count(&truth)? as f64;
+            Some(100.0 * (sample.count(&accounted)? as f64 - true_ns) / true_ns)
+        });
+    }
     Some(AccountedTime {
         ms_per_s: table.estimate(case, |sample| {
             Some(1e3 * sample.count(&accounted)? as f64 / sample.elapsed_ns as f64)
         })?,
-        error_percent: error_percent.filter(|_| accounted != truth),
+        error_percent,
     })
 }
 

@@ -42,15 +42,15 @@ impl WorkingSet {
     /// The pages touched are no upper end, as a page whose translation is still cached is touched
     /// without a trace.
     pub fn seen_in(windows: &[Window], sizes: PageSizes, resident: Option<u64>) -> Option<Self> {
-        let mut low_bytes: Option<u64> = None;
+        let mut low_ends = Vec::new();
         for window in windows {
             if window.cpu_ns > 0 {
-                let least = least_bytes(window, sizes);
-                low_bytes = Some(low_bytes.map_or(least, |low| low.min(least)));
+                low_ends.push(least_bytes(window, sizes));
             }
         }
         let high_bytes = resident?;
-        Some(Self { low_bytes: low_bytes?.min(high_bytes), high_bytes, sampled: None })
+        let low_bytes = low_ends.into_iter().min()?.min(high_bytes);
+        Some(Self { low_bytes, high_bytes, sampled: None })
     }
 }
 

@@ -111,16 +111,21 @@ pub struct ResponseFindings {
 impl ResponseFindings {
     /// Builds the findings of a run; `rings` are the summaries of its rings.
     pub(crate) fn from_run(run: &Run, table: &Table, rings: &[CaseSummary]) -> Self {
-        let (gaps, ticks): (Vec<_>, Vec<ByRound>) = gaps::find(table).into_iter().unzip();
-        // The first case in which the tick was found.
-        let tick_ns = ticks.into_iter().find(|ticks| ticks.of_all().next().is_some());
+        let (mut gaps, mut tick_ns) = (Vec::new(), ByRound::default());
+        for (findings, ticks) in gaps::find(table) {
+            gaps.push(findings);
+            // The first case in which the tick was found counts.
+            if tick_ns.of_all().next().is_none() {
+                tick_ns = ticks;
+            }
+        }
         Self {
             loops: loops(table),
             signals: signals::find(table, run.unfinished().is_none()),
             links: links(table, rings),
             gaps,
             wakeups: wakeup::find(table),
-            budget: budget::find(table, tick_ns.unwrap_or_default()),
+            budget: budget::find(table, tick_ns),
             ns_per_tick: findings::ns_per_tick(&run.samples),
         }
     }

@@ -145,10 +145,11 @@ impl CaseFigure {
         let counted = self.counted_estimates();
         let (first, count) = (*counted.estimates.first()?, counted.estimates.len() as f64);
         let value = counted.mean()?;
-        let squares = counted.squared_errors();
-        let Some(squares) = squares.filter(|_| count > 1.0 && first.speed.is_full()) else {
-            return Some(Estimate { value, ..first });
-        };
+        let only_value = Estimate { value, ..first };
+        if count <= 1.0 || !first.speed.is_full() {
+            return Some(only_value);
+        }
+        let Some(squares) = counted.squared_errors() else { return Some(only_value) };
         let (error, scatter) = (squares.sqrt() / count, launch_scatter / count.sqrt());
         let rounds = counted.rounds();
         let mean = Estimate::at_full_speed(value, error, rounds, scatter, first.confidence)?;

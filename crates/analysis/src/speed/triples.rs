@@ -49,7 +49,10 @@ pub(crate) fn clean_above_solos_ns(
 ) -> Vec<f64> {
     let any_clock = if clocks.is_some() { ClockFilter::Any } else { ClockFilter::TheRuns };
     let CleanParts { rings, solos } = clean_parts(triples, level, any_clock);
-    let (ring_clock, solo_clock) = clocks.unzip();
+    let (ring_clock, solo_clock) = match clocks {
+        Some((ring, solo)) => (Some(ring), Some(solo)),
+        None => (None, None),
+    };
     let mut medians = Vec::new();
     for member in solos {
         let Some(median) = median(&convert_all(member, solo_clock)) else {
@@ -59,7 +62,9 @@ pub(crate) fn clean_above_solos_ns(
     }
     let Some(solo) = mean(&medians) else { return Vec::new() };
     let mut above = convert_all(rings, ring_clock);
-    above.iter_mut().for_each(|ring| *ring -= solo);
+    for hop_ns in &mut above {
+        *hop_ns -= solo;
+    }
     above.retain(|above| above.is_finite());
     above
 }
@@ -88,19 +93,20 @@ pub(super) fn clean_parts(
     for triple in whole {
         let slices = triple.ring_ns.len();
         for (slice, ns) in triple.ring_ns.iter().enumerate() {
-            let quantum = quantum_between(triple, level, clocks, 2 * members + slice);
-            if let Some(quantum_ns) =
-                quantum.filter(|_| was_alone_in_slice(&triple.ring_cpu_ns, slice, *ns))
-            {
+            if !was_alone_in_slice(&triple.ring_cpu_ns, slice, *ns) {
+                continue;
+            }
+            if let Some(quantum_ns) = quantum_between(triple, level, clocks, 2 * members + slice) {
                 rings.push((quantum_ns, *ns as f64 / hops));
             }
         }
         for (solo, ns) in triple.solos_ns.iter().enumerate() {
+            if !was_alone_in_slice(&triple.solos_cpu_ns, solo, *ns) {
+                continue;
+            }
+            // Quanta of the ring come before those of the solos after it.
             let behind = if solo < members { 0 } else { slices + 1 };
-            let quantum = quantum_between(triple, level, clocks, 2 * solo + behind);
-            if let Some(quantum_ns) =
-                quantum.filter(|_| was_alone_in_slice(&triple.solos_cpu_ns, solo, *ns))
-            {
+            if let Some(quantum_ns) = quantum_between(triple, level, clocks, 2 * solo + behind) {
                 solos[solo % members].push((quantum_ns, *ns as f64 / triples.solo_laps as f64));
             }
         }

@@ -121,9 +121,10 @@ impl Conditions {
         }
         bearing.sort_by_key(rank);
         let mut warnings = Vec::new();
-        let has_same_kernel = !has_difference(&bearing, ComparedSetting::Kernel);
-        let release = base.machine.kernel.release.known();
-        let same_kernel = release.filter(|_| has_same_kernel).cloned();
+        let mut same_kernel = None;
+        if !has_difference(&bearing, ComparedSetting::Kernel) {
+            same_kernel = base.machine.kernel.release.known().cloned();
+        }
         match (across, &same_kernel) {
             (Some(ComparedSetting::Kernel), Some(release)) => {
                 warnings.push(format!("both ran on the same kernel, {release}"));

@@ -276,12 +276,12 @@ pub struct NearestLevel {
 /// Compares a break with the level that it is likely to belong to: the smallest that holds the lower
 /// end of the break's bracket, else the largest. Absent without a level above zero.
 pub fn nearest_level(found: &CostBreak, levels: &[MachineLevel]) -> Option<NearestLevel> {
-    let holding = levels.iter().filter(|level| level.size > 0 && level.size >= found.low);
-    let largest = levels.iter().filter(|level| level.size > 0).max_by_key(|level| level.size);
-    let level = holding.min_by_key(|level| level.size).or(largest)?;
+    let mut ascending: Vec<&MachineLevel> = levels.iter().filter(|level| level.size > 0).collect();
+    ascending.sort_by_key(|level| level.size);
+    let level = ascending.iter().find(|level| level.size >= found.low).or(ascending.last())?;
     let part = |size: u64| size as f64 / level.size as f64;
     Some(NearestLevel {
-        level: level.clone(),
+        level: (*level).clone(),
         part: part(found.at),
         part_low: part(found.low),
         part_high: part(found.high),
@@ -291,10 +291,18 @@ pub fn nearest_level(found: &CostBreak, levels: &[MachineLevel]) -> Option<Neare
 impl NearestLevel {
     /// Returns the comparison in words: `0.38 of L2 = 512 KiB (0.25 to 0.5)`.
     pub fn in_words(&self, axis: &SizeAxis) -> String {
-        // Two decimals are enough for a part; small ones keep two digits.
-        let [part, low, high] = [self.part, self.part_low, self.part_high]
-            .map(|part| plain(if part < 0.1 { part } else { (100.0 * part).round() / 100.0 }));
         let MachineLevel { name, size } = &self.level;
-        format!("{part} of {name} = {} ({low} to {high})", axis.size(*size))
+        format!(
+            "{} of {name} = {} ({} to {})",
+            part_in_words(self.part),
+            axis.size(*size),
+            part_in_words(self.part_low),
+            part_in_words(self.part_high)
+        )
     }
+}
+
+/// Returns a part with two decimals, which are enough; a small one with two digits.
+fn part_in_words(part: f64) -> String {
+    plain(if part < 0.1 { part } else { (100.0 * part).round() / 100.0 })
 }

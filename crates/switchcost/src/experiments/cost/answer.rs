@@ -1,4 +1,4 @@
-//! What a run of costs by working set answers, in a sentence or two: what a switch costs at the
+//! The answer of a run of costs by working set, in a sentence or two: the cost of a switch at the
 //! smallest and at the largest of what was swept, and the largest jump between.
 
 use analysis::cost::{CostCurve, CostFindings, CostSweep, JumpCandidate};
@@ -12,6 +12,7 @@ use rundata::ring::{MemberKind, Policy, Walk, Work};
 use rundata::run::unfinished;
 use rundata::words;
 
+use super::figures::jump_extent;
 use crate::base::values::each_once;
 
 /// Returns `A switch costs 940 ns (921 to 958) without a working set, 181 us (178 to 185) with 1 MiB;
@@ -19,7 +20,7 @@ use crate::base::values::each_once;
 /// L2 2 MiB.`
 pub(crate) fn headline(record: &RingRecord, cost: &CostFindings) -> MarkedText {
     let series = main_series(record, cost);
-    let Some(series) = series.filter(|series| !series.costs.is_empty()) else {
+    let Some(series) = series else {
         return "What a switch costs was not measured.".into();
     };
     let ring = &series.ring;
@@ -44,7 +45,7 @@ pub(crate) fn headline(record: &RingRecord, cost: &CostFindings) -> MarkedText {
 /// Costs along what was swept, and what was found of them.
 struct CostSeries {
     axis: SizeAxis,
-    /// What is said of the ring after `A switch`.
+    /// Words for the ring, which follow `A switch`.
     ring: String,
     /// The cost at each size, with the words for the size that follow it.
     costs: Vec<(Estimate, String)>,
@@ -65,7 +66,8 @@ fn main_series(record: &RingRecord, cost: &CostFindings) -> Option<CostSeries> {
         let has_one_size = curve.points.len() < 2;
         (has_one_size, curve.work.walk != Walk::Chase, curve.members)
     });
-    let mut sweeps: Vec<&CostSweep> = cost.by_members.iter().chain(&cost.by_stride).collect();
+    let mut sweeps: Vec<&CostSweep> = cost.by_members.iter().collect();
+    sweeps.extend(&cost.by_stride);
     sweeps.sort_by_key(|sweep| sweep.work.is_none());
     let mut arrays = Vec::new();
     for curve in &curves {
@@ -76,7 +78,7 @@ fn main_series(record: &RingRecord, cost: &CostFindings) -> Option<CostSeries> {
         all.push(sweep_series(record, sweep));
     }
     // Several arrays tell more than several rings, and these more than one array alone.
-    if curves.first().is_some_and(|curve| curve.points.len() > 1) {
+    if !curves.is_empty() && curves[0].points.len() > 1 {
         arrays.append(&mut all);
         all = arrays;
     } else {
@@ -85,9 +87,12 @@ fn main_series(record: &RingRecord, cost: &CostFindings) -> Option<CostSeries> {
     if cost.curves.is_empty() {
         all.push(series_without_work(record, cost));
     }
-    let extent = |series: &CostSeries| series.jump.map_or(0.0, |jump| jump.factor.value.ln().abs());
     // Of equals the first.
-    all.into_iter().rev().max_by(|one, other| extent(one).total_cmp(&extent(other)))
+    let largest = all
+        .into_iter()
+        .rev()
+        .max_by(|one, other| jump_extent(one.jump).total_cmp(&jump_extent(other.jump)))?;
+    if largest.costs.is_empty() { None } else { Some(largest) }
 }
 
 fn series_without_work(record: &RingRecord, cost: &CostFindings) -> CostSeries {
@@ -120,10 +125,13 @@ const MAX_TOLD_SIZES: usize = 3;
 fn array_series(record: &RingRecord, cost: &CostFindings, curve: &CostCurve) -> CostSeries {
     let mut costs = Vec::new();
     let direct = cost.direct_of(curve.members);
-    costs.extend(direct.map(|c1| (c1, WITHOUT_WORK.to_string())));
+    if let Some(c1) = direct {
+        costs.push((c1, WITHOUT_WORK.to_string()));
+    }
     for point in &curve.points {
+        let Some(total) = point.total_ns else { continue };
         let size = format!(" with {}", array_in_words(curve.work, point.array_bytes));
-        costs.extend(point.total_ns.map(|total| (total, size)));
+        costs.push((total, size));
     }
     CostSeries {
         axis: curve.axis(),
@@ -140,10 +148,11 @@ fn array_series(record: &RingRecord, cost: &CostFindings, curve: &CostCurve) -> 
 /// Returns costs by members, or by stride.
 fn sweep_series(record: &RingRecord, sweep: &CostSweep) -> CostSeries {
     let is_by_members = sweep.breaks.axis == SizeAxis::MEMBERS;
-    let work = sweep.work.map_or(WITHOUT_WORK.to_string(), |work| {
-        let op = if is_by_members { String::new() } else { format!(", {} of it", work.op) };
-        format!(" with {}{op}", array_in_words(work, work.bytes))
-    });
+    let work = match sweep.work {
+        None => WITHOUT_WORK.to_string(),
+        Some(work) if is_by_members => format!(" with {}", array_in_words(work, work.bytes)),
+        Some(work) => format!(" with {}, {} of it", array_in_words(work, work.bytes), work.op),
+    };
     let mut costs = Vec::new();
     for (number, point) in sweep.points.iter().enumerate() {
         let size = match (is_by_members, number) {
@@ -152,7 +161,9 @@ fn sweep_series(record: &RingRecord, sweep: &CostSweep) -> CostSeries {
             (false, 0) => format!("{work} by {}", words::bytes(point.size)),
             (false, _) => format!(" by {}", words::bytes(point.size)),
         };
-        costs.extend(point.cost.total_ns.map(|total| (total, size)));
+        if let Some(total) = point.cost.total_ns {
+            costs.push((total, size));
+        }
     }
     let members = if is_by_members { sweep.points[0].size as u32 } else { sweep.members };
     let mut ring = ring_in_words(record, members);
@@ -184,8 +195,10 @@ impl CostSeries {
                 known.push(marked![answer.marked_time(), size]);
             }
         }
-        let ends = known.first().into_iter().chain(known.last()).cloned();
-        let mut words = MarkedText::join(each_once(ends), ", ");
+        if known.len() > 2 {
+            known.drain(1..known.len() - 1);
+        }
+        let mut words = MarkedText::join(each_once(known), ", ");
         if let Some((cost, size)) = self.costs.last() {
             if let Err(why) = cost.answer_cost() {
                 words.push(format!(";{size}: {}", why.with_time_unit()));
@@ -222,31 +235,31 @@ impl CostSeries {
     fn jump_in_words(&self) -> String {
         let mut words = String::new();
         if let Some(jump) = self.jump {
-            let indirect = self.indirect_jump.filter(|indirect| !indirect.falls());
-            words += &match indirect.filter(|_| !jump.falls()) {
-                Some(indirect) => {
+            words += &match self.indirect_jump {
+                Some(indirect) if !indirect.falls() && !jump.falls() => {
                     let (from, to) = (words::time(jump.from_ns), words::time(jump.to_ns));
                     let added = indirect.in_words(&self.axis);
                     format!(
                         "; what the working set adds {added} (the whole switch: {from} to {to})"
                     )
                 }
-                None => format!("; it {}", jump.in_words(&self.axis)),
+                _ => format!("; it {}", jump.in_words(&self.axis)),
             };
         }
         let Some(peak) = self.peak else { return words };
-        words += &if self.jump.is_some_and(|jump| jump.to == peak.at) {
-            let (down, at) = (words::time(peak.down_ns), self.axis.size(peak.down_at));
-            format!(", and falls to {down} with {at}")
-        } else {
-            format!("; it {}", peak.in_words(&self.axis))
+        words += &match self.jump {
+            Some(jump) if jump.to == peak.at => {
+                let (down, at) = (words::time(peak.down_ns), self.axis.size(peak.down_at));
+                format!(", and falls to {down} with {at}")
+            }
+            _ => format!("; it {}", peak.in_words(&self.axis)),
         };
         words
     }
 }
 
 /// Returns ` Possible causes: L1 48 KiB.`; empty without a candidate.
-fn causes_in_words(candidates: &[JumpCandidate]) -> String {
+pub(crate) fn causes_in_words(candidates: &[JumpCandidate]) -> String {
     let names: Vec<&str> = candidates.iter().map(|candidate| candidate.name.as_str()).collect();
     if names.is_empty() {
         String::new()
@@ -267,8 +280,9 @@ fn access_in_words(cost: &CostFindings) -> Option<String> {
         if !is_alike {
             return None;
         }
-        let quoted = total.quote_cost().ok();
-        known.extend(quoted.map(|quoted| (curve.work.walk_in_words(), quoted)));
+        if let Ok(quoted) = total.quote_cost() {
+            known.push((curve.work.walk_in_words(), quoted));
+        }
     }
     known.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
     let [(least, low), .., (most, high)] = &known[..] else { return None };
@@ -302,9 +316,9 @@ fn beyond_cache_in_words(curve: &CostCurve) -> Option<String> {
 }
 
 fn plural(record: &RingRecord) -> &'static str {
-    match record.header.plan.ring(0).map_or(MemberKind::Process, |case| case.kind) {
-        MemberKind::Process => "processes",
-        MemberKind::Thread => "threads",
+    match record.header.plan.ring(0) {
+        Some(case) if case.kind == MemberKind::Thread => "threads",
+        _ => "processes",
     }
 }
 
@@ -318,7 +332,8 @@ fn ring_in_words(record: &RingRecord, members: u32) -> String {
 
 /// Returns `, policy fifo`; empty for the usual policy.
 fn policy_in_words(record: &RingRecord) -> String {
-    let policy = record.header.plan.ring(0).map(|case| case.policy);
-    let policy = policy.filter(|policy| *policy != Policy::Other);
-    policy.map_or(String::new(), |policy| format!(", policy {policy}"))
+    match record.header.plan.ring(0) {
+        Some(case) if case.policy != Policy::Other => format!(", policy {}", case.policy),
+        _ => String::new(),
+    }
 }

@@ -23,11 +23,10 @@ const MIN_MAP_ROWS: usize = 3;
 /// at all, the largest jump, the other arrays of the curve that says most, the rings of several
 /// sizes.
 pub(crate) fn tiles(record: &RingRecord, cost: &CostFindings) -> Vec<Tile> {
-    let array_name = |bytes: u64| format!("switch, {} each", words::bytes(bytes));
     let found = with_work(record);
     let mut tiles = Vec::new();
     if let Some((_, bytes, total)) = found {
-        tiles.extend(Tile::cost(array_name(bytes), Some(total)));
+        tiles.extend(Tile::cost(array_tile_name(bytes), Some(total)));
     }
     for direct in &cost.direct {
         let name = format!("switch, no working set{}", size_suffix(direct.members));
@@ -42,17 +41,29 @@ pub(crate) fn tiles(record: &RingRecord, cost: &CostFindings) -> Vec<Tile> {
             tiles.push(Tile::times("largest jump", [value, low, high]));
         }
         for point in curve.points.iter().rev() {
-            tiles.extend(Tile::cost(array_name(point.array_bytes), point.total_ns));
+            tiles.extend(Tile::cost(array_tile_name(point.array_bytes), point.total_ns));
         }
     }
     for sweep in &cost.by_members {
-        let work = sweep.work.map_or("no work".to_string(), |work| words::bytes(work.bytes));
+        let work = array_or_none(sweep.work);
         for point in sweep.points.iter().rev() {
             let name = format!("switch, {work} each, {} members", point.size);
             tiles.extend(Tile::cost(name, point.cost.total_ns));
         }
     }
     Tile::each_once(tiles)
+}
+
+fn array_tile_name(bytes: u64) -> String {
+    format!("switch, {} each", words::bytes(bytes))
+}
+
+/// Returns the size of the array: `64 KiB`, `no work`.
+pub(super) fn array_or_none(work: Option<Work>) -> String {
+    match work {
+        Some(work) => words::bytes(work.bytes),
+        None => "no work".to_string(),
+    }
 }
 
 /// Draws a run of costs by working set. `index` is its place among the runs that are drawn
@@ -70,8 +81,10 @@ pub(crate) fn figures(record: &RingRecord, cost: &CostFindings, index: usize) ->
         let x = Axis::new("array of each member", Unit::Bytes, Scale::Log);
         let curves = CurveFigure { curves: &arrays, direct, x, index };
         let marks = level_marks(&levels.for_arrays(), words::bytes);
-        let total = curves.total(COST_BY_ARRAY, "Cost of a switch by working set", marks);
-        figures.extend(total.map(|total| Figure { regions: curves.regions(), ..total }));
+        let title = "Cost of a switch by working set";
+        if let Some(total) = curves.total(COST_BY_ARRAY, title, marks) {
+            figures.push(Figure { regions: curves.regions(), ..total });
+        }
         figures.extend(curves.indirect());
         figures.extend(map(cost));
     }
@@ -140,11 +153,14 @@ impl CurveFigure<'_> {
         series.extend(self.without_work());
         marks.extend(self.breaks());
         let mut sentences = Vec::new();
-        let direct = self.direct.first().and_then(|direct| direct.cost_ns);
-        if let Some(direct) = direct.filter(|direct| direct.answer_cost().is_ok()) {
-            sentences.push(format!("Without a working set {}.", estimate(&direct)));
+        if let Some(DirectCost { cost_ns: Some(direct), .. }) = self.direct.first() {
+            if direct.answer_cost().is_ok() {
+                sentences.push(format!("Without a working set {}.", estimate(direct)));
+            }
         }
-        sentences.extend(self.jump().map(|words| format!("{words}.")));
+        if let Some(words) = self.jump() {
+            sentences.push(format!("{words}."));
+        }
         let axes = (self.x.clone(), nanoseconds("cost of a switch"));
         let figure = lines(id, title, sentences.join(" "), axes, series)?;
         Some(Figure { marks, ..figure })
@@ -187,10 +203,11 @@ impl CurveFigure<'_> {
             .iter()
             .rev()
             .max_by(|one, other| jump_extent(one.jump).total_cmp(&jump_extent(other.jump)))?;
-        let is_known = !curve.outcome.breaks().pieces.is_empty();
+        let name = curve_name(curve);
         match curve.jump {
-            Some(jump) => Some(format!("{} {}", curve_name(curve), jump.in_words(&curve.axis()))),
-            None => is_known.then(|| format!("{}: {}", curve_name(curve), curve.in_words)),
+            Some(jump) => Some(format!("{name} {}", jump.in_words(&curve.axis()))),
+            None if curve.outcome.breaks().pieces.is_empty() => None,
+            None => Some(format!("{name}: {}", curve.in_words)),
         }
     }
 
@@ -200,13 +217,14 @@ impl CurveFigure<'_> {
         for curve in self.curves {
             places.extend(curve.points.iter().map(|point| place(curve, point)));
         }
-        let least = places.iter().copied().reduce(f64::min);
-        let most = places.iter().copied().reduce(f64::max);
-        let Some((least, most)) = least.zip(most) else { return Vec::new() };
+        places.sort_by(f64::total_cmp);
+        let (Some(least), Some(most)) = (places.first(), places.last()) else {
+            return Vec::new();
+        };
         let mut series = Vec::new();
         for direct in self.direct {
             let name = format!("no working set (c1){}", size_suffix(direct.members));
-            let ends = cost_points([(least, direct.cost_ns), (most, direct.cost_ns)]);
+            let ends = cost_points([(*least, direct.cost_ns), (*most, direct.cost_ns)]);
             series.push(Series::new(name, self.index, Role::Measured, ends));
         }
         series
@@ -215,8 +233,9 @@ impl CurveFigure<'_> {
     /// Shades the regions of the first curve that has any: shades of several would hide each other.
     fn regions(&self) -> Vec<AxisRegion> {
         for curve in self.curves {
-            if let Some(found) = curve.outcome.regions().filter(|found| !found.extents.is_empty()) {
-                return shaded(found);
+            match curve.outcome.regions() {
+                Some(found) if !found.extents.is_empty() => return shaded(found),
+                _ => {}
             }
         }
         Vec::new()
@@ -235,16 +254,21 @@ impl CurveFigure<'_> {
 }
 
 /// Returns how far a jump goes, up or down; 0 without one.
-fn jump_extent(jump: Option<CostJump>) -> f64 {
-    jump.map_or(0.0, |jump| jump.factor.value.ln().abs())
+pub(super) fn jump_extent(jump: Option<CostJump>) -> f64 {
+    match jump {
+        Some(jump) => jump.factor.value.ln().abs(),
+        None => 0.0,
+    }
 }
 
 /// Shades each region from its start to that of the next.
 fn shaded(found: &CacheRegions) -> Vec<AxisRegion> {
     let mut shades = Vec::new();
     for (number, extent) in found.extents.iter().enumerate() {
-        let next = found.extents.get(number + 1);
-        let end = next.map_or(extent.piece.last, |next| next.piece.first);
+        let end = match found.extents.get(number + 1) {
+            Some(next) => next.piece.first,
+            None => extent.piece.last,
+        };
         shades.push(AxisRegion {
             from: extent.piece.first as f64,
             to: end as f64,
@@ -270,13 +294,16 @@ pub(super) fn map(cost: &CostFindings) -> Option<Figure> {
     }
     let (mut values, mut resolved) = (Vec::new(), Vec::new());
     for row in &rows {
-        let cells: Vec<Option<f64>> = arrays.iter().map(|bytes| quotable_ns(row, *bytes)).collect();
-        resolved.extend(cells.iter().flatten().copied());
+        let mut cells = Vec::new();
+        for bytes in &arrays {
+            let ns = quotable_ns(row, *bytes);
+            resolved.extend(ns);
+            cells.push(ns);
+        }
         values.push(cells);
     }
-    let low = resolved.iter().copied().reduce(f64::min)?;
-    let high = resolved.iter().copied().reduce(f64::max)?;
-    let (least, most) = (words::time(low), words::time(high));
+    resolved.sort_by(f64::total_cmp);
+    let (least, most) = (words::time(*resolved.first()?), words::time(*resolved.last()?));
     let in_words = format!(
         "From {least} to {most}. Empty cells were not measured or are not resolved from zero."
     );
@@ -297,8 +324,8 @@ pub(super) fn map(cost: &CostFindings) -> Option<Figure> {
 /// figure.
 fn quotable_ns(curve: &CostCurve, array_bytes: u64) -> Option<f64> {
     let point = curve.points.iter().find(|point| point.array_bytes == array_bytes)?;
-    let total = point.total_ns.filter(|total| total.quote_cost().is_ok())?;
-    Some(total.value)
+    let total = point.total_ns?;
+    if total.quote_cost().is_ok() { Some(total.value) } else { None }
 }
 
 /// Draws the cost by the size of the ring, for each kind of work that was measured at several
@@ -328,6 +355,10 @@ fn by_members(cost: &CostFindings, index: usize) -> Option<Figure> {
     Some(Figure { base: Some(2.0), ..figure })
 }
 
-fn work_name(work: Option<Work>) -> String {
-    work.map_or("no work".to_string(), |work| work.in_words())
+/// Returns the work in words: `rmw of 64 KiB by 128 B`, `no work`.
+pub(super) fn work_name(work: Option<Work>) -> String {
+    match work {
+        Some(work) => work.in_words(),
+        None => "no work".to_string(),
+    }
 }

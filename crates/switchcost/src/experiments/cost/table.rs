@@ -6,10 +6,9 @@ use analysis::published::li2007;
 use analysis::record::RingRecord;
 use analysis::regions::{CurveAnswer, NearestLevel, SizeAxis};
 use rundata::ring::{RingCase, Walk};
-use rundata::words;
 
 use super::answer::headline;
-use super::figures::map;
+use super::figures::{array_or_none, map, work_name};
 use super::tables::{self, title};
 use crate::experiments::events;
 use crate::report::printout::{Printout, printout};
@@ -25,7 +24,8 @@ const LEGEND: &str = "direct cost (c1), total cost (c2): ns of a switch without 
 pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> ReportText {
     let mut details = Printout::default();
     for direct in &cost.direct {
-        if direct.cost_ns.is_some_and(|cost| cost.answer_cost().is_ok()) {
+        let Some(cost) = direct.cost_ns else { continue };
+        if cost.answer_cost().is_ok() {
             let (members, c1) = (direct.members, estimate_words(direct.cost_ns));
             let what = format!("direct cost (c1) with {members} members: ");
             details.push(printout![what, c1, " ns a switch\n"]);
@@ -33,14 +33,16 @@ pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> Repo
     }
     details.push("\n");
     details.push(LEGEND);
-    details.push(view.wide.then_some(CLOCK_LEGEND));
+    if view.wide {
+        details.push(CLOCK_LEGEND);
+    }
     for line in nearby_levels(cost) {
         details.push(line + "\n");
     }
-    let counted = events::counted(&record.cases, |summary| {
-        summary.case.work.map_or("no work".to_string(), |work| words::bytes(work.bytes))
-    });
-    details.push(counted.map(|table| printout!["\n", table, "\n"]));
+    let counted = events::counted(&record.cases, |summary| array_or_none(summary.case.work));
+    if let Some(table) = counted {
+        details.push(printout!["\n", table, "\n"]);
+    }
     details.push(terminal::chart_printout(map(cost)));
     ReportText {
         headline: headline(record, cost),
@@ -53,14 +55,21 @@ pub(crate) fn text(record: &RingRecord, cost: &CostFindings, view: View) -> Repo
 
 fn heading(record: &RingRecord) -> String {
     let Some(case) = record.header.plan.ring(0) else { return String::new() };
-    let priority = case.priority.map_or(String::new(), |p| format!(" at priority {p}"));
+    let priority = match case.priority {
+        Some(priority) => format!(" at priority {priority}"),
+        None => String::new(),
+    };
     let mut works = record.header.plan.rings().filter_map(|(_, case)| case.work);
     let huge_pages = if works.any(|work| work.huge_pages) { "on" } else { "off" };
-    let shares = record.cases.iter().filter_map(|case| case.huge_page_share);
-    let lacking = shares.reduce(f64::min).filter(|share| *share < 1.0);
-    let lacking = lacking.map_or(String::new(), |share| {
-        format!(" (not always given: in {:.0} % of the samples)", share * 100.0)
-    });
+    let mut least_share = 1.0_f64;
+    for summary in &record.cases {
+        least_share = least_share.min(summary.huge_page_share.unwrap_or(1.0));
+    }
+    let lacking = if least_share < 1.0 {
+        format!(" (not always given: in {:.0} % of the samples)", least_share * 100.0)
+    } else {
+        String::new()
+    };
     let RingCase { kind, link, policy, placement, .. } = case;
     let cpus = cpu_list(&placement.cpus());
     format!(
@@ -96,7 +105,7 @@ fn findings(cost: &CostFindings, view: View) -> Vec<String> {
 
 /// Returns the course of the cost along members or strides, and of what the working set adds.
 fn course(axis: &str, sweep: &CostSweep) -> Vec<String> {
-    let work = sweep.work.map_or("no work".to_string(), |work| work.in_words());
+    let work = work_name(sweep.work);
     let mut lines = vec![format!("by {axis}, {work}: {}", sweep.in_words)];
     if let Some(breaks) = &sweep.indirect_breaks {
         if breaks.finding == CurveAnswer::Found {

@@ -19,7 +19,7 @@ use crate::report::terminal::{self, GHZ, View, at_clock};
 /// Rings beside each other in 80 columns.
 const MAX_RING_COLUMNS: usize = 7;
 
-/// What rows have beside costs: cycles in a wide table, counts in a verbose one.
+/// Columns beside the costs: cycles in a wide table, counts in a verbose one.
 #[derive(Clone, Copy)]
 struct ExtraColumns<'a> {
     /// Summaries by the number of the case.
@@ -28,14 +28,11 @@ struct ExtraColumns<'a> {
 }
 
 impl ExtraColumns<'_> {
-    fn clock_cells(self, point: &CostPoint) -> Option<[MarkedText; 2]> {
+    /// Returns the cost in cycles, and the clock.
+    fn clock_cells(self, point: &CostPoint) -> [MarkedText; 2] {
         let summary = &self.cases[point.case];
         let clock_ghz = summary.cycles_per_switch.and(summary.clock_ghz);
-        self.view.wide.then(|| at_clock(summary.cycles_per_switch, clock_ghz))
-    }
-
-    fn count_cells(self, point: &CostPoint) -> Option<[MarkedText; 3]> {
-        self.view.verbose.then(|| counted(point))
+        at_clock(summary.cycles_per_switch, clock_ghz)
     }
 
     /// Returns whether a table without a row for each cost is followed by tables that have one.
@@ -48,8 +45,7 @@ impl ExtraColumns<'_> {
 pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> Printout {
     let extra = ExtraColumns { cases: &record.cases, view };
     let is_single = cost.curves.iter().all(|curve| curve.points.len() == 1);
-    let size = |curve: &CostCurve| (curve.members, curve.points[0].array_bytes);
-    if is_single && cost.curves.len() > 1 && each_once(cost.curves.iter().map(size)).len() == 1 {
+    if is_single && cost.curves.len() > 1 && have_one_size(&cost.curves) {
         return by_access(cost, extra);
     }
     let mut tables = Printout::default();
@@ -57,8 +53,8 @@ pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> Print
         if number > 0 {
             tables.push("\n");
         }
-        let rings: Vec<&CostCurve> =
-            cost.curves.iter().filter(|curve| access(curve) == *work).collect();
+        let mut rings: Vec<&CostCurve> = cost.curves.iter().collect();
+        rings.retain(|curve| access(curve) == *work);
         tables.push(match &rings[..] {
             [curve] => by_array(curve, extra),
             rings if have_one_array(rings) => by_members(rings, extra),
@@ -68,6 +64,14 @@ pub(super) fn all(record: &RingRecord, cost: &CostFindings, view: View) -> Print
     tables
 }
 
+/// Returns whether all curves are of one ring size and begin with one array.
+fn have_one_size(curves: &[CostCurve]) -> bool {
+    let Some((first, others)) = curves.split_first() else { return true };
+    others.iter().all(|curve| {
+        curve.members == first.members && curve.points[0].array_bytes == first.points[0].array_bytes
+    })
+}
+
 /// Returns how memory is walked, whatever the size of it.
 fn access(curve: &CostCurve) -> Work {
     Work { bytes: 0, ..curve.work }
@@ -75,8 +79,9 @@ fn access(curve: &CostCurve) -> Work {
 
 /// Returns whether all rings were measured with one array, the same for all.
 fn have_one_array(rings: &[&CostCurve]) -> bool {
-    rings.iter().all(|ring| ring.points.len() == 1)
-        && each_once(rings.iter().map(|ring| ring.points[0].array_bytes)).len() == 1
+    rings.iter().all(|ring| {
+        ring.points.len() == 1 && ring.points[0].array_bytes == rings[0].points[0].array_bytes
+    })
 }
 
 /// Returns `rmw by 128 B, 2 members`.
@@ -126,9 +131,13 @@ fn cost_table<'a>(
     let mut rows = Vec::new();
     for (name, point) in points {
         let mut cells = cells![name, total_cell(point.total_ns)].to_vec();
-        cells.extend(extra.clock_cells(point).into_iter().flatten());
+        if extra.view.wide {
+            cells.extend(extra.clock_cells(point));
+        }
         cells.push(indirect_cell(point));
-        cells.extend(extra.count_cells(point).into_iter().flatten());
+        if extra.view.verbose {
+            cells.extend(counted(point));
+        }
         rows.push(cells);
     }
     Table::new(columns, rows)
@@ -136,13 +145,18 @@ fn cost_table<'a>(
 
 /// Returns a cost with its interval, or why there is none.
 fn total_cell(cost: Option<Estimate>) -> MarkedText {
-    cost.map_or("-".into(), |cost| told_cell(cost.answer_cost()))
+    match cost {
+        Some(cost) => told_cell(cost.answer_cost()),
+        None => "-".into(),
+    }
 }
 
 /// Returns the indirect cost of a point, which is signed, with its interval, or why there is none.
 /// If the total has no answer, its part has none.
 fn indirect_cell(point: &CostPoint) -> MarkedText {
-    let Some((total, indirect)) = point.total_ns.zip(point.indirect_ns) else { return "-".into() };
+    let (Some(total), Some(indirect)) = (point.total_ns, point.indirect_ns) else {
+        return "-".into();
+    };
     // Below zero it is shown only where full speed was seen in many rounds: a shared core may have
     // changed between the two, and what one round says of a difference is little.
     let told = match indirect.quote() {
@@ -172,10 +186,13 @@ fn counted(point: &CostPoint) -> [MarkedText; 3] {
 /// ring follows that has them.
 fn by_both(rings: &[&CostCurve], extra: ExtraColumns) -> Printout {
     let (mut arrays, mut marks) = (Vec::new(), Vec::new());
-    for point in rings.iter().flat_map(|ring| &ring.points) {
-        arrays.push(point.array_bytes);
-        if let Some(Err(why)) = point.total_ns.map(|cost| cost.answer_cost()) {
-            marks.push(mark(why));
+    for ring in rings {
+        for point in &ring.points {
+            arrays.push(point.array_bytes);
+            let Some(cost) = point.total_ns else { continue };
+            if let Err(why) = cost.answer_cost() {
+                marks.push(mark(why));
+            }
         }
     }
     let mut arrays = each_once(arrays);
@@ -219,10 +236,10 @@ fn array_by_members(first: &CostCurve, rings: &[&CostCurve], arrays: &[u64]) -> 
 
 /// Returns a cost for a narrow cell, or a mark that stands for why there is none.
 fn brief_cell(cost: Option<Estimate>) -> MarkedText {
-    match cost.map(|cost| cost.answer_cost()) {
-        None => "-".into(),
-        Some(Ok(best)) => terminal::with_mark(&best, &words::time(best.value())),
-        Some(Err(why)) => mark(why).0.into(),
+    let Some(cost) = cost else { return "-".into() };
+    match cost.answer_cost() {
+        Ok(best) => terminal::with_mark(&best, &words::time(best.value())),
+        Err(why) => mark(why).0.into(),
     }
 }
 

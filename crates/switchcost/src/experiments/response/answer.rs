@@ -1,4 +1,4 @@
-//! What a run of responses answers, in a sentence or two, and what else matters of it.
+//! The answer of a run of responses, in a sentence or two, and what else matters of it.
 
 use analysis::estimate::Estimate;
 use analysis::findings::gaps;
@@ -7,6 +7,7 @@ use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::quote::{QuotedFigure, difference, marked_cost};
 use analysis::record::ResponseRecord;
+use analysis::response::SignalCosts;
 use analysis::summary::CaseSummary;
 use probe::idle::LATENCY_DEVICE;
 use probe::trial::calls::SYSTEM_CALLS;
@@ -68,7 +69,7 @@ pub(crate) fn headline(record: &ResponseRecord) -> MarkedText {
 /// A part of the first line.
 struct Clause {
     words: MarkedText,
-    /// Whether it begins with the name of a function, which stays as it is in front.
+    /// Tells whether it begins with the name of a function, which is not capitalized.
     starts_with_name: bool,
 }
 
@@ -131,7 +132,8 @@ fn system_calls(record: &ResponseRecord) -> Vec<(String, Estimate)> {
     let mut calls = Vec::new();
     for cost in &record.found.loops {
         if SYSTEM_CALLS.iter().any(|call| call.name == cost.call) {
-            calls.extend(cost.ns.map(|ns| (cost.call.clone(), ns)));
+            let Some(ns) = cost.ns else { continue };
+            calls.push((cost.call.clone(), ns));
         }
     }
     calls
@@ -146,8 +148,8 @@ fn costs_clause(record: &ResponseRecord) -> Option<Clause> {
     if let Some((call, ns)) = getuid.or(calls.first()) {
         costs.push((call.as_str(), *ns, true));
     }
-    if let Some(ns) = record.found.signals.as_ref().and_then(|signals| signals.signal_ns) {
-        costs.push(("a signal to oneself", ns, false));
+    if let Some(SignalCosts { signal_ns: Some(ns), .. }) = &record.found.signals {
+        costs.push(("a signal to oneself", *ns, false));
     }
     let pipe = rings(record).find(|ring| ring.case.members > 1 && ring.case.link == PIPE);
     let switch = pipe.and_then(|ring| ring.ns_per_switch_above_solo);
@@ -238,12 +240,14 @@ fn found(
     slack_ns: u64,
     cpu_latency_us: Option<u32>,
 ) -> Option<&WakeupFindings> {
-    record.found.wakeups.iter().find(|found| {
-        sleeper(record, found.case).is_some_and(|(wakeup, policy)| {
-            let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
-            setting == (slack_ns, cpu_latency_us, WakeupLoad::Idle) && policy == Policy::Other
-        })
-    })
+    for found in &record.found.wakeups {
+        let Some((wakeup, policy)) = sleeper(record, found.case) else { continue };
+        let setting = (wakeup.timer_slack_ns, wakeup.cpu_latency_us, wakeup.load);
+        if setting == (slack_ns, cpu_latency_us, WakeupLoad::Idle) && policy == Policy::Other {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// Returns how late a sleeper is woken, in a few words; `None` where that is not known.
@@ -302,12 +306,13 @@ fn slack(record: &ResponseRecord) -> Option<String> {
 fn no_idle(record: &ResponseRecord) -> Option<String> {
     found(record, DEFAULT_SLACK_NS, None)?;
     let is_missing = found(record, MIN_SLACK_NS, Some(0)).is_none();
-    is_missing.then(|| {
-        format!(
-            "idle states: what leaving one adds is not measured: it needs access to \
-             {LATENCY_DEVICE} (root)"
-        )
-    })
+    if !is_missing {
+        return None;
+    }
+    Some(format!(
+        "idle states: what leaving one adds is not measured: it needs access to {LATENCY_DEVICE} \
+         (root)"
+    ))
 }
 
 /// Returns what leaving an idle state takes.

@@ -1,4 +1,4 @@
-//! All that a run of responses says, part by part: calls, signals, links, interrupts, wake-ups and
+//! Details of a run of responses, part by part: calls, signals, links, interrupts, wake-ups and
 //! the budget. Each part is a section that ends with a newline; there is none where nothing of the
 //! part was measured.
 
@@ -360,9 +360,11 @@ fn tick_line(record: &ResponseRecord, found: &GapFindings) -> String {
 
 fn tick_in_words(found: &GapFindings) -> &'static str {
     let (mut is_seen, mut is_hidden) = (false, false);
-    for comb in found.classes.iter().flat_map(|class| &class.combs) {
-        is_seen |= comb.is_tick;
-        is_hidden |= comb.tick_may_be_one_of.is_some();
+    for class in &found.classes {
+        for comb in &class.combs {
+            is_seen |= comb.is_tick;
+            is_hidden |= comb.tick_may_be_one_of.is_some();
+        }
     }
     if is_seen {
         "seen"

@@ -23,14 +23,18 @@ pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
     figures.extend(budget(record, index));
     let mut switches = Vec::new();
     for link in &record.found.links {
-        let cost = record.ring(link.case).and_then(|ring| ring.ns_per_switch_above_solo);
-        switches.extend(cost.map(|cost| (link.link.clone(), cost)));
+        let Some(ring) = record.ring(link.case) else { continue };
+        if let Some(cost) = ring.ns_per_switch_above_solo {
+            switches.push((link.link.clone(), cost));
+        }
     }
     let links = ChartLabels { id: "links", title: "Links compared", axis: "cost of a switch" };
     figures.extend(bars(links, "Rings of 2.", switches, index));
     let mut costs = Vec::new();
     for call in &record.found.loops {
-        costs.extend(call.ns.map(|ns| (call.call.clone(), ns)));
+        if let Some(ns) = call.ns {
+            costs.push((call.call.clone(), ns));
+        }
     }
     let calls = ChartLabels {
         id: "response-calls",
@@ -44,10 +48,6 @@ pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
 /// Returns the figures that stand for the run: the calls that stand for the others, the switch by
 /// pipe, how late sleepers are woken, what a busy thread loses.
 pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
-    let call_tile = |name: &'static str| {
-        let cost = record.found.loops.iter().find(|cost| cost.call == name)?;
-        Tile::cost(name, cost.ns)
-    };
     let mut late: Vec<Tile> = Vec::new();
     for found in &record.found.wakeups {
         let name = format!("timer late, {}", sleeper_words(record, found.case));
@@ -55,9 +55,9 @@ pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
     }
     let mut late = late.into_iter();
     let mut tiles = Vec::new();
-    tiles.extend(call_tile(GETUID));
+    tiles.extend(call_tile(record, GETUID));
     tiles.extend(late.next());
-    tiles.extend(call_tile(SIGNAL_SELF));
+    tiles.extend(call_tile(record, SIGNAL_SELF));
     if let Some(watched) = record.found.gaps.first() {
         tiles.extend(Tile::percent("lost by a busy thread", watched.lost_percent));
     }
@@ -73,6 +73,11 @@ pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
         }
     }
     tiles
+}
+
+fn call_tile(record: &ResponseRecord, name: &str) -> Option<Tile> {
+    let cost = record.found.loops.iter().find(|cost| cost.call == name)?;
+    Tile::cost(name, cost.ns)
 }
 
 /// Draws a bar for each bin that has any, by its lower edge.
@@ -128,7 +133,9 @@ fn lateness(record: &ResponseRecord, index: usize) -> Option<Figure> {
     for found in &record.found.wakeups {
         let name = sleeper_words(record, found.case);
         let median = quotable_median_ns(found);
-        medians.extend(median.map(|ns| (ns, name.clone())));
+        if let Some(ns) = median {
+            medians.push((ns, name.clone()));
+        }
         named.push(NamedTimes { name, is_sure: median.is_some(), times: &found.all_late_ns });
         wakeups += found.late_ns.count;
     }
@@ -190,11 +197,13 @@ fn budget(record: &ResponseRecord, index: usize) -> Option<Figure> {
     ];
     let mut known = Vec::new();
     for (name, ns) in parts {
-        known.extend(ns.map(|ns| (name.to_string(), ns)));
+        if let Some(ns) = ns {
+            known.push((name.to_string(), ns));
+        }
     }
     for comparison in &budget.against {
-        let name = format!("measured, {}", sleeper_words(record, comparison.case));
-        known.extend(comparison.measured_ns.map(|ns| (name, ns)));
+        let Some(ns) = comparison.measured_ns else { continue };
+        known.push((format!("measured, {}", sleeper_words(record, comparison.case)), ns));
     }
     let labels = ChartLabels {
         id: "response-budget",

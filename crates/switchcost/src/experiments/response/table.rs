@@ -149,7 +149,9 @@ fn trial_clock(trial: Option<&TrialSummary>) -> [MarkedText; 2] {
 fn linked_rings(record: &ResponseRecord) -> Vec<(&LinkCost, &CaseSummary)> {
     let mut rings = Vec::new();
     for link in &record.found.links {
-        rings.extend(record.ring(link.case).map(|ring| (link, ring)));
+        if let Some(ring) = record.ring(link.case) {
+            rings.push((link, ring));
+        }
     }
     rings
 }
@@ -167,8 +169,7 @@ fn link_lines(record: &ResponseRecord) -> Vec<PartLine> {
     if unfinished(record.end.as_ref()).is_some() {
         return lines;
     }
-    let has_hop = |ring: &CaseSummary| ring.ns_per_hop.is_some_and(|hop| hop.quote_cost().is_ok());
-    let ranked = rings.into_iter().filter(|(_, ring)| has_hop(ring));
+    let ranked = rings.into_iter().filter(|(_, ring)| has_quotable_hop(ring));
     if let Some((link, ring)) = ranked.min_by(|(_, one), (_, other)| by_hop(one, other)) {
         let line = PartLine::new(format!("cheapest hop: {}", link.link), "ns", ring.ns_per_hop);
         let cycles = ring.cycles_per_hop();
@@ -177,10 +178,20 @@ fn link_lines(record: &ResponseRecord) -> Vec<PartLine> {
     lines
 }
 
+fn has_quotable_hop(ring: &CaseSummary) -> bool {
+    match ring.ns_per_hop {
+        Some(hop) => hop.quote_cost().is_ok(),
+        None => false,
+    }
+}
+
 /// Returns the line of the length of the gaps by interrupts; it has no interval. `None` of another
 /// class.
 fn interrupts_line(class: &GapClassFindings) -> Option<PartLine> {
-    let length = class.length_ns.filter(|_| class.class == GapClass::Interrupt)?;
+    if class.class != GapClass::Interrupt {
+        return None;
+    }
+    let length = class.length_ns?;
     let [median, p99] = [length.p50, length.p99].map(|ns| us_cell(Some(ns)));
     let line = PartLine::new("gap by an interrupt", "us", None);
     Some(PartLine { median: median.into(), interval: String::new(), p99, ..line })
@@ -200,7 +211,7 @@ fn links(record: &ResponseRecord, is_wide: bool) -> Table {
     }
     let mut rows = Vec::new();
     for (link, ring) in rings {
-        let switch = ring.ns_per_switch_above_solo.filter(|_| !ring.does_not_switch);
+        let switch = if ring.does_not_switch { None } else { ring.ns_per_switch_above_solo };
         let hop = ring.ns_per_hop;
         let mut row = cells![link.link.clone(), value(hop), interval(hop), value(switch)].to_vec();
         if is_wide {

@@ -1,4 +1,4 @@
-//! What a run of rings answers, in a sentence or two.
+//! The answer of a run of rings, in a sentence or two.
 //!
 //! `A switch costs 1.54 us (1.52 to 1.57) with 2 processes, 2.4 us with 64: it grows with the
 //! logarithm of their number.` Rings that differ in their link, placement or registers are compared
@@ -48,9 +48,13 @@ pub(crate) fn headline(record: &RingRecord) -> MarkedText {
 
 /// Splits a run whose rings were measured under the normal policy and under SCHED_FIFO beside it.
 fn split_by_policy(record: &RingRecord) -> Option<[RingRecord; 2]> {
-    let both = [Policy::Other, Policy::Fifo].map(|policy| under_policy(record, policy));
-    let has_rings = |record: &RingRecord| record.cases.iter().any(is_ring);
-    both.iter().all(has_rings).then_some(both)
+    let normal = under_policy(record, Policy::Other);
+    let under_fifo = under_policy(record, Policy::Fifo);
+    if normal.cases.iter().any(is_ring) && under_fifo.cases.iter().any(is_ring) {
+        Some([normal, under_fifo])
+    } else {
+        None
+    }
 }
 
 /// Returns whether a case has more than one member.
@@ -62,17 +66,32 @@ fn is_ring(summary: &CaseSummary) -> bool {
 fn under_policy(record: &RingRecord, policy: Policy) -> RingRecord {
     let mut part = record.clone();
     part.cases.retain(|summary| summary.case.policy == policy);
-    let new_number = |number: &usize| {
-        let wanted = &record.cases.get(*number)?.case;
-        part.cases.iter().position(|summary| summary.case == *wanted)
-    };
-    part.found.scaling.retain_mut(|series| {
-        let numbers: Option<Vec<usize>> = series.cases.iter().map(new_number).collect();
-        let is_of_policy = numbers.is_some();
-        series.cases = numbers.unwrap_or_default();
-        is_of_policy
-    });
+    part.found.scaling.clear();
+    for series in &record.found.scaling {
+        if let Some(cases) = renumber(&series.cases, record, &part) {
+            let mut series = series.clone();
+            series.cases = cases;
+            part.found.scaling.push(series);
+        }
+    }
     part
+}
+
+/// Returns the numbers in `part` of cases of a record; `None` where the part lacks one.
+fn renumber(numbers: &[usize], record: &RingRecord, part: &RingRecord) -> Option<Vec<usize>> {
+    let mut new_numbers = Vec::new();
+    for number in numbers {
+        let wanted = &record.cases.get(*number)?.case;
+        new_numbers.push(part.cases.iter().position(|summary| summary.case == *wanted)?);
+    }
+    Some(new_numbers)
+}
+
+/// Returns the cases with more than one member.
+fn rings_of(record: &RingRecord) -> Vec<&CaseSummary> {
+    let mut rings: Vec<&CaseSummary> = record.cases.iter().collect();
+    rings.retain(|summary| is_ring(summary));
+    rings
 }
 
 /// Returns the answer under the normal policy with that under fifo beside it. Where other tasks
@@ -117,18 +136,22 @@ fn smallest_switch(record: &RingRecord) -> Option<Result<QuotedFigure, String>> 
 /// Returns whether rings differ in nothing but their size: then the sentence itself names their
 /// policy.
 fn is_one_setting(record: &RingRecord) -> bool {
-    let rings = record.cases.iter().filter(|summary| is_ring(summary));
-    let settings = rings.map(|summary| RingCase { members: 1, ..summary.case.clone() });
+    let mut settings = Vec::new();
+    for ring in rings_of(record) {
+        settings.push(RingCase { members: 1, ..ring.case.clone() });
+    }
     each_once(settings).len() == 1
 }
 
 /// Returns the answer of rings under one policy, by what they differ in.
 fn headline_of_one(record: &RingRecord) -> RingAnswer {
-    let rings: Vec<&CaseSummary> = record.cases.iter().filter(|ring| is_ring(ring)).collect();
+    let rings = rings_of(record);
     if each_once(rings.iter().map(|ring| &ring.case.link)).len() > 1 {
         let is_whole = unfinished(record.end.as_ref()).is_none();
-        let cheapest = cheapest(&record.cases, is_whole).map(RingAnswer::new);
-        return cheapest.unwrap_or_else(|| not_measured(record));
+        return match cheapest(&record.cases, is_whole) {
+            Some(words) => RingAnswer::new(words),
+            None => not_measured(record),
+        };
     }
     if each_once(rings.iter().map(|ring| &ring.case.placement)).len() > 1 {
         return by_setting(record, |case| match case.placement.relation() {
@@ -154,7 +177,9 @@ fn by_size(record: &RingRecord) -> RingAnswer {
     let Some((smallest, smallest_cost)) = rings.first() else { return not_measured(record) };
     let mut known: Vec<(&CaseSummary, BestEstimate)> = Vec::new();
     for (summary, cost) in &rings {
-        known.extend(cost.answer_cost().ok().map(|best| (*summary, best)));
+        if let Ok(best) = cost.answer_cost() {
+            known.push((*summary, best));
+        }
     }
     let setting = setting_in_words(&smallest.case);
     let with = members(&smallest.case);
@@ -187,8 +212,9 @@ fn by_size(record: &RingRecord) -> RingAnswer {
     words.push(setting);
     if known.len() > 1 {
         let law = record.found.scaling.first();
-        let growth = law.and_then(|series| series.law.growth_in_words());
-        words.push(growth.map_or(String::new(), |growth| format!(": {growth}")));
+        if let Some(growth) = law.and_then(|series| series.law.growth_in_words()) {
+            words.push(format!(": {growth}"));
+        }
     }
     if let Err(why) = smallest_cost.answer_cost() {
         words.push(format!("; with {with}: {}", why.with_time_unit()));
@@ -199,8 +225,10 @@ fn by_size(record: &RingRecord) -> RingAnswer {
 /// Returns the rings that have a cost of a switch with that cost, the smallest ring first.
 fn switch_costs(record: &RingRecord) -> Vec<(&CaseSummary, Estimate)> {
     let mut costs = Vec::new();
-    for ring in record.cases.iter().filter(|summary| is_ring(summary)) {
-        costs.extend(ring.ns_per_switch_above_solo.map(|cost| (ring, cost)));
+    for ring in rings_of(record) {
+        if let Some(cost) = ring.ns_per_switch_above_solo {
+            costs.push((ring, cost));
+        }
     }
     costs.sort_by_key(|(ring, _)| ring.case.members);
     costs
@@ -231,10 +259,8 @@ fn setting_in_words(case: &RingCase) -> String {
 /// Returns what a switch costs in each of several settings, in the smallest ring; `name` says the
 /// setting.
 fn by_setting(record: &RingRecord, name: impl Fn(&RingCase) -> String) -> RingAnswer {
-    let rings = record.cases.iter().filter(|summary| is_ring(summary));
-    let Some(smallest) = rings.map(|ring| ring.case.members).min() else {
-        return not_measured(record);
-    };
+    let smallest = rings_of(record).iter().map(|ring| ring.case.members).min();
+    let Some(smallest) = smallest else { return not_measured(record) };
     let (mut known, mut open) = (Vec::new(), Vec::new());
     for summary in record.cases.iter().filter(|summary| summary.case.members == smallest) {
         let Some(cost) = summary.ns_per_switch_above_solo else { continue };
@@ -260,19 +286,23 @@ fn by_setting(record: &RingRecord, name: impl Fn(&RingCase) -> String) -> RingAn
 /// Returns the link with the cheapest hop, which is all that waking another costs (send, wake,
 /// switch, receive), and the links that it is not resolved from. A sentence without its full stop.
 ///
-/// Of a run that is not whole no link is called the cheapest.
+/// No link is called the cheapest if the run is not whole.
 pub(crate) fn cheapest<'a>(
-    cases: impl IntoIterator<Item = &'a CaseSummary> + Clone,
+    cases: impl IntoIterator<Item = &'a CaseSummary>,
     is_whole: bool,
 ) -> Option<MarkedText> {
-    let rings = cases.clone().into_iter().filter(|summary| is_ring(summary));
-    let smallest = rings.map(|ring| ring.case.members).min()?;
+    let mut rings: Vec<&CaseSummary> = cases.into_iter().collect();
+    rings.retain(|summary| is_ring(summary));
+    let smallest = rings.iter().map(|ring| ring.case.members).min()?;
+    rings.retain(|ring| ring.case.members == smallest);
     let mut measured: Vec<(&CaseSummary, Estimate)> = Vec::new();
     let mut quotable: Vec<(&CaseSummary, QuotedFigure)> = Vec::new();
-    for ring in cases.into_iter().filter(|summary| summary.case.members == smallest) {
+    for ring in rings {
         let Some(hop) = ring.ns_per_hop else { continue };
         measured.push((ring, hop));
-        quotable.extend(hop.quote_cost().ok().map(|hop| (ring, hop)));
+        if let Ok(quoted) = hop.quote_cost() {
+            quotable.push((ring, quoted));
+        }
     }
     if is_whole {
         quotable.sort_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
@@ -292,9 +322,7 @@ pub(crate) fn cheapest<'a>(
     let link = &best.case.link;
     let time = hop.marked_time();
     let unranked = measured.len() - quotable.len();
-    let switch = best.ns_per_switch_above_solo.and_then(|cost| cost.answer_cost().ok());
-    let switch =
-        switch.map_or(String::new(), |cost| format!(", {} of it the switch", cost.brief_time()));
+    let switch = switch_of_hop(best);
     if !is_whole || (others.is_empty() && unranked > 0) {
         let tail = format!("{switch}; links are not ranked");
         return Some(marked![format!("A hop by {link} takes "), time, tail]);
@@ -307,6 +335,15 @@ pub(crate) fn cheapest<'a>(
     };
     let tail = format!(" a hop{switch}{next}{unranked}");
     Some(marked![format!("Cheapest is {link}: "), time, tail])
+}
+
+/// Returns `, 1.2 us of it the switch`; empty where that is not known.
+fn switch_of_hop(ring: &CaseSummary) -> String {
+    let Some(cost) = ring.ns_per_switch_above_solo else { return String::new() };
+    match cost.answer_cost() {
+        Ok(switch) => format!(", {} of it the switch", switch.brief_time()),
+        Err(_) => String::new(),
+    }
 }
 
 /// Returns how much dearer the next link is, or which links are not resolved from the cheapest.

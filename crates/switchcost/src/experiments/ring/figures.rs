@@ -38,15 +38,19 @@ impl SizeGroup<'_> {
         index: usize,
         estimate: impl Fn(usize, &CaseSummary) -> Option<Estimate>,
     ) -> Series {
-        let by_size =
-            self.cases.iter().map(|(number, summary)| (size(summary), estimate(*number, summary)));
+        let mut by_size = Vec::new();
+        for (number, summary) in &self.cases {
+            by_size.push((size(summary), estimate(*number, summary)));
+        }
         Series::new(&*self.name, index, Role::Measured, cost_points(by_size))
     }
 
     /// Draws the counted switches per hop against the size.
     fn switches_line(&self, index: usize) -> Series {
-        let by_size =
-            self.cases.iter().map(|(_, summary)| (size(summary), summary.switches_per_hop));
+        let mut by_size = Vec::new();
+        for (_, summary) in &self.cases {
+            by_size.push((size(summary), summary.switches_per_hop));
+        }
         Series::new(&*self.name, index, Role::Measured, count_points(by_size))
     }
 }
@@ -84,37 +88,50 @@ pub(crate) fn tiles(record: &RingRecord) -> Vec<Tile> {
         sizes.extend(group.cases.iter().map(|(_, summary)| summary.case.members));
     }
     let has_one_size = each_once(sizes).len() == 1;
-    let tile_name = |group: &SizeGroup, summary: &CaseSummary| {
-        if groups.len() == 1 {
-            counted_members(&summary.case)
-        } else if has_one_size {
-            group.name.clone()
-        } else {
-            format!("{}, {}", group.name, summary.case.members)
-        }
-    };
-    let switch_tile = |group: &SizeGroup, summary: &CaseSummary| {
-        let name = format!("switch, {}", tile_name(group, summary));
-        Tile::cost(name, summary.ns_per_switch_above_solo)
-    };
+    let names = TileNames { has_one_group: groups.len() == 1, has_one_size };
     let mut tiles = Vec::new();
     for group in &groups {
-        let ends = group.cases.first().into_iter().chain(group.cases.last());
-        tiles.extend(ends.filter_map(|(_, summary)| switch_tile(group, summary)));
+        for (_, summary) in [group.cases.first(), group.cases.last()].into_iter().flatten() {
+            tiles.extend(names.switch_tile(group, summary));
+        }
     }
     for group in &groups {
         let Some((_, smallest)) = group.cases.first() else { continue };
-        let name = format!("hop, {}", tile_name(group, smallest));
+        let name = format!("hop, {}", names.name(group, smallest));
         tiles.extend(Tile::cost(name, smallest.ns_per_hop));
     }
     if let Some(solo) = record.cases.iter().find(|summary| summary.case.members == 1) {
         tiles.extend(Tile::cost("hop, ring of one", solo.ns_per_hop));
     }
     for group in &groups {
-        let larger = group.cases.iter().skip(1);
-        tiles.extend(larger.filter_map(|(_, summary)| switch_tile(group, summary)));
+        for (_, larger) in group.cases.iter().skip(1) {
+            tiles.extend(names.switch_tile(group, larger));
+        }
     }
     Tile::each_once(tiles)
+}
+
+/// Names of tiles, as short as the groups of a run allow.
+struct TileNames {
+    has_one_group: bool,
+    has_one_size: bool,
+}
+
+impl TileNames {
+    fn name(&self, group: &SizeGroup, summary: &CaseSummary) -> String {
+        if self.has_one_group {
+            counted_members(&summary.case)
+        } else if self.has_one_size {
+            group.name.clone()
+        } else {
+            format!("{}, {}", group.name, summary.case.members)
+        }
+    }
+
+    fn switch_tile(&self, group: &SizeGroup, summary: &CaseSummary) -> Option<Tile> {
+        let name = format!("switch, {}", self.name(group, summary));
+        Tile::cost(name, summary.ns_per_switch_above_solo)
+    }
 }
 
 fn size_groups(record: &RingRecord) -> Vec<SizeGroup<'_>> {
@@ -142,14 +159,18 @@ fn group_name(case: &RingCase) -> String {
     if case.kind == MemberKind::Thread {
         words.push("threads".to_string());
     }
-    words.extend(case.work.map(|work| work.in_words()));
+    if let Some(work) = case.work {
+        words.push(work.in_words());
+    }
     if !matches!(case.placement, Placement::Same { .. }) {
         words.push(format!("on {}", case.placement));
     }
     if case.policy != Policy::Other {
         words.push(case.policy.to_string());
     }
-    words.extend(case.state.map(|state| format!("registers {state}")));
+    if let Some(state) = case.state {
+        words.push(format!("registers {state}"));
+    }
     words.join(", ")
 }
 
@@ -168,14 +189,17 @@ fn cost_by_size(record: &RingRecord, groups: &[SizeGroup], index: usize) -> Opti
     };
     let mut marks = Vec::new();
     for law in &record.found.scaling {
-        let first = law.cases.first().and_then(|case| record.cases.get(*case));
-        let name = first.map_or_else(String::new, |summary| group_name(&summary.case));
+        let name = match law.cases.first() {
+            Some(case) if *case < record.cases.len() => group_name(&record.cases[*case].case),
+            _ => String::new(),
+        };
         let prefix = if groups.len() > 1 { format!("{name}, ") } else { String::new() };
         let curve = Series::new(format!("{prefix}law"), index, Role::Law, curve_points(&law.law));
-        let is_its_line = |line: &&Series| line.role == Role::Measured && line.name == name;
-        let measured = series.iter().find(is_its_line);
-        if measured.is_some_and(|measured| is_near(&curve.points, &measured.points)) {
-            series.push(curve);
+        let measured = series.iter().find(|line| line.role == Role::Measured && line.name == name);
+        if let Some(measured) = measured {
+            if is_near(&curve.points, &measured.points) {
+                series.push(curve);
+            }
         }
         marks.extend(law.law.knees.iter().map(|knee| knee_mark(knee, &prefix)));
         if groups.len() == 1 && law.law.shape().is_some() {
@@ -194,11 +218,15 @@ const MAX_LAW_DISTANCE: f64 = 0.25;
 
 /// Returns whether a line passes all values closely that it may be fitted to.
 pub(super) fn is_near(line: &[Point], values: &[Point]) -> bool {
-    let reliable = values.iter().filter(|value| value.certainty == PointCertainty::Sure);
-    for value in reliable {
+    for value in values {
+        if value.certainty != PointCertainty::Sure {
+            continue;
+        }
         let Some(y) = height_at(line, value.x) else { return false };
-        let interval = value.low.zip(value.high);
-        let is_within = interval.is_some_and(|(low, high)| low <= y && y <= high);
+        let is_within = match (value.low, value.high) {
+            (Some(low), Some(high)) => low <= y && y <= high,
+            _ => false,
+        };
         if !is_within && (y - value.y).abs() > MAX_LAW_DISTANCE * value.y.abs() {
             return false;
         }
@@ -220,23 +248,25 @@ fn range_in_words(lines: &[Series]) -> String {
     for line in lines {
         points.extend(line.points.iter().map(|point| (&*line.name, point)));
     }
-    let least = points.iter().min_by(|one, other| one.1.y.total_cmp(&other.1.y));
-    let most = points.iter().max_by(|one, other| one.1.y.total_cmp(&other.1.y));
-    let in_words = |(name, point): &(&str, &Point)| {
-        format!("{} at {:.0} members by {name}", time_words(point), point.x)
-    };
-    match least.zip(most) {
-        Some((least, most)) => {
-            format!("A switch costs from {} to {}", in_words(least), in_words(most))
+    // Of equals the first is the least, and the last the most.
+    points.sort_by(|(_, one), (_, other)| one.y.total_cmp(&other.y));
+    match (points.first(), points.last()) {
+        (Some((least_name, least)), Some((most_name, most))) => {
+            let least = point_in_words(least, least_name);
+            format!("A switch costs from {least} to {}", point_in_words(most, most_name))
         }
-        None => String::new(),
+        _ => String::new(),
     }
+}
+
+fn point_in_words(point: &Point, line: &str) -> String {
+    format!("{} at {:.0} members by {line}", time_words(point), point.x)
 }
 
 /// Returns `1.2 us at 2 members (1.1 us to 1.3 us), 1.9 us at 64 members (1.8 us to 2 us)`.
 fn ends_in_words(line: &Series) -> String {
     let mut words = Vec::new();
-    for point in each_once(line.points.first().into_iter().chain(line.points.last())) {
+    for point in each_once([line.points.first(), line.points.last()].into_iter().flatten()) {
         let (time, interval) = (time_words(point), interval_words(point));
         words.push(format!("{time} at {:.0} members{interval}", point.x));
     }
@@ -251,8 +281,10 @@ fn curve_points(law: &ScalingVerdict) -> Vec<Point> {
 /// Marks a knee where it is most likely, between the sizes that bracket it.
 fn knee_mark(knee: &Knee, prefix: &str) -> AxisMark {
     let (low, high) = (f64::from(knee.low_members), f64::from(knee.high_members));
-    let factor = knee.factor.map_or(String::new(), |factor| format!(" {}", words::times(factor)));
-    let label = format!("{prefix}knee{factor}");
+    let label = match knee.factor {
+        Some(factor) => format!("{prefix}knee {}", words::times(factor)),
+        None => format!("{prefix}knee"),
+    };
     AxisMark { x: (low * high).sqrt(), between: Some((low, high)), label }
 }
 
@@ -261,7 +293,9 @@ fn settings_compared(groups: &[SizeGroup], index: usize) -> Option<Figure> {
     let mut cases: Vec<&RingCase> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
     for group in groups {
-        cases.extend(group.cases.first().map(|(_, summary)| &summary.case));
+        if let Some((_, summary)) = group.cases.first() {
+            cases.push(&summary.case);
+        }
         sizes.extend(group.cases.iter().map(|(_, summary)| summary.case.members));
     }
     let (id, title) = if each_once(cases.iter().map(|case| &case.link)).len() > 1 {
@@ -273,19 +307,28 @@ fn settings_compared(groups: &[SizeGroup], index: usize) -> Option<Figure> {
     } else {
         ("policies", "Scheduling policies compared")
     };
-    let count_of = |size: u32| sizes.iter().filter(|other| **other == size).count();
-    let size = sizes.iter().copied().max_by_key(|size| (count_of(*size), Reverse(*size)))?;
+    let size = most_frequent(sizes)?;
     let mut costs: Vec<(String, Estimate)> = Vec::new();
     for group in groups {
-        let of_size = group.cases.iter().find(|(_, summary)| summary.case.members == size);
-        let cost = of_size.and_then(|(_, summary)| summary.ns_per_switch_above_solo);
-        costs.extend(cost.map(|cost| (group.name.clone(), cost)));
+        let case = group.cases.iter().find(|(_, summary)| summary.case.members == size);
+        let Some((_, summary)) = case else { continue };
+        if let Some(cost) = summary.ns_per_switch_above_solo {
+            costs.push((group.name.clone(), cost));
+        }
     }
     let about = match groups.len() - costs.len() {
         0 => format!("Rings of {size}."),
         left => format!("Rings of {size}; {left} without a cost of a switch are left out."),
     };
     bars(ChartLabels { id, title, axis: "cost of a switch" }, &about, costs, index)
+}
+
+/// Returns the size that most rings have; of equals the smallest.
+fn most_frequent(mut sizes: Vec<u32>) -> Option<u32> {
+    sizes.sort_unstable();
+    let runs = sizes.chunk_by(|one, other| one == other);
+    let longest = runs.max_by_key(|run| (run.len(), Reverse(run[0])))?;
+    Some(longest[0])
 }
 
 /// Draws the CPU time of a lap, and that of the ring of two scaled to each size.
@@ -301,8 +344,9 @@ fn cpu_time_by_size(run: &Run, groups: &[SizeGroup], index: usize) -> Option<Fig
     for group in groups {
         let mut projected = Vec::new();
         for (_, summary) in &group.cases {
-            let ns = summary.projected_cpu_ns_per_lap;
-            projected.extend(ns.map(|ns| Point::bare(size(summary), ns)));
+            if let Some(ns) = summary.projected_cpu_ns_per_lap {
+                projected.push(Point::bare(size(summary), ns));
+            }
         }
         let prefix = if groups.len() > 1 { format!("{}, ", group.name) } else { String::new() };
         let name = format!("{prefix}projected");
@@ -329,8 +373,8 @@ fn switches_by_size(groups: &[SizeGroup], index: usize) -> Option<Figure> {
     for line in figure.series() {
         counts.extend(line.points.iter().map(|point| point.y));
     }
-    let least = counts.iter().copied().reduce(f64::min)?;
-    let most = counts.iter().copied().reduce(f64::max)?;
+    counts.sort_by(f64::total_cmp);
+    let (least, most) = (counts.first()?, counts.last()?);
     let in_words = format!(
         "From {least:.2} to {most:.2} switches per hop: costs are divided by these, not by hops."
     );

@@ -1,4 +1,4 @@
-//! What the smallest ring of a run costs beside the published machines that measured the same.
+//! The cost of the smallest ring of a run beside the published machines that measured the same.
 
 use analysis::marked::MarkedText;
 use analysis::quote::BestEstimate;
@@ -18,13 +18,13 @@ struct PublishedRing {
     year: u32,
     cost: &'static str,
     published_ns: f64,
-    /// How often this machine's cost goes into the published one, marked as that cost is; none where
-    /// it is not known.
+    /// Ratio of the published cost to this machine's, with the mark of the latter; absent where
+    /// that is not known.
     times: Option<MarkedText>,
 }
 
-/// A table of the published machines that measured the smallest ring of the record, the fastest
-/// first; none where there is no such machine.
+/// Builds a table of the published machines that measured the smallest ring of the record, the
+/// fastest first; `None` where there is no such machine.
 pub(super) fn beside_published(record: &RingRecord) -> Option<Printout> {
     let rings = record.cases.iter().filter(|ring| ring.case.members > 1);
     let own = rings.min_by_key(|ring| ring.case.members)?;
@@ -38,22 +38,19 @@ pub(super) fn beside_published(record: &RingRecord) -> Option<Printout> {
     if rows.is_empty() {
         return None;
     }
-    let cells = rows.iter().map(|row| {
-        let times = row.times.clone().unwrap_or("-".into());
+    let mut lines = Vec::new();
+    for row in rows {
+        let times = row.times.unwrap_or("-".into());
         let published = format!("{} a {}", words::time(row.published_ns), row.cost);
-        cells![row.machine.clone(), row.year.to_string(), published, times]
-    });
-    let header = ["published machine", "year", "cost", "times this one"].map(String::from);
-    let table = Table::new(header.to_vec(), cells.map(|row| row.to_vec()));
+        lines.push(cells![row.machine, row.year.to_string(), published, times]);
+    }
+    let table = Table::new(["published machine", "year", "cost", "times this one"], lines);
     let table = table.texts(|column| column == 0).first_to_go(&["year"]);
     Some(printout![table, "\n"])
 }
 
 fn published_ring(machine: &PublishedMachine, own: &CaseSummary) -> Option<PublishedRing> {
-    let is_same = |case: &&PublishedCase| {
-        case.ring.as_ref().is_some_and(|ring| is_same_ring(ring, &own.case))
-    };
-    let case = machine.cases.iter().find(is_same)?;
+    let case = machine.cases.iter().find(|case| is_same_case(case, &own.case))?;
     let costs = [
         (Quantity::NsPerSwitchAboveSolo, own.ns_per_switch_above_solo),
         (Quantity::NsPerHop, own.ns_per_hop),
@@ -73,8 +70,15 @@ fn published_ring(machine: &PublishedMachine, own: &CaseSummary) -> Option<Publi
     None
 }
 
-/// Whether both are rings of one size and kind by one link, with the same work. The policy may
-/// differ: few of the papers' systems had another.
+fn is_same_case(case: &PublishedCase, own: &RingCase) -> bool {
+    match &case.ring {
+        Some(ring) => is_same_ring(ring, own),
+        None => false,
+    }
+}
+
+/// Returns whether both are rings of one size and kind by one link, with the same work. The policy
+/// may differ: few of the papers' systems had another.
 fn is_same_ring(one: &RingCase, other: &RingCase) -> bool {
     one.members == other.members
         && one.kind == other.kind

@@ -1,5 +1,5 @@
-//! What a report says differently when a run compares links, placements, states of the registers or
-//! policies.
+//! Settings that a run compares (links, placements, states of the registers, policies), and the
+//! columns and words that a report then has for them.
 
 use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
@@ -13,7 +13,7 @@ use crate::report::terminal::{
     answer_interval, answer_value, cpu_list, difference, interval, value,
 };
 
-/// What may tell rings of one size from each other.
+/// Setting in which rings of one size may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
     Link,
@@ -23,7 +23,7 @@ enum Setting {
 }
 
 impl Setting {
-    /// All settings, in the order of their columns.
+    /// Every setting, in the order of their columns.
     const ALL: [Self; 4] = [Self::Link, Self::Placement, Self::Registers, Self::Policy];
 
     /// Returns the heading of its column.
@@ -55,7 +55,10 @@ impl Setting {
         match self {
             Self::Link => format!(" by {}", case.link),
             Self::Placement => format!(" on {}", self.value(case)),
-            Self::Registers => case.state.map_or(String::new(), |state| format!(" with {state}")),
+            Self::Registers => match case.state {
+                Some(state) => format!(" with {state}"),
+                None => String::new(),
+            },
             Self::Policy => under_policy(case.policy),
         }
     }
@@ -66,7 +69,7 @@ pub(crate) fn under_policy(policy: Policy) -> String {
     if policy == Policy::Other { String::new() } else { format!(" under {policy}") }
 }
 
-/// What the rings of a run have of each setting, in the order of its plan.
+/// Values of each setting that the rings of a run have, in the order of its plan.
 pub(crate) struct RingSettings {
     values: Vec<(Setting, Vec<String>)>,
 }
@@ -83,8 +86,10 @@ impl RingSettings {
 
     /// Returns what the rings have of a setting.
     fn values_of(&self, setting: Setting) -> &[String] {
-        let found = self.values.iter().find(|(known, _)| *known == setting);
-        found.map_or(&[], |(_, values)| values)
+        match self.values.iter().find(|(known, _)| *known == setting) {
+            Some((_, values)) => values,
+            None => &[],
+        }
     }
 
     /// Returns whether rings differ in a setting.
@@ -182,8 +187,10 @@ impl RingSettings {
             if is_comparison && series.cases.len() <= 1 {
                 continue;
             }
-            let first = series.cases.first().and_then(|case| record.cases.get(*case));
-            let phrases = first.map_or_else(String::new, |summary| self.phrases(&summary.case));
+            let phrases = match series.cases.first() {
+                Some(case) if *case < record.cases.len() => self.phrases(&record.cases[*case].case),
+                _ => String::new(),
+            };
             lines.push(format!("scaling{phrases}: {}", series.in_words));
         }
         lines
@@ -215,8 +222,11 @@ pub(crate) fn listed<'a>(
     cases: impl IntoIterator<Item = &'a CaseSummary>,
     words: impl Fn(&CaseSummary) -> Option<String>,
 ) -> Option<String> {
-    let known: Vec<String> = cases.into_iter().filter_map(words).collect();
-    (!known.is_empty()).then(|| format!("{what}: {}", known.join("; ")))
+    let mut known = Vec::new();
+    for case in cases {
+        known.extend(words(case));
+    }
+    if known.is_empty() { None } else { Some(format!("{what}: {}", known.join("; "))) }
 }
 
 /// Returns a line on rings in which the kernel counted hardly a switch: their hops are none.
@@ -225,10 +235,13 @@ pub(crate) fn not_switching<'a>(
     name: impl Fn(&RingCase) -> String,
 ) -> Option<String> {
     let line = listed("does not switch", cases, |summary| {
-        let switches = summary.switches_per_hop.filter(|_| summary.does_not_switch)?;
+        let switches = summary.switches_per_hop?;
+        if !summary.does_not_switch {
+            return None;
+        }
         Some(format!("{} ({:.3} switches/hop)", name(&summary.case), switches.value))
     });
-    line.map(|line| format!("{line}: the cost of a hop there is not that of a switch"))
+    Some(line? + ": the cost of a hop there is not that of a switch")
 }
 
 /// Returns a table of the rings whose members have a state, with the cost of a switch and what that
@@ -237,7 +250,10 @@ pub(crate) fn states(record: &RingRecord, settings: &RingSettings) -> Option<Pri
     let mut rows = Vec::new();
     let mut states: Vec<RegisterState> = Vec::new();
     for summary in settings.in_order(record) {
-        let Some(state) = summary.case.state.filter(|_| summary.case.members > 1) else { continue };
+        let Some(state) = summary.case.state else { continue };
+        if summary.case.members == 1 {
+            continue;
+        }
         states.push(state);
         let above = difference(summary.ns_per_switch_above_none);
         let [above, its_interval] = match state {

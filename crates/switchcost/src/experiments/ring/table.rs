@@ -38,24 +38,38 @@ const DISAGREE: &str = "! over 5 % more or fewer switches than hops: often wake-
 pub(crate) fn text(record: &RingRecord, view: View) -> ReportText {
     let settings = &RingSettings::from_record(record);
     let mut legend = vec![LEGEND];
-    legend.extend(view.wide.then_some(WIDE_LEGEND));
+    if view.wide {
+        legend.push(WIDE_LEGEND);
+    }
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
     let mut details = printout![legend.join("\n"), "\n"];
-    details.push(view.wide.then_some(CLOCK_LEGEND));
-    details.push(placements(record).map(|line| format!("{line}\n")));
-    details.push(states(record, settings).map(|states| printout!["\n", states, "\n"]));
+    if view.wide {
+        details.push(CLOCK_LEGEND);
+    }
+    if let Some(line) = placements(record) {
+        details.push(line + "\n");
+    }
+    if let Some(states) = states(record, settings) {
+        details.push(printout!["\n", states, "\n"]);
+    }
     let counted = events::counted(&record.cases, |summary| settings.ring(&summary.case));
-    details.push(counted.map(|table| printout!["\n", table, "\n"]));
+    if let Some(table) = counted {
+        details.push(printout!["\n", table, "\n"]);
+    }
     for line in further(record, settings) {
         details.push(line + "\n");
     }
     let mark = if disagrees { format!("\n{DISAGREE}\n") } else { String::new() };
-    let published = view.history.then(|| history::beside_published(record)).flatten();
-    let published = published.map(|table| printout!["\n", table]);
+    let mut table = printout![table(record, settings, view), "\n", mark];
+    if view.history {
+        if let Some(published) = history::beside_published(record) {
+            table.push(printout!["\n", published]);
+        }
+    }
     ReportText {
         headline: headline(record),
         heading: heading(record, settings),
-        table: printout![table(record, settings, view), "\n", mark, published],
+        table,
         details,
         findings: findings(record, settings),
     }
@@ -66,14 +80,13 @@ fn heading(record: &RingRecord, settings: &RingSettings) -> String {
         return String::new();
     };
     let (links, placement) = settings.links_and_placement(case);
-    let work = case.work.map_or("no work".to_string(), |work| {
-        format!(
-            "{} of {} by {}",
-            work.op,
-            words::bytes(work.bytes),
-            words::bytes(work.stride_bytes)
-        )
-    });
+    let work = match case.work {
+        Some(work) => {
+            let (bytes, stride) = (words::bytes(work.bytes), words::bytes(work.stride_bytes));
+            format!("{} of {bytes} by {stride}", work.op)
+        }
+        None => "no work".to_string(),
+    };
     let (kind, policies) = (case.kind, settings.policies());
     format!("\n{kind} members by {links}, {policies}, placement {placement}, {work}")
 }
@@ -108,17 +121,18 @@ fn by_size(record: &RingRecord, settings: &RingSettings, view: View) -> Table {
 
 /// Returns the measures that have columns in the table of these cases.
 fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static RingMeasure> {
-    let is_set = |measure: &RingMeasure| {
-        cases.iter().any(|case| (measure.read)(case) == MeasureValue::Flag(true))
-    };
     let mut columns = Vec::new();
     for measure in MEASURES {
         let is_shown = match measure.shown {
             ColumnVisibility::Always => true,
             ColumnVisibility::Wide => is_wide,
-            ColumnVisibility::WhereSet => is_set(measure),
+            ColumnVisibility::WhereSet => {
+                cases.iter().any(|case| (measure.read)(case) == MeasureValue::Flag(true))
+            }
         };
-        columns.extend(is_shown.then_some(measure));
+        if is_shown {
+            columns.push(measure);
+        }
     }
     columns
 }
@@ -131,9 +145,14 @@ fn measure_heads(measure: &RingMeasure) -> Vec<&'static str> {
 /// Returns the heads of these measures in the order in which a narrow table loses them: the least
 /// important first, of equals the last.
 fn order_of_leaving(columns: &[&'static RingMeasure]) -> Vec<&'static str> {
-    let mut leaving: Vec<&RingMeasure> = columns.iter().copied().rev().collect();
+    let mut leaving = columns.to_vec();
+    leaving.reverse();
     leaving.sort_by_key(|measure| measure.priority);
-    leaving.into_iter().flat_map(|measure| measure_heads(measure).into_iter().rev()).collect()
+    let mut heads = Vec::new();
+    for measure in leaving {
+        heads.extend(measure_heads(measure).into_iter().rev());
+    }
+    heads
 }
 
 /// Returns what a case has of a measure: its value, and the interval where that has a column.
@@ -205,12 +224,16 @@ fn by_setting(record: &RingRecord, settings: &RingSettings) -> Table {
     let mut leaving = order_of_leaving(&columns);
     leaving.sort_by_key(|head| *head == NS_PER_HOP.title);
     let mut heads = settings.header();
-    heads.extend(has_sizes.then(|| "members".to_string()));
+    if has_sizes {
+        heads.push("members".to_string());
+    }
     heads.extend(columns.iter().map(|measure| measure.title.to_string()));
     let mut rows = Vec::new();
     for case in rings {
         let mut cells = texts(settings.cells(&case.case));
-        cells.extend(has_sizes.then(|| case.case.members.to_string().into()));
+        if has_sizes {
+            cells.push(case.case.members.to_string().into());
+        }
         cells.extend(columns.iter().map(|measure| cell_with_interval(measure, case)));
         rows.push(cells);
     }
@@ -261,11 +284,16 @@ fn switch_words(summary: &CaseSummary) -> MarkedText {
 
 /// Orders cases by the time of a hop; those that may not be quoted come last.
 pub(crate) fn by_hop(one: &CaseSummary, other: &CaseSummary) -> Ordering {
-    let [ns, other_ns] = [one, other].map(|summary| {
-        let hop = summary.ns_per_hop.and_then(|hop| hop.quote_cost().ok());
-        hop.map_or(f64::INFINITY, |hop| hop.value())
-    });
-    ns.total_cmp(&other_ns)
+    rank_hop(one).total_cmp(&rank_hop(other))
+}
+
+/// Returns the time of a hop in nanoseconds; infinity where it may not be quoted.
+fn rank_hop(summary: &CaseSummary) -> f64 {
+    let Some(hop) = summary.ns_per_hop else { return f64::INFINITY };
+    match hop.quote_cost() {
+        Ok(quoted) => quoted.value(),
+        Err(_) => f64::INFINITY,
+    }
 }
 
 /// Returns cells that are words.
@@ -275,7 +303,10 @@ fn texts(cells: Vec<String>) -> Vec<MarkedText> {
 
 /// Returns the switches per hop as the kernel counted them.
 pub(crate) fn switches_words(case: &CaseSummary) -> String {
-    case.switches_per_hop.map_or("-".to_string(), |switches| format!("{:.3}", switches.value))
+    match case.switches_per_hop {
+        Some(switches) => format!("{:.3}", switches.value),
+        None => "-".to_string(),
+    }
 }
 
 /// Returns the cost of a switch and its interval, or why there is none.
@@ -294,7 +325,8 @@ fn further(record: &RingRecord, settings: &RingSettings) -> Vec<String> {
     let what = "how the cost of a switch follows the core's clock (1: bound by the core, 0: \
         bound by memory)";
     lines.extend(listed(what, &record.cases, |case| {
-        let power = case.elasticity.filter(|_| case.two_parts.is_some())?;
+        case.two_parts.as_ref()?;
+        let power = case.elasticity?;
         let words = format!(
             "{}: {:.2} +-{:.2}",
             settings.ring(&case.case),
@@ -341,11 +373,12 @@ pub(crate) fn by_cpu_time<'a>(
     noise: &NoiseVerdict,
     name: impl Fn(&RingCase) -> String,
 ) -> Option<String> {
-    let is_disturbed = matches!(noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable);
+    if !matches!(noise.level, NoiseLevel::Noisy | NoiseLevel::Unusable) {
+        return None;
+    }
     let what = "ns/switch by CPU time, without other work on the CPU";
-    let line = listed(what, cases, |case| {
+    listed(what, cases, |case| {
         let cost = case.cpu_ns_per_switch_above_solo?;
         Some(format!("{}: {}", name(&case.case), estimate_words(Some(cost))))
-    });
-    line.filter(|_| is_disturbed)
+    })
 }

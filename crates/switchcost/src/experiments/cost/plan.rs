@@ -233,20 +233,22 @@ fn take_policy(
                 .into(),
         );
     }
-    match asked.is_realtime().then(|| policy::highest_priority(asked)) {
-        Some(Ok(priority)) => {
-            notices.push(setting::describe_granted(asked, priority).into());
-            Ok((asked, Some(priority)))
-        }
-        Some(Err(errno)) if args.policy.is_none() => {
-            notices.push(setting::describe_refused(asked, errno).into());
-            Ok((Policy::Other, None))
-        }
-        _ => {
-            ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
-            Ok((asked, None))
+    if asked.is_realtime() {
+        match policy::highest_priority(asked) {
+            Ok(priority) => {
+                notices.push(setting::describe_granted(asked, priority).into());
+                return Ok((asked, Some(priority)));
+            }
+            Err(errno) if args.policy.is_none() => {
+                notices.push(setting::describe_refused(asked, errno).into());
+                return Ok((Policy::Other, None));
+            }
+            // What was asked for by name is refused below.
+            Err(_) => {}
         }
     }
+    ring::check_policy(asked).with_context(|| format!("--policy {asked}"))?;
+    Ok((asked, None))
 }
 
 /// Returns a note on huge pages that were asked for and that this kernel does not give.
@@ -289,9 +291,10 @@ struct ArraySpan {
 
 impl ArraySpan {
     fn new(machine: &Machine, cpu: Option<u32>, is_deep: bool) -> Self {
-        let private = cpu.and_then(|cpu| machine.last_private_cache(cpu).ok());
-        let private = private.and_then(cache_bytes).filter(|bytes| *bytes >= MIN_ARRAY_BYTES);
-        let private = private.unwrap_or(ASSUMED_PRIVATE_BYTES);
+        let private = match private_cache_bytes(machine, cpu) {
+            Some(bytes) if bytes >= MIN_ARRAY_BYTES => bytes,
+            _ => ASSUMED_PRIVATE_BYTES,
+        };
         let mut end = 4 * private;
         if is_deep {
             let largest = machine.largest_cache().ok().and_then(cache_bytes);
@@ -299,6 +302,10 @@ impl ArraySpan {
         }
         Self { private, end }
     }
+}
+
+fn private_cache_bytes(machine: &Machine, cpu: Option<u32>) -> Option<u64> {
+    cache_bytes(machine.last_private_cache(cpu?).ok()?)
 }
 
 fn cache_bytes(cache: &CpuCache) -> Option<u64> {
@@ -335,23 +342,23 @@ fn dense_arrays(machine: &Machine, cpu: Option<u32>, is_deep: bool) -> Vec<u64> 
 
 /// Returns the size of the smallest data cache of `cpu`.
 fn first_cache_bytes(machine: &Machine, cpu: Option<u32>) -> Option<u64> {
-    let mut smallest: Option<u64> = None;
+    let mut sizes = Vec::new();
     for cache in machine.cpu.caches.known()? {
-        if !cache.holds_data() || !cache.serves(cpu?) {
-            continue;
-        }
-        if let Some(bytes) = cache_bytes(cache) {
-            smallest = Some(smallest.map_or(bytes, |smallest| smallest.min(bytes)));
+        if cache.holds_data() && cache.serves(cpu?) {
+            sizes.extend(cache_bytes(cache));
         }
     }
-    smallest
+    sizes.into_iter().min()
 }
 
 /// Returns `first`, twice as much and so on, up to `last`.
 fn doublings(first: u64, last: u64) -> Vec<u64> {
     let mut sizes = Vec::new();
     let mut next = Some(first);
-    while let Some(size) = next.filter(|size| *size <= last) {
+    while let Some(size) = next {
+        if size > last {
+            break;
+        }
         sizes.push(size);
         next = size.checked_mul(2);
     }

@@ -1,4 +1,4 @@
-//! What a run of explanations answers in a sentence, and what else matters of it.
+//! The answer of a run of explanations in a sentence, and what else matters of it.
 
 use analysis::estimate::Estimate;
 use analysis::explain::{ExplainedSwitch, explained_ring};
@@ -88,7 +88,10 @@ fn rest_in_words(found: &ExplainedSwitch) -> String {
 
 /// Returns why there is no figure.
 pub(super) fn why(ns: Option<Estimate>) -> String {
-    ns.map_or("not measured".to_string(), |ns| cost(&ns))
+    match ns {
+        Some(ns) => cost(&ns),
+        None => "not measured".to_string(),
+    }
 }
 
 /// Returns what matters beside the headline, most first.

@@ -54,21 +54,27 @@ pub(crate) fn policy_words(record: &ExplainRecord) -> String {
 fn chain(record: &ExplainRecord) -> Table {
     let Some(found) = found(record) else { return part_table("part", Vec::new()) };
     let whole_ns = quotable_ns(found.whole_ns);
-    let row = |name: &str, ns: Option<Estimate>, changed_by: &str| {
-        cells![name, value(ns), interval(ns), percent_cell(ns, whole_ns), changed_by]
-    };
     let mut rows = Vec::new();
     for part in &found.parts {
-        rows.push(row(part.part.in_words(), part.ns, &part.changed_by));
+        rows.push(part_row(part.part.in_words(), part.ns, whole_ns, &part.changed_by));
     }
     if is_whole(record) {
-        rows.push(row("sum", found.sum_ns, ""));
+        rows.push(part_row("sum", found.sum_ns, whole_ns, ""));
         let rest = difference(found.rest_ns);
         let percent = percent_cell(found.rest_ns, whole_ns);
         rows.push(cells!["not explained", answer_value(rest), answer_interval(rest), percent, ""]);
     }
-    rows.push(row("whole", found.whole_ns, ""));
+    rows.push(part_row("whole", found.whole_ns, whole_ns, ""));
     part_table("a switch by pipe", rows)
+}
+
+fn part_row(
+    name: &str,
+    ns: Option<Estimate>,
+    whole_ns: Option<f64>,
+    changed_by: &str,
+) -> [MarkedText; 5] {
+    cells![name, value(ns), interval(ns), percent_cell(ns, whole_ns), changed_by]
 }
 
 /// Returns a cost in nanoseconds if it may be quoted.
@@ -78,8 +84,10 @@ fn quotable_ns(cost: Option<Estimate>) -> Option<f64> {
 
 /// Returns what a part is of the whole, as a percentage.
 fn percent_cell(part: Option<Estimate>, whole_ns: Option<f64>) -> String {
-    let both = quotable_ns(part).zip(whole_ns);
-    figure(both.map(|(part_ns, whole_ns)| 100.0 * part_ns / whole_ns))
+    match (quotable_ns(part), whole_ns) {
+        (Some(part_ns), Some(whole_ns)) => figure(100.0 * part_ns / whole_ns),
+        _ => figure(None),
+    }
 }
 
 fn part_table(first: &str, rows: Vec<[MarkedText; 5]>) -> Table {

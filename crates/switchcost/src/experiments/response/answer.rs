@@ -188,14 +188,17 @@ fn costs_clause(record: &ResponseRecord) -> Option<Clause> {
 fn slowest_in_words(calls: &[(String, Estimate)]) -> Option<String> {
     let mut known: Vec<(&str, QuotedFigure)> = Vec::new();
     for (call, ns) in calls {
-        known.extend(ns.quote_cost().ok().map(|quoted| (call.as_str(), quoted)));
+        if let Ok(quoted) = ns.quote_cost() {
+            known.push((call, quoted));
+        }
     }
     let slowest = known.iter().max_by(|(_, one), (_, other)| one.value().total_cmp(&other.value()));
     let (slowest, ns) = slowest?;
     let count = known.len();
-    (count > 1).then(|| {
-        format!("the slowest of {count} calls is {slowest} with {}", words::time(ns.value()))
-    })
+    if count == 1 {
+        return None;
+    }
+    Some(format!("the slowest of {count} calls is {slowest} with {}", words::time(ns.value())))
 }
 
 /// Returns the sleeper of a case.

@@ -231,19 +231,23 @@ fn links(record: &ResponseRecord, is_wide: bool) -> Table {
 /// Builds the table of what a busy loop lost, a row a class of gaps.
 fn gaps(record: &ResponseRecord) -> Table {
     let mut rows = Vec::new();
-    for class in record.found.gaps.iter().flat_map(|watched| &watched.classes) {
-        let length = class.length_ns.as_ref();
-        rows.push(cells![
-            class.class.to_string(),
-            answer_value(count(class.per_second)),
-            answer_value(count(class.lost_percent)),
-            answer_interval(count(class.lost_percent)),
-            us_cell(length.map(|length| length.p50)),
-            us_cell(length.map(|length| length.max)),
-        ]);
+    for watched in &record.found.gaps {
+        rows.extend(watched.classes.iter().map(gap_cells));
     }
     let columns = ["lost to", "gaps/s", "% of time", "interval", "p50 us", "max us"];
     Table::new(columns, rows)
+}
+
+fn gap_cells(class: &GapClassFindings) -> [MarkedText; 6] {
+    let length = class.length_ns.as_ref();
+    cells![
+        class.class.to_string(),
+        answer_value(count(class.per_second)),
+        answer_value(count(class.lost_percent)),
+        answer_interval(count(class.lost_percent)),
+        us_cell(length.map(|length| length.p50)),
+        us_cell(length.map(|length| length.max)),
+    ]
 }
 
 /// Builds the table of how late sleepers are woken.

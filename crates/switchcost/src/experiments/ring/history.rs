@@ -1,7 +1,7 @@
 //! The cost of the smallest ring of a run beside the published machines that measured the same.
 
+use analysis::estimate::Estimate;
 use analysis::marked::MarkedText;
-use analysis::quote::BestEstimate;
 use analysis::record::RingRecord;
 use analysis::results::{PublishedCase, PublishedMachine, Quantity, published_machines};
 use analysis::summary::CaseSummary;
@@ -57,17 +57,22 @@ fn published_ring(machine: &PublishedMachine, own: &CaseSummary) -> Option<Publi
     ];
     for (quantity, own) in costs {
         if let Some(published_ns) = case.figures.get(&quantity) {
-            let own: Option<BestEstimate> = own.and_then(|own| own.answer_cost().ok());
             return Some(PublishedRing {
                 machine: machine.machine.clone(),
                 year: machine.year,
                 cost: quantity.in_words(),
                 published_ns: *published_ns,
-                times: own.map(|own| with_mark(&own, &words::times(published_ns / own.value()))),
+                times: times_own(*published_ns, own),
             });
         }
     }
     None
+}
+
+/// Returns how many times this machine's cost goes into the published one.
+fn times_own(published_ns: f64, own: Option<Estimate>) -> Option<MarkedText> {
+    let own = own?.answer_cost().ok()?;
+    Some(with_mark(&own, &words::times(published_ns / own.value())))
 }
 
 fn is_same_case(case: &PublishedCase, own: &RingCase) -> bool {

@@ -106,7 +106,7 @@ fn quantile(sorted_steps: &[u64], share: f64) -> u64 {
 }
 
 /// Counts that the kernel keeps of the thread, read after each gap.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct GapReading {
     switches: u64,
     cpu_ns: u64,
@@ -253,9 +253,21 @@ mod tests {
             return testing::skip(testing::Need::TimeStamp, "no time stamp");
         }
         let mut log = GapLog::new();
+        let before = GapReading::now();
         // Any threshold that a step can exceed: gaps for certain.
         let window = log.watch(3_000_000, 1);
+        let after = GapReading::now();
         assert!(!log.gaps.is_empty());
+        // Each gap has what was counted since the one before: together no more than all.
+        let (mut switches, mut cpu_ns, mut clocked_ticks) = (0, 0, 0);
+        for gap in &log.gaps {
+            switches += u64::from(gap.switches);
+            cpu_ns += gap.cpu_ns;
+            clocked_ticks += gap.clocked_ticks;
+        }
+        assert!(switches <= after.switches - before.switches, "{switches} {before:?} {after:?}");
+        assert!(cpu_ns <= after.cpu_ns - before.cpu_ns, "{cpu_ns} ns {before:?} {after:?}");
+        assert!(clocked_ticks <= after.clocked - before.clocked, "{clocked_ticks}");
         let mut end = 0;
         for gap in &log.gaps {
             assert!(gap.at_ticks >= end && gap.ticks > 1, "{gap:?} after {end}");

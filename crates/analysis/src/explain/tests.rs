@@ -315,6 +315,22 @@ fn launch(seed: u64) -> Run {
     })
 }
 
+#[test]
+fn twice_a_hop_has_twice_its_error() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let run = run_of(&chain(), |_, ns| ns * (0.1 * normal(&mut rng)).exp());
+    let table = Table::new(&run.header.plan, &run.samples);
+    let times = |factor: f64| {
+        let sum = HopSum::hop(0).times(factor);
+        table.sum_of_hops(&sum, LaunchScatter::Independent, None, 1).unwrap()
+    };
+    let (once, twice) = (times(1.0), times(2.0));
+    assert_eq!(once.speed, Speed::Full);
+    assert!((twice.value / once.value - 2.0).abs() < 1e-9, "{once:?} {twice:?}");
+    let errors = [once, twice].map(|estimate| estimate.standard_error.unwrap());
+    assert!((errors[1] / errors[0] - 2.0).abs() < 1e-9, "{once:?} {twice:?}");
+}
+
 /// What is promised of each interval: it holds the truth in 95 of 100 launches.
 #[test]
 fn intervals_of_whole_parts_and_rest_hold_where_noise_is_dependent() {

@@ -32,6 +32,21 @@ fn of_several_runs_the_only_one_that_differs_from_all_others_is_the_odd_one() {
     assert!(faster.in_words.contains("% faster than the others"), "{}", faster.in_words);
 }
 
+/// Of three runs there are three pairs: each interval holds at a third of the risk.
+#[test]
+fn the_intervals_of_all_pairs_hold_together() {
+    let three = compare_runs(&[same(), other(), same()]);
+    let farthest = three.runs[1].farthest.as_ref().unwrap();
+    let confidence = 1.0 - (1.0 - terms().confidence) / 3.0;
+    let one_pair = ComparisonTerms { confidence, ..terms() };
+    let pair = Comparison::from_results(&same().1, &other().1, one_pair);
+    let change = pair.changes.iter().find(|change| change.title == farthest.title).unwrap();
+    let ((low, high), (pair_low, pair_high)) =
+        (farthest.interval.unwrap(), change.ratio.interval().unwrap());
+    assert!((low / pair_low - 1.0).abs() < 1e-9, "{farthest:?} {change:?}");
+    assert!((high / pair_high - 1.0).abs() < 1e-9, "{farthest:?} {change:?}");
+}
+
 #[test]
 fn runs_that_differ_from_half_of_the_others_or_from_none_are_not_odd() {
     let halves = compare_runs(&[same(), other(), same(), other()]);

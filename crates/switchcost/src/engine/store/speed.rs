@@ -183,6 +183,17 @@ const MAX_BYTES_IN_ALL: u64 = 40 << 20;
 fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<CaseHistory> {
     let entries = RunStore::of_user().and_then(|store| store.entries());
     let Ok(entries) = entries else { return Vec::new() };
+    let launches = newest_launches(&entries, plan, machine);
+    let mut known = Vec::new();
+    for case in 0..plan.cases.len() {
+        known.push(known_from_launches(&launches, case));
+    }
+    if known.iter().all(|case| *case == CaseHistory::default()) { Vec::new() } else { known }
+}
+
+/// Returns the figures of the launches of the same plan on the same machine, newest first, of runs
+/// that are sorted oldest first.
+fn newest_launches(entries: &[StoredRun], plan: &Plan, machine: &Machine) -> Vec<Results> {
     let mut launches = Vec::new();
     let (mut files, mut bytes_left) = (0, MAX_BYTES_IN_ALL);
     for entry in entries.iter().rev() {
@@ -195,11 +206,7 @@ fn stored_launches(plan: &Plan, machine: &Machine) -> Vec<CaseHistory> {
         files += 1;
         launches.extend(read_launch(entry, plan, machine, &mut bytes_left));
     }
-    let mut known = Vec::new();
-    for case in 0..plan.cases.len() {
-        known.push(known_from_launches(&launches, case));
-    }
-    if known.iter().all(|case| *case == CaseHistory::default()) { Vec::new() } else { known }
+    launches
 }
 
 /// Reads the figures of a stored run, if it is a launch of the same plan on the same machine and
@@ -259,5 +266,27 @@ pub(crate) fn learn(run: &Run) {
         print_message(&format!(
             "warning: the CPU's speed that this run measured is not stored: {error:#}"
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_more_launches_than_are_used_the_newest_are() {
+        let text = include_str!("../../../tests/fixtures/ring.jsonl");
+        let header = Run::parse(text).unwrap().header;
+        let folder = tempfile::tempdir().unwrap();
+        let name = |day: usize| format!("202601{day:02}T000000000Z-ring-1");
+        let mut entries = Vec::new();
+        for day in 1..=MAX_LAUNCHES + 1 {
+            let path = folder.path().join(format!("{}.jsonl", name(day)));
+            std::fs::write(&path, text.replace(&header.run, &name(day))).unwrap();
+            entries.push(StoredRun::at(path));
+        }
+        let launches = newest_launches(&entries, &header.plan, &header.machine);
+        let names = Vec::from_iter(launches.iter().map(|launch| launch.side.name.as_str()));
+        assert_eq!(names, Vec::from_iter((2..=MAX_LAUNCHES + 1).rev().map(name)));
     }
 }

@@ -505,6 +505,28 @@ mod tests {
         ProgramWatcher { next_window: Duration::ZERO, sampler, ..watcher }
     }
 
+    #[test]
+    fn switches_are_those_of_all_processes() {
+        let script = ["-c", "while sleep 0.01; do :; done"];
+        let mut child = std::process::Command::new("sh").args(script).spawn().expect("a shell");
+        let mut watcher = watch_this_process();
+        watcher.follow(&ProcessSet {
+            pids: vec![watcher.program.pid(), child.id() as i32],
+            has_children: false,
+            name: "two".to_string(),
+            typed: String::new(),
+        });
+        let [watched, followed] = testing::wait_for("switches of both", || {
+            watcher.read_counts().expect("a look");
+            let (watched, followed) = (watcher.count.switches(), watcher.followed.switches());
+            (watched.voluntary > 0 && followed.voluntary > 0).then_some([watched, followed])
+        });
+        let all = watcher.switches();
+        child.kill().and_then(|()| child.wait().map(drop)).expect("its end");
+        assert_eq!(all.voluntary, watched.voluntary + followed.voluntary);
+        assert_eq!(all.involuntary, watched.involuntary + followed.involuntary);
+    }
+
     /// The window would last half a second, as no switch was counted yet.
     #[test]
     fn a_window_ends_when_watching_ends() {

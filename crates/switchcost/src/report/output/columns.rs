@@ -119,3 +119,19 @@ fn markdown_line(cells: &[String]) -> String {
     }
     line + "|\n"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_does_not_end_a_cell_of_markdown() {
+        let columns = Columns::<&str>::new()
+            .left("a|b", |text| text.to_string())
+            .right("n", |text| text.len());
+        assert_eq!(
+            columns.markdown(["x|y", "z"]),
+            "| a\\|b | n |\n|:--|--:|\n| x\\|y | 3 |\n| z | 1 |\n"
+        );
+    }
+}

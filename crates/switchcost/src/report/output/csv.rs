@@ -454,6 +454,26 @@ mod tests {
         assert_eq!(line, "'=1+1,'+a,'-b c,'@x,-1.5,+2,-1e-9,-,a=b,'=1");
     }
 
+    #[test]
+    fn samples_of_rings_and_trials_are_in_the_order_of_rounds() {
+        let mut run = Run::parse(include_str!("../../../tests/fixtures/measure.jsonl")).unwrap();
+        run.samples.reverse();
+        let mut text = Vec::new();
+        samples(&run, &mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
+        let [round, case] = ["round", "case"].map(|name| {
+            heads.iter().position(|head| *head == name).unwrap_or_else(|| panic!("no {name}"))
+        });
+        let mut rows: Vec<(u32, usize)> = Vec::new();
+        for line in text.lines().skip(1) {
+            let cells: Vec<&str> = line.split(',').collect();
+            rows.push((cells[round].parse().unwrap(), cells[case].parse().unwrap()));
+        }
+        assert!(rows.is_sorted(), "{rows:?}");
+        assert!(rows.first().unwrap().0 < rows.last().unwrap().0, "of several rounds");
+    }
+
     /// No two fields of the sample are alike.
     #[test]
     fn every_column_of_a_ring_has_the_field_of_its_name() {

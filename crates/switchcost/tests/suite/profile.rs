@@ -207,6 +207,7 @@ int main(void) {
         struct timespec time = {0, 20 * 1000 * 1000};
         nanosleep(&time, NULL);
     }
+    usleep(20 * 1000);
     int status = 0;
     fflush(stdout);
     if (!fork()) _exit(3);
@@ -224,16 +225,17 @@ fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
     let home = Home::new();
     let program = compiled(&home, "cc", NAMED, &[]);
     let plain = Command::new(&program).output().unwrap();
-    let names = "snprintf,div,strtod,nanosleep,fork,no_such_function";
+    let names = "snprintf,div,strtod,nanosleep,usleep,fork,no_such_function";
     let (said, profile) = profiled(&home, &["--calls", names], &[program.to_str().unwrap()]);
     assert_eq!((said.code, said.out.as_bytes()), (Some(3), &plain.stdout[..]), "{}", said.err);
-    let counts = ["snprintf", "div", "strtod", "nanosleep", "malloc"];
+    let counts = ["snprintf", "div", "strtod", "nanosleep", "usleep", "malloc"];
     let counts = counts.map(|name| calls(&profile, name, None));
-    assert_eq!(counts, [100, 1, 1, 5, 0]);
+    assert_eq!(counts, [100, 1, 1, 5, 1, 0]);
     let notices = profile["notices"].to_string();
     assert!(notices.contains("no_such_function was not called"), "{notices}");
     let counted = profile["launches"][0]["counted"].as_array().unwrap();
-    let sleeps = counted.iter().find(|of| of["function"] == "nanosleep").unwrap();
+    let find = |name: &str| counted.iter().find(|of| of["function"] == name).unwrap();
+    let sleeps = find("nanosleep");
     let number = |name: &str| sleeps[name].as_u64().unwrap();
     if profile["launches"][0]["clocks"].to_string().contains("kernel") {
         let why = "no fast clock of the thread: time off the CPU is not known";
@@ -243,6 +245,11 @@ fn named_functions_get_all_arguments_and_a_sleep_is_not_cpu_time() {
     assert_eq!(number("switched"), 5);
     assert!(number("sum_ns") + number("off_cpu_ns") >= 100_000_000, "{sleeps}");
     assert!(number("sum_ns") < number("off_cpu_ns"), "{sleeps}");
+    // Of one call that was switched out the time by the wall clock is both.
+    let sleep = find("usleep");
+    let number = |name: &str| sleep[name].as_u64().unwrap();
+    assert_eq!(number("switched"), 1);
+    assert_eq!(number("sum_ns") + number("off_cpu_ns"), number("max_wall_ns"), "{sleep}");
 }
 
 #[test]

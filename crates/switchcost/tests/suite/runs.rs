@@ -315,6 +315,22 @@ fn runs_are_listed_oldest_first_with_what_became_of_them() {
     assert_eq!(listed.len(), 4);
 }
 
+/// What the session before came to is not what became of the run.
+#[test]
+fn a_run_whose_later_session_was_killed_is_listed_as_killed() {
+    let (home, file) = stored();
+    assert!(!listed(&home)[1].contains("killed"), "{:?}", listed(&home));
+    let mut lines = lines_of(&file);
+    lines.push(json!({"resumed": {
+        "at": lines[0]["header"]["started"],
+        "spent_ns": 1,
+        "stopping": lines[0]["header"]["plan"]["stopping"],
+        "differences": [],
+    }}));
+    rewrite(&file, &lines);
+    assert!(listed(&home)[1].contains(" killed (resume)"), "{:?}", listed(&home));
+}
+
 #[test]
 fn a_file_without_an_end_goes_on_where_it_stopped() {
     let (home, file) = stored();

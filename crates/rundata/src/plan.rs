@@ -432,6 +432,21 @@ impl Plan {
         order
     }
 
+    /// Returns the order of a round in which each case of this plan is measured twice, as case `n` and
+    /// as case `n + count of cases`, under two settings that take long to change: all cases under
+    /// one, then all under the other. Which comes first is random.
+    pub fn order_of_halves(&self, round: u32) -> Vec<usize> {
+        let mut rng = self.rng_of((2 << 32) + u64::from(round));
+        let cases = self.order(round);
+        let mut firsts = [0, self.cases.len()];
+        firsts.shuffle(&mut rng);
+        let mut order = Vec::with_capacity(2 * cases.len());
+        for first in firsts {
+            order.extend(cases.iter().map(|case| first + case));
+        }
+        order
+    }
+
     fn rng_of(&self, stream: u64) -> ChaCha8Rng {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         rng.set_stream(stream);
@@ -622,6 +637,24 @@ mod tests {
         }
         // Neither setting goes first by rule.
         assert!(first.iter().all(|count| (60..=100).contains(count)), "{first:?}");
+    }
+
+    #[test]
+    fn halves_are_measured_one_after_the_other_and_neither_is_always_the_first() {
+        let plan = plan(&[1, 2, 4, 8], 5);
+        let count = plan.cases.len();
+        let mut second_first = 0;
+        for round in 0..80 {
+            let order = plan.order_of_halves(round);
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..2 * count).collect::<Vec<_>>());
+            let half = |case: &usize| case / count;
+            let changes = order.windows(2).filter(|pair| half(&pair[0]) != half(&pair[1])).count();
+            assert_eq!(changes, 1, "{order:?}");
+            second_first += half(&order[0]);
+        }
+        assert!((25..=55).contains(&second_first), "{second_first}");
     }
 
     #[test]

@@ -120,6 +120,38 @@ pub struct SessionHalf {
     pub prefix: Vec<String>,
     /// The name of the other half's run.
     pub other: String,
+    /// The setting of the machine that was in force while this half was measured; absent where the
+    /// halves differ by their prefixes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setting: Option<Box<MachineSetting>>,
+}
+
+impl SessionHalf {
+    /// Returns what tells this half from the other: its setting, or its prefix.
+    pub fn in_words(&self) -> String {
+        match &self.setting {
+            Some(setting) => setting.in_words(),
+            None if self.prefix.is_empty() => "no prefix".to_string(),
+            None => self.prefix.join(" "),
+        }
+    }
+}
+
+/// A setting of the whole machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineSetting {
+    /// The file below /proc/sys or /sys.
+    pub file: String,
+    /// What was written to it.
+    pub value: String,
+}
+
+impl MachineSetting {
+    /// Returns `sched_autogroup_enabled=0`: the name of the file, and the value.
+    pub fn in_words(&self) -> String {
+        let name = self.file.rsplit('/').next().unwrap_or(&self.file);
+        format!("{name}={}", self.value)
+    }
 }
 
 /// A case that could not be measured, and the reason. Its smaller rings are still measured.

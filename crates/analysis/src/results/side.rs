@@ -70,12 +70,11 @@ impl ComparisonSide {
     }
 }
 
-/// Returns what a run was called when it was measured: the prefix of its half of a session, the
+/// Returns what a run was called when it was measured: the prefix or setting of its half of a session, the
 /// name that was given, or its own name.
 fn label(header: &Header) -> String {
     match &header.session {
-        Some(session) if session.prefix.is_empty() => "no prefix".to_string(),
-        Some(session) => session.prefix.join(" "),
+        Some(session) => session.in_words(),
         None => header.name.clone().unwrap_or_else(|| header.run.clone()),
     }
 }

@@ -334,6 +334,9 @@ fn usable_run<'a>(
         return Err("published, not measured".to_string());
     };
     match session {
+        Some(session) if session.setting.is_some() => {
+            return Err("measured under a setting (compare --ab-setting)".to_string());
+        }
         Some(session) if !session.prefix.is_empty() => {
             return Err("measured behind a prefix (compare --ab)".to_string());
         }

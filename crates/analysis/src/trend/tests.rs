@@ -330,7 +330,13 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
     figure(&mut all[5], |of| of.estimate.iter_mut().for_each(|of| of.speed = Speed::NotJudged));
     if let Origin::Run { session, .. } = &mut all[6].side.origin {
         let prefix = vec!["nice".to_string()];
-        *session = Some(SessionHalf { id: "s".into(), arm: Arm::B, prefix, other: "o".into() });
+        *session = Some(SessionHalf {
+            id: "s".into(),
+            arm: Arm::B,
+            prefix,
+            other: "o".into(),
+            setting: None,
+        });
     }
     let found = trend(&all);
     assert_eq!(found.runs, 13);

@@ -466,11 +466,14 @@ pub(crate) fn measure_runs<const N: usize>(
         CompetitionWatcher::begin(Path::new("/"), std::process::id(), &plan.cpus(), &host.machine);
     let tasks = tasks.leave_out(&plan.subject_pids());
     let first = &runs[0].run;
-    let settings = SettingWatcher::new(
+    let mut settings = SettingWatcher::new(
         Path::new("/"),
         first.header.machine.clone(),
         first.setting_changes.last(),
     );
+    for half in &runs[1..] {
+        settings.ignore_differences(&half.run.header.machine);
+    }
     let mut recorder = Recorder { runs, plan, progress, tasks, settings };
     // Only a run that is measured alone is resumed.
     let first = &mut recorder.runs[0].run;

@@ -21,6 +21,7 @@
 pub(crate) mod effort;
 pub(crate) mod execute;
 pub(crate) mod interrupt;
+pub(crate) mod machine_setting;
 pub(crate) mod policies;
 pub(crate) mod progress;
 pub(crate) mod schedule;

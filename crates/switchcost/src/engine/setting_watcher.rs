@@ -19,6 +19,8 @@ pub(crate) struct SettingWatcher {
     differences: Vec<FieldDifference>,
     /// The round that goes on; `None` before the first of this session.
     round: Option<u32>,
+    /// Fields that the session itself changes.
+    ignored: Vec<String>,
 }
 
 impl SettingWatcher {
@@ -26,7 +28,15 @@ impl SettingWatcher {
     /// file has, of a run that is resumed.
     pub(crate) fn new(root: &Path, expected: Machine, earlier: Option<&SettingChange>) -> Self {
         let differences = earlier.map_or(Vec::new(), |change| change.differences.clone());
-        Self { root: root.to_path_buf(), expected, differences, round: None }
+        Self { root: root.to_path_buf(), expected, differences, round: None, ignored: Vec::new() }
+    }
+
+    /// Ignores the settings in which another machine, that of a later half of the session, differs:
+    /// the session changes them itself.
+    pub(crate) fn ignore_differences(&mut self, other: &Machine) {
+        for difference in self.expected.changed_settings(other) {
+            self.ignored.push(difference.field);
+        }
     }
 
     /// Looks at the settings if a case begins a new round; returns a change.
@@ -47,7 +57,8 @@ impl SettingWatcher {
 
     fn look(&mut self, next_round: u32) -> Option<SettingChange> {
         let now = probe::machine::read_changeable_settings(&self.root);
-        let differences = self.expected.changed_settings(&now);
+        let mut differences = self.expected.changed_settings(&now);
+        differences.retain(|difference| !self.ignored.contains(&difference.field));
         if differences == self.differences {
             return None;
         }

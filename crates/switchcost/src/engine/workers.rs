@@ -33,6 +33,7 @@ use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 use thiserror::Error;
 
 use crate::engine::interrupt::Interrupt;
+use crate::engine::machine_setting::SettingArm;
 use crate::engine::worker_output::WorkerOutput;
 
 /// The hidden command of a worker.
@@ -80,12 +81,14 @@ pub(crate) struct Workers {
     prefix: Vec<String>,
     /// The CPUs that they may run on when they start, where these are not the calling thread's.
     started_on: Option<Vec<u32>>,
+    /// The value of a setting of the machine under which they measure.
+    setting: Option<SettingArm>,
 }
 
 impl Workers {
     /// Returns workers that this program starts itself, on the CPUs of the calling thread.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
-        Self { interrupt, prefix: Vec::new(), started_on: None }
+        Self { interrupt, prefix: Vec::new(), started_on: None, setting: None }
     }
 
     /// Returns workers that are started through a command, which must become them (exec): its
@@ -93,7 +96,12 @@ impl Workers {
     /// command finds the CPUs `allowed` to this program, not those to which the calling thread has
     /// moved out of the way.
     pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>, allowed: Vec<u32>) -> Self {
-        Self { interrupt, prefix, started_on: Some(allowed) }
+        Self { interrupt, prefix, started_on: Some(allowed), setting: None }
+    }
+
+    /// Returns these workers, which measure under a value of a setting of the machine.
+    pub(crate) fn under(self, setting: SettingArm) -> Self {
+        Self { setting: Some(setting), ..self }
     }
 
     /// Returns the scheduling state in which a worker is started, as one reports it that does
@@ -206,6 +214,10 @@ impl Workers {
         patience: Duration,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), WorkerError> {
+        if let Some(setting) = &self.setting {
+            let established = setting.establish();
+            established.map_err(|error| WorkerError::once(format!("{error:#}")))?;
+        }
         let started = self.start(&[], &assignment.environment(), patience);
         let (mut stdin, mut output) = started.map_err(|error| {
             let program = self.prefix.first().map_or("/proc/self/exe", String::as_str);

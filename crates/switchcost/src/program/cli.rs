@@ -34,6 +34,7 @@ use crate::documents::{
     paper::PaperCommand,
 };
 use crate::engine::execute;
+use crate::engine::machine_setting::{guard_if_asked, restore_leftovers};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::engine::workers::worker_if_asked;
 use crate::experiments::clock::overhead::{self, OverheadArgs};
@@ -95,6 +96,10 @@ pub(crate) fn run_program() -> ExitCode {
     let hidden = worker_if_asked();
     #[cfg(feature = "programs")]
     let hidden = hidden.or_else(launcher_if_asked);
+    let hidden = hidden.or_else(guard_if_asked);
+    if hidden.is_none() {
+        restore_leftovers();
+    }
     let done = hidden.unwrap_or_else(|| run_command(Cli::from_arguments()));
     done.unwrap_or_else(|error| print_error(&error))
 }
@@ -337,7 +342,8 @@ enum Command {
     // As large as it is for the flags of `ring`.
     #[command(after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  \
              switchcost compare free pinned --across placement\n  switchcost compare --ab '' \
-             'nice -n 10' --members 2")]
+             'nice -n 10' --members 2\n  switchcost compare --ab-setting \
+             /proc/sys/kernel/sched_autogroup_enabled 0 1 --members 2")]
     Compare(Box<CompareArgs>),
     /// Follow a cost through stored runs: when did it change, and why?
     ///

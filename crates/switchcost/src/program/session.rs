@@ -1,6 +1,6 @@
 //! `compare --ab`: two settings measured in one session, interleaved round by round, as two runs
-//! that know of each other. A setting is a command before the worker; the worker runs where that
-//! leaves it, under the policy that it sets.
+//! that know of each other. A setting is a command before the worker, which runs where that leaves
+//! it, under the policy that it sets; or with `--ab-setting` a value of a setting of the machine.
 //!
 //! ```text
 //! compare --ab '' 'chrt -f 10' --members 2
@@ -10,6 +10,8 @@
 //!   store    NAME-a, NAME-b, each with the name of the other
 //! ```
 
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use analysis::comparison::{Comparison, ComparisonTerms};
@@ -18,7 +20,7 @@ use probe::policy::{self, SchedulingState};
 use probe::{THREAD_BYTES, room_for_thread};
 use rundata::case::Case;
 use rundata::experiment::Experiment;
-use rundata::machine::CpuRelation;
+use rundata::machine::{CpuRelation, Machine};
 use rundata::notice::Notice;
 use rundata::plan::Plan;
 use rundata::ring::{Policy, RegisterState};
@@ -30,6 +32,7 @@ use crate::engine::execute::{
     self, HeaderOptions, RecordedRun, distribute, move_controller, run_name,
 };
 use crate::engine::interrupt::Interrupt;
+use crate::engine::machine_setting::{SettingArm, SettingSwitch};
 use crate::engine::progress::Progress;
 use crate::engine::schedule::RoundRules;
 use crate::engine::setting::{CurrentLoad, LocalHost};
@@ -37,18 +40,37 @@ use crate::engine::store::speed::{known_speed, results_of};
 use crate::engine::workers::{WorkerError, Workers};
 use crate::experiments::ring::{self, RingArgs};
 
-/// Measures the rings of `args` behind both prefixes, stores both runs, compares B with A.
+/// Both settings, as they were typed.
+#[derive(Clone, Copy)]
+pub(crate) enum TypedSettings<'a> {
+    /// A command before the worker, for each.
+    Prefixes(&'a [String]),
+    /// Values of a setting of the machine.
+    OfMachine {
+        /// Its file.
+        file: &'a Path,
+        /// Both values.
+        values: &'a [String],
+    },
+}
+
+/// Measures the rings of `args` under both settings, stores both runs, compares B with A.
 ///
 /// # Errors
 /// [`Interrupted`] where somebody asked to stop before the first round.
 pub(crate) fn measure(
-    prefixes: &[String],
+    settings: TypedSettings<'_>,
     args: &RingArgs,
     terms: ComparisonTerms,
 ) -> Result<(Comparison, [RecordedRun; 2])> {
     let host = LocalHost::detect()?;
     let interrupt = Interrupt::watch()?;
-    let planned = plan_halves(prefixes, &interrupt, args, &host);
+    let planned = match settings {
+        TypedSettings::Prefixes(prefixes) => plan_halves(prefixes, &interrupt, args, &host),
+        TypedSettings::OfMachine { file, values } => {
+            plan_setting_halves(file, values, &interrupt, args, &host)
+        }
+    };
     if let Some(code) = interrupt.exit_code() {
         return Err(Interrupted(code).into());
     }
@@ -59,11 +81,13 @@ pub(crate) fn measure(
     let name = run_name(Experiment::Ring, started);
     let notices = move_controller(&both, &host);
     let options = HeaderOptions::from_output(&args.output);
-    let headers =
-        halves.each_ref().map(|half| half.header(&name, started, &host, &notices, &options));
+    let headers = halves.each_ref().map(|half| half.header(&name, started, &notices, &options));
     let empty_runs = headers.clone().map(Run::new);
     let rules = RoundRules {
-        order: Box::new(|start| halves[0].plan.order_of_twins(start.round)),
+        order: Box::new(|start| match settings {
+            TypedSettings::Prefixes(_) => halves[0].plan.order_of_twins(start.round),
+            TypedSettings::OfMachine { .. } => halves[0].plan.order_of_halves(start.round),
+        }),
         precision: Box::new(|samples, failures| {
             let mut runs = empty_runs.clone();
             let failures = failures.iter().cloned();
@@ -74,9 +98,14 @@ pub(crate) fn measure(
         estimate: Box::new(|_| None),
         ..RoundRules::for_plan(&both)
     };
-    let workers = halves
-        .each_ref()
-        .map(|half| Workers::behind(interrupt.clone(), half.prefix.clone(), host.allowed.clone()));
+    let workers = halves.each_ref().map(|half| {
+        let prefix = half.prefix.clone();
+        let workers = Workers::behind(interrupt.clone(), prefix, host.allowed.clone());
+        match &half.setting {
+            Some(setting) => workers.under(setting.clone()),
+            None => workers,
+        }
+    });
     let progress = Progress::new(&both, args.output.files.quiet);
     let runs = headers.map(|header| RecordedRun::begin(header, &interrupt));
     let runs = execute::measure_runs(runs, workers, &both, rules, &host, progress);
@@ -93,8 +122,42 @@ struct PlannedHalf {
     arm: Arm,
     /// Words of the command before the worker.
     prefix: Vec<String>,
+    /// The value of the setting of the machine; absent where a prefix makes the difference.
+    setting: Option<SettingArm>,
+    /// The machine under this setting.
+    machine: Machine,
     plan: Plan,
     notices: Vec<Notice>,
+}
+
+/// Plans both halves of the same rings under two values of a setting of the machine.
+fn plan_setting_halves(
+    file: &Path,
+    values: &[String],
+    interrupt: &Interrupt,
+    args: &RingArgs,
+    host: &LocalHost,
+) -> Result<[PlannedHalf; 2]> {
+    let [a, b] = values else { return Err(usage("--ab-setting: two values are compared")) };
+    let workers = Workers::behind(interrupt.clone(), Vec::new(), host.allowed.clone());
+    let scheduling = workers.look().map_err(|why| anyhow!("the worker {why}"))?;
+    let unchanged = PrefixSetting { scheduling, sets_policy: false };
+    let switch = Arc::new(Mutex::new(SettingSwitch::begin(file, values)?));
+    let plan_half = |arm: Arm, value: &String| {
+        let setting = SettingArm { switch: switch.clone(), value: value.clone() };
+        setting.establish()?;
+        let host = LocalHost::detect()?;
+        let half = PlannedHalf::plan(arm, Vec::new(), &unchanged, args, &host)?;
+        Ok::<_, anyhow::Error>(PlannedHalf { setting: Some(setting), ..half })
+    };
+    let halves = [plan_half(Arm::A, a)?, plan_half(Arm::B, b)?];
+    if compared_rings(&halves[0].plan) != compared_rings(&halves[1].plan) {
+        return Err(usage(
+            "--ab-setting: the two values allow different rings: name rings that both allow \
+             (--link, --placement)",
+        ));
+    }
+    Ok(halves)
 }
 
 /// Plans both halves of the same rings.
@@ -234,7 +297,7 @@ impl PlannedHalf {
                 }
             }
         }
-        Ok(Self { arm, prefix, plan, notices })
+        Ok(Self { arm, prefix, setting: None, machine: host.machine, plan, notices })
     }
 
     /// Returns the header of the half's run. `name` is that of the session, `notices` are those of
@@ -243,7 +306,6 @@ impl PlannedHalf {
         &self,
         name: &str,
         started: SystemTime,
-        host: &LocalHost,
         notices: &[Notice],
         options: &HeaderOptions,
     ) -> Header {
@@ -254,12 +316,14 @@ impl PlannedHalf {
             shown(&kept_prefix(&self.prefix), options.anonymous)
         };
         let id = name.to_string();
-        let session = SessionHalf { id, arm: self.arm, prefix, other: half_name(name, other) };
+        let setting = self.setting.as_ref().map(|arm| Box::new(arm.stored()));
+        let other = half_name(name, other);
+        let session = SessionHalf { id, arm: self.arm, prefix, other, setting };
         let notices = [&self.notices[..], notices].concat();
         let given_name = options.name.as_ref().map(|given| half_name(given, self.arm));
         let options = HeaderOptions { name: given_name, ..options.clone() };
         let (run, plan) = (half_name(name, self.arm), self.plan.clone());
-        let header = options.header(run, started, plan, &host.machine, notices);
+        let header = options.header(run, started, plan, &self.machine, notices);
         Header { session: Some(session), ..header }
     }
 }

@@ -21,7 +21,7 @@ use analysis::comparison::{
 };
 use analysis::results::{Origin, PUBLISHED_PREFIX, PublishedMachine, Results, SchedulerConflict};
 use anyhow::{Context, Result, bail};
-use clap::{Args, Command};
+use clap::{ArgGroup, Args, Command};
 use rundata::run::Arm;
 
 use crate::base::failure::{UNDECIDED, exit_code_of_answer, print_message, usage};
@@ -34,25 +34,33 @@ use crate::experiments::ring::RingArgs;
 use crate::program::history::find_published;
 use crate::program::report::drawn::{DrawnFile, DrawnRun};
 use crate::program::report::records::{self, is_record};
+use crate::program::session::TypedSettings;
 use crate::program::{report, session};
 use crate::registry::Record;
 use crate::report::output::write_json;
 use crate::report::page;
 
-/// Options of `ring` that a comparison of stored runs takes, too; the others need --ab.
+/// The options that measure two settings in one session.
+const SESSION_OPTIONS: [&str; 2] = ["ab", "ab_setting"];
+
+/// The group of these options, one of which is given.
+const SESSION_GROUP: &str = "session";
+
+/// Options of `ring` that a comparison of stored runs takes, too; the others need a session.
 const SHARED_OPTIONS: [&str; 4] = ["json", "csv", "quiet", "verbose"];
 
-/// Returns the command, whose options of `ring` need --ab.
+/// Returns the command, whose options of `ring` need a session.
 pub(crate) fn with_session(command: Command) -> Command {
     let ring = RingArgs::augment_args(Command::new("ring"));
+    let command = command.group(ArgGroup::new(SESSION_GROUP).args(SESSION_OPTIONS));
     command.mut_args(|arg| {
         let id = arg.get_id().as_str();
         let is_of_ring = ring.get_arguments().any(|option| option.get_id() == id);
         if id == "plot" {
             // A comparison is no run: its charts are in the report.
-            arg.requires("ab").hide(true)
+            arg.requires(SESSION_GROUP).hide(true)
         } else if is_of_ring && !SHARED_OPTIONS.contains(&id) {
-            arg.requires("ab")
+            arg.requires(SESSION_GROUP)
         } else {
             arg
         }
@@ -69,18 +77,18 @@ pub(crate) struct CompareArgs {
     /// What `run` wrote (--json FILE.json) is a side, too: its commands, by real time or with
     /// `--cost cpu` by CPU time.
     // No conflict with --ab here: clap takes what conflicts for not required.
-    #[arg(required_unless_present = "ab")]
+    #[arg(required_unless_present_any = SESSION_OPTIONS)]
     pub(crate) base: Option<String>,
 
     /// What is compared, named in the same way
-    #[arg(required_unless_present = "ab")]
+    #[arg(required_unless_present_any = SESSION_OPTIONS)]
     pub(crate) new: Option<String>,
 
     /// Further runs: of three or more, which is the odd one?
     ///
     /// Each is compared with each. The odd one out differs from all others in a case in which the
     /// others agree.
-    #[arg(conflicts_with_all = ["ab", "fail_above", "across", "markdown"])]
+    #[arg(conflicts_with_all = ["ab", "ab_setting", "fail_above", "across", "markdown"])]
     pub(crate) more: Vec<String>,
 
     /// Measure two settings, interleaved in one session, instead of comparing stored runs
@@ -96,6 +104,17 @@ pub(crate) struct CompareArgs {
     #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
 
+    /// Measure two values of a setting of the machine in one session: a file below /proc/sys or /sys
+    ///
+    /// Every round measures each case under both values, in random order; what was set is read back
+    /// before anything is measured. A file that chooses one of several words takes such a word, the
+    /// scheduler's features take FEATURE or NO_FEATURE. The old value comes back when the session
+    /// ends, is interrupted or killed: by a process of its own that outlives this one, and if that
+    /// is killed, too, by the next start of switchcost. A file that does not take its own value back
+    /// is refused. It needs root, mostly.
+    #[arg(long, num_args = 3, value_names = ["FILE", "A", "B"])]
+    pub(crate) ab_setting: Option<Vec<String>>,
+
     /// Exit with 1 if a case has become slower by more than this, with 3 if that is not decided,
     /// with 2 if there is nothing to compare; also the share within which a case is called not
     /// changed [default for that: 3%]
@@ -110,7 +129,7 @@ pub(crate) struct CompareArgs {
     ///
     /// Without it only cases of the same setting are compared. `--across placement` answers what
     /// pinning brings, from one run pinned and one that is not.
-    #[arg(long, value_name = "SETTING", conflicts_with = "ab")]
+    #[arg(long, value_name = "SETTING", conflicts_with_all = SESSION_OPTIONS)]
     pub(crate) across: Option<ComparedSetting>,
 
     /// Print the comparison as Markdown, for a comment on a pull request
@@ -150,8 +169,8 @@ fn answer(args: &CompareArgs) -> Result<ExitCode> {
         wanted: args.cost,
         across: args.across,
     };
-    if let Some(prefixes) = &args.ab {
-        return measure_and_compare(args, prefixes, terms);
+    if let Some(settings) = typed_settings(args)? {
+        return measure_and_compare(args, settings, terms);
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
     let FoundSides { sources, results } = find_sides(&names)?;
@@ -253,19 +272,24 @@ fn first_label(results: &Results, setting: ComparedSetting) -> Option<&str> {
     results.cases.iter().find_map(|case| case.label(setting.name()))
 }
 
-/// Measures two settings in one session and compares them (`--ab`).
-fn measure_and_compare(
-    args: &CompareArgs,
-    prefixes: &[String],
-    terms: ComparisonTerms,
-) -> Result<ExitCode> {
+/// Returns the two settings that are to be measured in one session; `None` where stored runs are
+/// compared.
+fn typed_settings(args: &CompareArgs) -> Result<Option<TypedSettings<'_>>> {
+    let (option, settings) = match (args.ab.as_deref(), args.ab_setting.as_deref()) {
+        (Some(prefixes), _) => ("--ab", TypedSettings::Prefixes(prefixes)),
+        (None, Some([file, values @ ..])) => {
+            ("--ab-setting", TypedSettings::OfMachine { file: Path::new(file), values })
+        }
+        _ => return Ok(None),
+    };
     if args.ring.launches > 1 {
         return Err(usage(format!(
-            "--launches {}: --ab measures both settings in one session (accepted with it: 1; \
+            "--launches {}: {option} measures both settings in one session (accepted with it: 1; \
              several launches are compared as BASE NEW)",
             args.ring.launches
         )));
     }
+    let prefixes = args.ab.as_deref().unwrap_or_default();
     if let Some(flag) = prefixes.iter().find(|prefix| prefix.starts_with('-')) {
         return Err(usage(format!(
             "--ab: a prefix is a command, and '{flag}' is none: is one of the two missing? ('' \
@@ -273,9 +297,18 @@ fn measure_and_compare(
         )));
     }
     if let Some(base) = &args.base {
-        return Err(usage(format!("{base}: --ab measures two settings and takes no runs")));
+        return Err(usage(format!("{base}: {option} measures two settings and takes no runs")));
     }
-    let (comparison, halves) = session::measure(prefixes, &args.ring, terms)?;
+    Ok(Some(settings))
+}
+
+/// Measures two settings in one session and compares them.
+fn measure_and_compare(
+    args: &CompareArgs,
+    settings: TypedSettings<'_>,
+    terms: ComparisonTerms,
+) -> Result<ExitCode> {
+    let (comparison, halves) = session::measure(settings, &args.ring, terms)?;
     let paths: Vec<PathBuf> = halves.iter().filter_map(RecordedRun::path).collect();
     // Asked before the answer is printed: an interrupt while it is printed does not change it.
     let interrupted = halves[0].interrupt.exit_code();

@@ -337,11 +337,8 @@ fn markdown(comparison: &Comparison, args: &CompareArgs) -> String {
 fn side_in_words(side: &ComparisonSide) -> String {
     let from = match &side.origin {
         Origin::Publication { source } => source.clone(),
-        Origin::Run { session: Some(session), .. } if session.prefix.is_empty() => {
-            format!("{}: no prefix", session.arm.name())
-        }
         Origin::Run { session: Some(session), .. } => {
-            format!("{}: {}", session.arm.name(), session.prefix.join(" "))
+            format!("{}: {}", session.arm.name(), session.in_words())
         }
         Origin::Run { .. } => side.experiment.clone(),
     };

@@ -1,0 +1,192 @@
+//! The guard: a process that changes the setting, and puts it back when it hears no more of the
+//! program, however that ended.
+//!
+//! ```text
+//! switchcost compare --ab-setting FILE A B        switchcost guard-setting     (its own session)
+//!   {"file": FILE, "values": [A, B]}  ----------->  takes the lock, reads the old value, tries
+//!                                                   old, A, B and old again, keeps a note of it
+//!                                     <-----------  "Ready"
+//!   {"set": A}                        ----------->  writes A, reads it back
+//!                                     <-----------  "Set"
+//!   end of the pipe, by close or kill ----------->  writes the old value, removes the note
+//!                                     <-----------  "Restored"
+//! ```
+//!
+//! The program does nothing but ask, so a file that blocks its writer holds up the guard alone.
+
+use std::io::{self, BufRead, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Context, Result, anyhow};
+use serde::{Deserialize, Serialize};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag;
+
+use super::file::{SettingFile, state_for};
+use super::leftover::SettingNote;
+use crate::base::failure::print_message;
+
+/// The hidden command of the guard.
+pub(super) const GUARD: &str = "guard-setting";
+
+/// What the program asks of the guard, a line each.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum GuardRequest {
+    /// Begins: the setting, the values that will be set, and the folder of the note.
+    Begin {
+        /// The file of the setting.
+        file: PathBuf,
+        /// Both values.
+        values: Vec<String>,
+        /// The folder of the note.
+        notes: PathBuf,
+    },
+    /// Sets one of the values.
+    Set(String),
+}
+
+/// What the guard answers.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum GuardAnswer {
+    /// All values can be set and put back; the setting has its old value.
+    Ready {
+        /// What puts the setting back.
+        old: Vec<String>,
+    },
+    /// The value is set.
+    Set,
+    /// The setting has its old value, and the guard ends.
+    Restored,
+    /// What was asked for cannot be done.
+    Failed(String),
+}
+
+/// Acts as the guard if this program was started as one.
+pub(crate) fn guard_if_asked() -> Option<Result<ExitCode>> {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next()? != GUARD || arguments.next().is_some() {
+        return None;
+    }
+    Some(guard())
+}
+
+fn guard() -> Result<ExitCode> {
+    // Ctrl-C, and what ends a whole session or is sent by name, must not keep it from putting the
+    // setting back.
+    let _ = rustix::process::setsid();
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register(signal, Arc::new(AtomicBool::new(false))).context("sigaction")?;
+    }
+    probe::set_own_name(c"switchcost-set");
+    let mut lines = io::stdin().lock().lines();
+    let first = lines.next().ok_or_else(internal)?.context("standard input")?;
+    let request = serde_json::from_str(&first).map_err(|_| internal())?;
+    let GuardRequest::Begin { file, values, notes } = request else { return Err(internal()) };
+    let guarded = match GuardedSetting::begin(&file, &values, notes) {
+        Ok(guarded) => guarded,
+        Err(error) => {
+            answer(&GuardAnswer::Failed(format!("{error:#}")));
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    answer(&GuardAnswer::Ready { old: guarded.note.old.clone() });
+    for line in lines {
+        let Ok(Ok(GuardRequest::Set(value))) = line.map(|line| serde_json::from_str(&line)) else {
+            break;
+        };
+        match guarded.set(&value) {
+            Ok(()) => answer(&GuardAnswer::Set),
+            Err(error) => answer(&GuardAnswer::Failed(format!("{error:#}"))),
+        }
+    }
+    guarded.end()
+}
+
+fn internal() -> anyhow::Error {
+    anyhow!("`{GUARD}` is an internal command of switchcost")
+}
+
+/// Answers the program, which may be gone.
+fn answer(answer: &GuardAnswer) {
+    let Ok(mut line) = serde_json::to_vec(answer) else { return };
+    line.push(b'\n');
+    let mut output = io::stdout();
+    let _ = output.write_all(&line).and_then(|()| output.flush());
+}
+
+/// A setting that is put back when its guard ends.
+struct GuardedSetting {
+    file: SettingFile,
+    note: SettingNote,
+    notes: PathBuf,
+    /// Keeps other sessions away.
+    _lock: std::fs::File,
+}
+
+impl GuardedSetting {
+    /// Takes the lock and tries all values. The first writing is of the old value, which a file that
+    /// does not take its own content back refuses; nothing else was changed then.
+    fn begin(path: &std::path::Path, values: &[String], notes: PathBuf) -> Result<Self> {
+        let file = SettingFile::find(path)?;
+        let lock = file.lock()?;
+        let content = file.read()?;
+        let note = SettingNote::new(&file, &content, values);
+        for old in &note.old {
+            file.set(old).context("it does not take its own value back")?;
+        }
+        note.write(&notes)?;
+        let guarded = Self { file, note, notes, _lock: lock };
+        let mut tried = Ok(());
+        for value in values {
+            tried = tried.and_then(|()| guarded.set(value));
+        }
+        if tried.is_err() {
+            guarded.put_back()?;
+            tried?;
+        }
+        guarded.note.restore(&guarded.file).context("it does not take its old value back")?;
+        Ok(guarded)
+    }
+
+    /// Sets a value, and what the other value may have changed as it was before.
+    fn set(&self, value: &str) -> Result<()> {
+        let is_flag = self.note.old.len() > 1;
+        let content = self.file.read()?;
+        for old in &self.note.old {
+            if is_flag && state_for(&content, old) != *old {
+                self.file.set(old)?;
+            }
+        }
+        self.file.set(value)?;
+        Ok(())
+    }
+
+    /// Puts the setting back and removes the note.
+    fn put_back(&self) -> Result<()> {
+        self.note.restore(&self.file)?;
+        self.note.remove(&self.notes);
+        Ok(())
+    }
+
+    /// Puts the setting back and answers.
+    fn end(&self) -> Result<ExitCode> {
+        match self.put_back() {
+            Ok(()) => {
+                answer(&GuardAnswer::Restored);
+                Ok(ExitCode::SUCCESS)
+            }
+            Err(error) => {
+                print_message(&format!(
+                    "error: {} is not as it was, and cannot be put back: {error:#}; type: {}",
+                    self.note.file.display(),
+                    self.note.command()
+                ));
+                answer(&GuardAnswer::Failed(format!("{error:#}")));
+                Ok(ExitCode::FAILURE)
+            }
+        }
+    }
+}

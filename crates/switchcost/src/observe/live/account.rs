@@ -428,9 +428,10 @@ impl SwitchAccount {
         thread.tgid == self.observer || is_launcher
     }
 
-    /// Returns whether a thread in scope lives.
-    pub(crate) fn is_alive(&self) -> bool {
-        self.last.values().any(|thread| !thread.ended && self.is_in_scope(thread.tgid))
+    /// Returns the processes in scope that have a living thread, each once for each such thread.
+    pub(crate) fn living_processes(&self) -> impl Iterator<Item = u32> + '_ {
+        let living = self.last.values().filter(|thread| !thread.ended);
+        living.map(|thread| thread.tgid).filter(|tgid| self.is_in_scope(*tgid))
     }
 
     /// Returns a living thread, as of the last look.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
+use probe::program::WatchedProcess;
 use rundata::machine::CpuList;
 use rundata::reading::Reading;
 use rundata::words::{grouped, time, two_digits};
@@ -41,6 +42,12 @@ pub(crate) struct TracerSession {
     ns_per_switch: Option<Reading<f64>>,
     begun: ClockMoment,
     looked: ClockMoment,
+}
+
+/// Returns whether /proc shows that a process has ended. One that cannot be read may live.
+fn has_ended(tgid: u32) -> bool {
+    let Ok(pid) = i32::try_from(tgid) else { return true };
+    WatchedProcess::find(Path::new("/"), pid).is_err_and(|error| error.is_end())
 }
 
 /// A point in time, on the clock and in the CPU time of this program.
@@ -103,6 +110,12 @@ impl TracerOverhead {
 }
 
 impl TracerSession {
+    /// Returns whether a process in scope lives. The tracer misses the end of one that ends while it
+    /// is being attached, so /proc is asked, too.
+    pub(crate) fn has_living_process(&self) -> bool {
+        self.account.living_processes().any(|tgid| !has_ended(tgid))
+    }
+
     /// Begins to trace, as [`Self::begin`]; an error names `instead`, a command that needs no
     /// privilege.
     pub(crate) fn open(

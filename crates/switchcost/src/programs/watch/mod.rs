@@ -195,7 +195,7 @@ fn watch_processes(
     let mut watcher =
         watch_first(candidates, duration).map_err(|error| unwatchable(typed, error))?;
     let mut session = TracerSession::begin(processes.scope(), None, None);
-    if session.as_ref().is_ok_and(|session| !session.account.is_alive()) {
+    if session.as_ref().is_ok_and(|session| !session.has_living_process()) {
         session = Err(anyhow!("the tracer has not seen it run"));
     }
     if session.is_err() {
@@ -317,7 +317,7 @@ fn watch_process(pid: i32, duration: Duration) -> Result<ProgramWatcher, WatchEr
 /// Returns whether a process of the program lives beside the one whose memory is watched.
 fn is_alive(session: Option<&TracerSession>, watcher: &ProgramWatcher) -> bool {
     match session {
-        Some(session) => session.account.is_alive(),
+        Some(session) => session.has_living_process(),
         None => watcher.has_living_process(),
     }
 }

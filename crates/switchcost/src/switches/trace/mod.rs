@@ -269,7 +269,7 @@ fn trace_running(
     let session = &tracing.session;
     if let Some(signal) = interrupt.signal() {
         tracing.notices.push(format!("stopped by signal {signal}, before its time was over"));
-    } else if !session.account.is_alive() {
+    } else if !session.has_living_process() {
         let seconds = session.elapsed().as_secs_f64();
         tracing.notices.push(format!("it ended after {seconds:.1} s"));
     }
@@ -356,7 +356,7 @@ fn check_seen(session: &TracerSession, processes: &ProcessSet) -> Result<()> {
             )));
         }
     }
-    if !session.account.is_alive() {
+    if !session.has_living_process() {
         return Err(usage(format!("{}: it has ended", processes.typed)));
     }
     Ok(())
@@ -395,14 +395,21 @@ impl<'a> RunningTrace<'a> {
 
     /// Looks again and again, until `wait`, which waits so long at most, says that it is over.
     fn follow(&mut self, end: TraceEnd, mut wait: impl FnMut(Duration) -> bool) {
+        let mut was_gone = false;
         let longest = if self.recording.is_some() { DRAIN_INTERVAL } else { LOOK };
         loop {
             let is_over = wait(longest);
             self.look(is_over);
             // The look that finds nobody left is the last: waiting longer would be in all rates.
-            if is_over || end == TraceEnd::WithAll && !self.session.account.is_alive() {
+            let is_seen_to_end = self.session.account.living_processes().next().is_none();
+            let is_gone = !self.session.has_living_process();
+            // One that has just ended is seen to end by the next look; if it is not, the tracer has
+            // missed its end.
+            let have_ended = is_seen_to_end || is_gone && was_gone;
+            if is_over || end == TraceEnd::WithAll && have_ended {
                 return self.bar.end();
             }
+            was_gone = is_gone;
         }
     }
 

@@ -50,7 +50,7 @@ pub(crate) fn write(comparison: &Comparison, paths: &[PathBuf], args: &CompareAr
     put(&text(comparison, paths, args), layout(args), comparison, args)
 }
 
-/// Like [`write`], for three runs or more.
+/// Like [`write()`], for three runs or more.
 pub(crate) fn write_several(comparison: &PairwiseComparison, args: &CompareArgs) -> Result<()> {
     put(&text_of_several(comparison), layout(args), comparison, args)
 }

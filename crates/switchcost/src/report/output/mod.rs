@@ -314,7 +314,7 @@ pub(crate) fn print(bytes: &[u8]) -> io::Result<()> {
     ignore_broken_pipe(print_or_broken_pipe(bytes))
 }
 
-/// Like [`print`], but returns `BrokenPipe` instead of ignoring it.
+/// Like [`print()`], but returns `BrokenPipe` instead of ignoring it.
 pub(crate) fn print_or_broken_pipe(bytes: &[u8]) -> io::Result<()> {
     let mut stdout = stdout()?;
     stdout.write_all(bytes).and_then(|()| stdout.flush())

@@ -153,7 +153,7 @@ mod tests {
             round: 0,
             at: "2026-11-29T12:03:04Z".to_string(),
             differences: vec![difference(
-                "frequency.policies[0].governor",
+                "frequency.governor",
                 json!("performance"),
                 json!("powersave"),
             )],

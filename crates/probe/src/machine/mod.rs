@@ -97,8 +97,9 @@ pub fn read_with_accounting(root: &Path) -> (Machine, Reading<CpuAccounting>) {
     (machine, kernel::accounting(tree, config))
 }
 
-/// Reads only the settings that may change while a run goes on ([`Machine::changed_settings`]):
-/// about 30 small files. What else a machine has is unknown.
+/// Reads only the settings that may change while a run goes on ([`Machine::changed_settings`]): some
+/// 30 small files, and five for each CPU whose frequency can be set. What else a machine has is
+/// unknown.
 pub fn read_changeable_settings(root: &Path) -> Machine {
     let tree = &MachineTree::new(root);
     let mut machine = Machine {

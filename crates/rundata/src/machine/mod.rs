@@ -163,22 +163,15 @@ pub fn field_differences<T: Serialize>(field: &str, base: &T, other: &T) -> Vec<
     let mut found = Vec::new();
     // Cannot fail: every key is a string.
     let [base, other] = [base, other].map(|one| serde_json::to_value(one).unwrap_or_default());
-    collect_differences(field, &base, &other, VOLATILE_FIELDS, &mut found);
+    collect_differences(field, &base, &other, &mut found);
     found
 }
 
-/// Adds the fields that differ, without those in `ignored`.
-fn collect_differences(
-    field: &str,
-    base: &Value,
-    other: &Value,
-    ignored: &[&str],
-    found: &mut Vec<FieldDifference>,
-) {
+fn collect_differences(field: &str, base: &Value, other: &Value, found: &mut Vec<FieldDifference>) {
     let unknown = [base, other].map(is_unknown);
     let was_added = ADDED_FIELDS.iter().any(|beginning| field.starts_with(beginning));
     let nothing_said = unknown == [true; 2] || was_added && unknown != [false; 2];
-    if base == other || ignored.contains(&field) || nothing_said {
+    if base == other || VOLATILE_FIELDS.contains(&field) || nothing_said {
         return;
     }
     match (base, other) {
@@ -187,7 +180,7 @@ fn collect_differences(
             for key in a.keys().chain(added) {
                 let dot = if field.is_empty() { "" } else { "." };
                 let field = format!("{field}{dot}{key}");
-                collect_differences(&field, &base[key], &other[key], ignored, found);
+                collect_differences(&field, &base[key], &other[key], found);
             }
         }
         (Value::Array(a), Value::Array(b)) if a.iter().chain(b).all(Value::is_object) => {
@@ -200,7 +193,7 @@ fn collect_differences(
                 });
             }
             for (index, (base, other)) in a.iter().zip(b).enumerate() {
-                collect_differences(&format!("{field}[{index}]"), base, other, ignored, found);
+                collect_differences(&format!("{field}[{index}]"), base, other, found);
             }
         }
         _ => {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{FieldDifference, Machine, collect_differences, is_unknown};
+use super::{FieldDifference, Machine, is_unknown};
 use crate::reading::Reading;
 
 /// Name of the kernel's own scheduler, beside the names of schedulers in BPF.
@@ -61,8 +61,7 @@ impl SchedExt {
     }
 }
 
-/// Beginnings of the fields that somebody may set while a run goes on, in the JSON form. Limits of
-/// the frequency are not among them: the firmware changes them by itself.
+/// Beginnings of the fields that somebody may set while a run goes on, in the JSON form.
 const CHANGEABLE_FIELDS: &[&str] = &[
     "scheduler.",
     "kernel.preemption.model",
@@ -74,28 +73,56 @@ const CHANGEABLE_FIELDS: &[&str] = &[
     "memory.thp_enabled",
 ];
 
+/// The field of the governors, which are compared CPU by CPU: how CPUs are grouped depends on limits
+/// of the frequency, too, which the firmware changes by itself.
+const GOVERNOR_FIELD: &str = "frequency.governor";
+
 impl Machine {
-    /// Lists the changeable settings that differ in a later reading of the same machine. Unlike in
-    /// [`Machine::differences`], another count of loaded schedulers is a difference: the scheduler
-    /// was loaded anew, perhaps with other options. A setting that is unknown on either side is
-    /// none.
+    /// Lists the changeable settings that differ in a later reading of the same machine. A setting
+    /// that is unknown on either side is none.
     pub fn changed_settings(&self, later: &Machine) -> Vec<FieldDifference> {
-        // Cannot fail: every key is a string.
-        let [before, after] =
-            [self, later].map(|machine| serde_json::to_value(machine).unwrap_or_default());
-        let mut differences = Vec::new();
-        collect_differences("", &before, &after, &[], &mut differences);
+        let mut differences = self.differences(later);
         differences.retain(|difference| {
-            let is_known = !is_unknown(&difference.base) && !is_unknown(&difference.other);
-            is_known && is_changeable(&difference.field)
+            let values = [&difference.base, &difference.other];
+            let is_known = values.iter().all(|value| !is_unknown(value) && !value.is_null());
+            let field = &difference.field;
+            is_known && CHANGEABLE_FIELDS.iter().any(|beginning| field.starts_with(beginning))
         });
+        differences.extend(self.changed_governor(later));
         differences
     }
-}
 
-fn is_changeable(field: &str) -> bool {
-    let is_governor = field.starts_with("frequency.policies[") && field.ends_with("].governor");
-    is_governor || CHANGEABLE_FIELDS.iter().any(|beginning| field.starts_with(beginning))
+    /// Returns the difference of the governor of the first CPU that has another one.
+    fn changed_governor(&self, later: &Machine) -> Option<FieldDifference> {
+        let after = later.governors();
+        for (cpu, governor) in self.governors() {
+            match after.get(&cpu) {
+                Some(changed) if *changed != governor => {
+                    let (base, other) = (governor.into(), (*changed).into());
+                    return Some(FieldDifference {
+                        field: GOVERNOR_FIELD.to_string(),
+                        base,
+                        other,
+                    });
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// Returns the governor of each CPU of which it is known.
+    fn governors(&self) -> BTreeMap<u32, &str> {
+        let mut governors = BTreeMap::new();
+        for policy in self.frequency.policies.known().into_iter().flatten() {
+            if let Some(governor) = policy.governor.known() {
+                for cpu in policy.cpus.iter() {
+                    governors.insert(cpu, governor.as_str());
+                }
+            }
+        }
+        governors
+    }
 }
 
 #[cfg(test)]
@@ -147,19 +174,17 @@ mod tests {
     }
 
     #[test]
-    fn another_scheduler_or_the_same_one_loaded_anew_is_a_changed_setting() {
+    fn another_scheduler_is_a_changed_setting_and_its_count_of_loadings_is_none() {
         let (kernel, simple) =
             (machine_under(unloaded()), machine_under(loaded("simple", 1, true)));
         let changes = kernel.changed_settings(&simple);
         let mut changed = fields(&changes);
         changed.sort_unstable();
-        let ext = ["enable_seq", "state", "switch_all"].map(|f| format!("scheduler.sched_ext.{f}"));
-        assert_eq!(changed, ["scheduler.name", &ext[0], &ext[1], &ext[2]]);
-
+        let ext = ["state", "switch_all"].map(|f| format!("scheduler.sched_ext.{f}"));
+        assert_eq!(changed, ["scheduler.name", &ext[0], &ext[1]]);
         let again = machine_under(loaded("simple", 2, true));
-        assert_eq!(fields(&simple.changed_settings(&again)), [&ext[0]]);
-        assert!(simple.differences(&again).is_empty(), "of two runs it is no difference");
-        assert_eq!(fields(&kernel.differences(&again)).len(), 3);
+        assert!(simple.changed_settings(&again).is_empty());
+        assert!(simple.differences(&again).is_empty());
     }
 
     #[test]
@@ -167,21 +192,29 @@ mod tests {
         let mut before = Machine::default();
         before.load.over_1_min = Reading::Known(1.0);
         before.kernel.preemption.model = Reading::Known(PreemptionModel::Full);
-        let policy = |governor: &str, max_khz| FrequencyPolicy {
+        let policy = |cpus: &str, governor: &str, max_khz| FrequencyPolicy {
+            cpus: cpus.parse().expect("a list"),
             governor: Reading::Known(governor.to_string()),
             max_khz: Reading::Known(max_khz),
             ..FrequencyPolicy::default()
         };
-        before.frequency.policies = Reading::Known(vec![policy("performance", 3_000_000)]);
+        before.frequency.policies = Reading::Known(vec![policy("0-3", "performance", 3_000_000)]);
         let mut after = before.clone();
         after.load.over_1_min = Reading::Known(9.0);
         after.kernel.preemption.model = Reading::unknown("debugfs is locked down");
-        after.frequency.policies = Reading::Known(vec![policy("performance", 2_000_000)]);
+        // The firmware limits two CPUs, which are a group of their own then; two others are offline.
+        after.frequency.policies = Reading::Known(vec![policy("0-1", "performance", 2_000_000)]);
         assert!(before.changed_settings(&after).is_empty());
 
         after.kernel.preemption.model = Reading::Known(PreemptionModel::Lazy);
-        after.frequency.policies = Reading::Known(vec![policy("powersave", 2_000_000)]);
+        let [limited, changed] =
+            [policy("0-1", "performance", 2_000_000), policy("2-3", "powersave", 3_000_000)];
+        after.frequency.policies = Reading::Known(vec![limited, changed]);
         let changes = before.changed_settings(&after);
-        assert_eq!(fields(&changes), ["frequency.policies[0].governor", "kernel.preemption.model"]);
+        assert_eq!(fields(&changes), ["kernel.preemption.model", "frequency.governor"]);
+        assert_eq!(
+            (&changes[1].base, &changes[1].other),
+            (&"performance".into(), &"powersave".into())
+        );
     }
 }

@@ -540,8 +540,8 @@ impl<const N: usize> Recorder<'_, N> {
         let cases_per_run = self.plan.cases.len() / N;
         match event {
             RunEvent::Case(state) => {
-                let change = self.settings.before_case(state.round);
-                self.keep_change(change);
+                let changes = self.settings.before_case(state.round);
+                self.keep_changes(changes);
                 self.progress.show(&state);
             }
             RunEvent::Sample(sample) => {
@@ -570,13 +570,14 @@ impl<const N: usize> Recorder<'_, N> {
         }
     }
 
-    /// Keeps a change of the machine's settings in all runs: they share their rounds.
-    fn keep_change(&mut self, change: Option<SettingChange>) {
-        let Some(change) = change else { return };
-        for run in 0..N {
-            let line = RunFileLine::Setting(change.clone());
-            self.keep(run, &line);
-            self.runs[run].run.push(line);
+    /// Keeps changes of the machine's settings in all runs: they share their rounds.
+    fn keep_changes(&mut self, changes: Vec<SettingChange>) {
+        for change in changes {
+            for run in 0..N {
+                let line = RunFileLine::Setting(change.clone());
+                self.keep(run, &line);
+                self.runs[run].run.push(line);
+            }
         }
     }
 
@@ -598,8 +599,8 @@ impl<const N: usize> Recorder<'_, N> {
     fn end(mut self, outcome: ScheduleOutcome) -> [RecordedRun; N] {
         let ScheduleOutcome { samples, failures, reason, spent } = outcome;
         self.progress.end();
-        let change = self.settings.at_end();
-        self.keep_change(change);
+        let changes = self.settings.at_end();
+        self.keep_changes(changes);
         distribute(&mut self.runs.each_mut().map(|recorded| &mut recorded.run), samples, failures);
         let finished = seconds_in_words(SystemTime::now());
         let end = RunFileLine::End(RunEnd { reason, finished, spent_ns: nanoseconds(spent) });

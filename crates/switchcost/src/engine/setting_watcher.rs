@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rundata::machine::{FieldDifference, Machine};
+use rundata::machine::{FieldDifference, KERNEL_SCHEDULER, Machine};
 use rundata::run::SettingChange;
 
 use crate::base::values::seconds_in_words;
@@ -21,6 +21,10 @@ pub(crate) struct SettingWatcher {
     round: Option<u32>,
     /// Fields that the session itself changes.
     ignored: Vec<String>,
+    /// Schedulers in BPF that were loaded since the machine started, at the first look and at the
+    /// last.
+    first_loads: Option<u64>,
+    last_loads: Option<u64>,
 }
 
 impl SettingWatcher {
@@ -28,7 +32,15 @@ impl SettingWatcher {
     /// file has, of a run that is resumed.
     pub(crate) fn new(root: &Path, expected: Machine, earlier: Option<&SettingChange>) -> Self {
         let differences = earlier.map_or(Vec::new(), |change| change.differences.clone());
-        Self { root: root.to_path_buf(), expected, differences, round: None, ignored: Vec::new() }
+        Self {
+            root: root.to_path_buf(),
+            expected,
+            differences,
+            round: None,
+            ignored: Vec::new(),
+            first_loads: None,
+            last_loads: None,
+        }
     }
 
     /// Ignores the settings in which another machine, that of a later half of the session, differs:
@@ -39,38 +51,75 @@ impl SettingWatcher {
         }
     }
 
-    /// Looks at the settings if a case begins a new round; returns a change.
-    pub(crate) fn before_case(&mut self, round: u32) -> Option<SettingChange> {
+    /// Looks at the settings if a case begins a new round; returns the changes.
+    pub(crate) fn before_case(&mut self, round: u32) -> Vec<SettingChange> {
         if self.round == Some(round) {
-            return None;
+            return Vec::new();
         }
-        let change = self.look(round);
+        let changes = self.look(round);
         self.round = Some(round);
-        change
+        changes
     }
 
-    /// Looks at the settings after the last round; returns a change.
-    pub(crate) fn at_end(&mut self) -> Option<SettingChange> {
-        let next_round = self.round?.saturating_add(1);
-        self.look(next_round)
+    /// Looks at the settings after the last round; returns the changes.
+    pub(crate) fn at_end(&mut self) -> Vec<SettingChange> {
+        match self.round {
+            Some(round) => self.look(round.saturating_add(1)),
+            None => Vec::new(),
+        }
     }
 
-    fn look(&mut self, next_round: u32) -> Option<SettingChange> {
+    fn look(&mut self, next_round: u32) -> Vec<SettingChange> {
         let now = probe::machine::read_changeable_settings(&self.root);
         let mut differences = self.expected.changed_settings(&now);
         differences.retain(|difference| !self.ignored.contains(&difference.field));
-        if differences == self.differences {
-            return None;
+        let loads = count_loads(&now).or(self.last_loads);
+        self.first_loads = self.first_loads.or(loads);
+        let (names, kernel) = ([&self.expected, &now].map(scheduler_name), Some(KERNEL_SCHEDULER));
+        if names[0] == names[1] && names[1] != kernel {
+            // The same scheduler, loaded anew, may have other options.
+            differences.extend(loads_difference(self.first_loads, loads));
         }
-        self.differences.clone_from(&differences);
-        let round = match self.round {
-            // It changed within the round that has just ended.
-            Some(round) if !differences.is_empty() => round,
-            _ => next_round,
-        };
         let at = seconds_in_words(SystemTime::now());
-        Some(SettingChange { round, at, differences })
+        let passing = loads_difference(self.last_loads, loads);
+        self.last_loads = loads;
+        if differences != self.differences {
+            self.differences.clone_from(&differences);
+            let round = match self.round {
+                // It changed within the round that has just ended.
+                Some(round) if !differences.is_empty() => round,
+                _ => next_round,
+            };
+            return vec![SettingChange { round, at, differences }];
+        }
+        let (Some(passing), Some(round)) = (passing, self.round) else { return Vec::new() };
+        // One was loaded, and is gone again.
+        let mut within = differences.clone();
+        within.push(passing);
+        vec![
+            SettingChange { round, at: at.clone(), differences: within },
+            SettingChange { round: next_round, at, differences },
+        ]
     }
+}
+
+fn scheduler_name(machine: &Machine) -> Option<&str> {
+    machine.scheduler.name.known().map(String::as_str)
+}
+
+/// Returns how many schedulers in BPF were loaded since the machine started.
+fn count_loads(machine: &Machine) -> Option<u64> {
+    machine.scheduler.sched_ext.known()?.enable_seq.known().copied()
+}
+
+/// Returns the difference of two counts of loaded schedulers; `None` where one is unknown.
+fn loads_difference(before: Option<u64>, after: Option<u64>) -> Option<FieldDifference> {
+    let (before, after) = (before?, after?);
+    if before == after {
+        return None;
+    }
+    let field = "scheduler.sched_ext.enable_seq".to_string();
+    Some(FieldDifference { field, base: before.into(), other: after.into() })
 }
 
 #[cfg(test)]
@@ -97,20 +146,22 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let mut watcher = watcher(root.path());
         for round in 0..50 {
-            assert_eq!(watcher.before_case(round), None);
+            assert_eq!(watcher.before_case(round), []);
         }
         set(root.path(), "0");
-        assert_eq!(watcher.before_case(49), None, "within a round nobody looks");
-        let change = watcher.before_case(50).expect("a change");
+        assert_eq!(watcher.before_case(49), [], "within a round nobody looks");
+        let changes = watcher.before_case(50);
+        let [change] = &changes[..] else { panic!("{changes:?}") };
         assert_eq!((change.round, change.differences.len()), (49, 1));
         let difference = &change.differences[0];
         assert_eq!(difference.field, "scheduler.sysctls.sched_autogroup_enabled");
         assert_eq!((&difference.base, &difference.other), (&"1".into(), &"0".into()));
-        assert_eq!(watcher.before_case(51), None, "it is said once");
+        assert_eq!(watcher.before_case(51), [], "it is said once");
         set(root.path(), "1");
-        let back = watcher.at_end().expect("a change");
+        let back = watcher.at_end();
+        let [back] = &back[..] else { panic!("{back:?}") };
         assert_eq!((back.round, back.differences.len()), (52, 0));
-        assert_eq!(watcher.at_end(), None);
+        assert_eq!(watcher.at_end(), []);
     }
 
     #[test]
@@ -118,12 +169,58 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let mut first = watcher(root.path());
         set(root.path(), "0");
-        let change = first.before_case(7).expect("a change");
+        let change = first.before_case(7).pop().expect("a change");
         assert_eq!(change.round, 7);
         // Resumed once more: the file has that change already.
         let expected = first.expected.clone();
         let mut second = SettingWatcher::new(root.path(), expected, Some(&change));
-        assert_eq!(second.before_case(8), None);
-        assert_eq!(second.at_end(), None);
+        assert_eq!(second.before_case(8), []);
+        assert_eq!(second.at_end(), []);
+    }
+
+    /// Loads a scheduler, or none, as the kernel shows it.
+    fn load(root: &Path, ops: Option<&str>, loads: u64) {
+        let folder = root.join("sys/kernel/sched_ext");
+        fs::create_dir_all(folder.join("root")).expect("folders");
+        let state = if ops.is_some() { "enabled" } else { "disabled" };
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a file");
+        write("state", state);
+        write("switch_all", if ops.is_some() { "1" } else { "0" });
+        write("enable_seq", &loads.to_string());
+        match ops {
+            Some(ops) => write("root/ops", ops),
+            None => fs::remove_dir_all(folder.join("root")).expect("a folder"),
+        }
+    }
+
+    fn rounds(changes: &[SettingChange]) -> Vec<(u32, bool)> {
+        changes.iter().map(|change| (change.round, change.differences.is_empty())).collect()
+    }
+
+    #[test]
+    fn a_scheduler_that_came_and_went_takes_the_rounds_between_alone() {
+        let root = tempfile::tempdir().expect("a folder");
+        load(root.path(), None, 3);
+        let mut watcher = watcher(root.path());
+        assert_eq!(watcher.before_case(0), []);
+        load(root.path(), Some("simple"), 4);
+        assert_eq!(rounds(&watcher.before_case(1)), [(0, false)]);
+        load(root.path(), None, 4);
+        assert_eq!(rounds(&watcher.before_case(2)), [(2, true)]);
+        // Loaded and unloaded within a round.
+        load(root.path(), None, 5);
+        assert_eq!(rounds(&watcher.before_case(3)), [(2, false), (3, true)]);
+        assert_eq!(watcher.before_case(4), []);
+    }
+
+    #[test]
+    fn the_same_scheduler_loaded_anew_is_another_setting() {
+        let root = tempfile::tempdir().expect("a folder");
+        load(root.path(), Some("simple"), 1);
+        let mut watcher = watcher(root.path());
+        assert_eq!(watcher.before_case(0), []);
+        load(root.path(), Some("simple"), 2);
+        assert_eq!(rounds(&watcher.before_case(1)), [(0, false)]);
+        assert_eq!(watcher.before_case(2), []);
     }
 }

@@ -207,17 +207,33 @@ impl Workers {
     }
 
     /// Measures one case in one round; each sample goes to `sink` as it arrives. After `patience`
-    /// the worker is killed.
+    /// the worker is killed. Under a setting of the machine samples go there at the end, if the
+    /// setting is unchanged then.
     pub(crate) fn measure(
         &self,
         assignment: &Assignment,
         patience: Duration,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), WorkerError> {
-        if let Some(setting) = &self.setting {
-            let established = setting.establish();
-            established.map_err(|error| WorkerError::once(format!("{error:#}")))?;
-        }
+        let Some(setting) = &self.setting else {
+            return self.measure_now(assignment, patience, sink);
+        };
+        let in_words = |error: anyhow::Error| WorkerError::once(format!("{error:#}"));
+        setting.establish().map_err(in_words)?;
+        let mut samples = Vec::new();
+        let measured = self.measure_now(assignment, patience, &mut |sample| samples.push(sample));
+        setting.check_unchanged().map_err(in_words)?;
+        samples.into_iter().for_each(sink);
+        measured
+    }
+
+    /// Measures one case under the settings in force.
+    fn measure_now(
+        &self,
+        assignment: &Assignment,
+        patience: Duration,
+        sink: &mut dyn FnMut(Sample),
+    ) -> Result<(), WorkerError> {
         let started = self.start(&[], &assignment.environment(), patience);
         let (mut stdin, mut output) = started.map_err(|error| {
             let program = self.prefix.first().map_or("/proc/self/exe", String::as_str);

@@ -54,6 +54,15 @@ pub(crate) enum TypedSettings<'a> {
     },
 }
 
+/// A session that was measured.
+pub(crate) struct MeasuredSession {
+    /// B against A.
+    pub(crate) comparison: Comparison,
+    pub(crate) halves: [RecordedRun; 2],
+    /// Whether the setting of the machine is as it was.
+    pub(crate) put_back: Result<()>,
+}
+
 /// Measures the rings of `args` under both settings, stores both runs, compares B with A.
 ///
 /// # Errors
@@ -62,7 +71,7 @@ pub(crate) fn measure(
     settings: TypedSettings<'_>,
     args: &RingArgs,
     terms: ComparisonTerms,
-) -> Result<(Comparison, [RecordedRun; 2])> {
+) -> Result<MeasuredSession> {
     let host = LocalHost::detect()?;
     let interrupt = Interrupt::watch()?;
     let planned = match settings {
@@ -109,7 +118,9 @@ pub(crate) fn measure(
     let progress = Progress::new(&both, args.output.files.quiet);
     let runs = headers.map(|header| RecordedRun::begin(header, &interrupt));
     let runs = execute::measure_runs(runs, workers, &both, rules, &host, progress);
-    Ok((compare(runs.each_ref().map(|recorded| &recorded.run), terms), runs))
+    let put_back = halves[0].setting.as_ref().map_or(Ok(()), SettingArm::finish);
+    let comparison = compare(runs.each_ref().map(|recorded| &recorded.run), terms);
+    Ok(MeasuredSession { comparison, halves: runs, put_back })
 }
 
 fn compare(runs: [&Run; 2], terms: ComparisonTerms) -> Comparison {

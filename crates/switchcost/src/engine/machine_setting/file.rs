@@ -75,6 +75,9 @@ impl SettingFile {
             }
             return Err(refused(why));
         }
+        if let Some(why) = one_way_reason(&path) {
+            return Err(refused(why.to_string()));
+        }
         let is_file = path.metadata().is_ok_and(|found| found.is_file());
         if !is_file {
             return Err(refused("is not a regular file".to_string()));
@@ -127,14 +130,18 @@ impl SettingFile {
             Some(Errno::PERM | Errno::ACCESS) => format!("{error} (it needs root)"),
             _ => error.to_string(),
         };
+        let line = format!("{value}\n");
         // One write: the kernel takes each as a value.
-        file.write_all(format!("{value}\n").as_bytes()).map_err(|error| refused(advice(error)))?;
+        let written = file.write(line.as_bytes()).map_err(|error| refused(advice(error)))?;
+        if written != line.len() {
+            return Err(refused(format!("it takes {written} of {} bytes", line.len())));
+        }
         drop(file);
         let content = self.read()?;
         if has_value(&content, value) {
             Ok(())
         } else {
-            Err(refused(format!("it has '{}' instead", state_for(&content, value))))
+            Err(refused(format!("it has '{}' instead", joined(&state_for(&content, value)))))
         }
     }
 
@@ -152,6 +159,30 @@ impl SettingFile {
     }
 }
 
+/// Files that take a value and never give it back, or that stop what would put it back.
+const ONE_WAY_FILES: [&str; 10] = [
+    "cgroup.freeze",
+    "cgroup.kill",
+    "kexec_load_disabled",
+    "kexec_load_limit_panic",
+    "kexec_load_limit_reboot",
+    "lockdown",
+    "modules_disabled",
+    "ptrace_scope",
+    "unprivileged_bpf_disabled",
+    "user_events_data",
+];
+
+/// Returns why a setting is not switched back and forth.
+fn one_way_reason(path: &Path) -> Option<&'static str> {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let is_power = path.starts_with("/sys/power");
+    if ONE_WAY_FILES.contains(&name) || is_power {
+        return Some("is not changed by this program: some of its values cannot be taken back");
+    }
+    None
+}
+
 /// Checks a value that was typed; an error says what is wrong with it.
 pub(crate) fn check_value(value: &str) -> Result<(), String> {
     if value.trim().is_empty() {
@@ -165,7 +196,7 @@ pub(crate) fn check_value(value: &str) -> Result<(), String> {
 
 /// Returns whether a setting with this content has the value.
 pub(crate) fn has_value(content: &str, value: &str) -> bool {
-    state_for(content, value) == joined(value)
+    joined(&state_for(content, value)) == joined(value)
 }
 
 /// Returns what would be written to get the state back that this content is, as far as a value may
@@ -184,7 +215,7 @@ pub(crate) fn state_for(content: &str, value: &str) -> String {
             return (*word).to_string();
         }
     }
-    words.join(" ")
+    content.trim().to_string()
 }
 
 /// Returns a value with one space between its words, as contents are compared.
@@ -193,8 +224,12 @@ fn joined(value: &str) -> String {
     words.join(" ")
 }
 
-/// Returns the word in brackets of `always [madvise] never`, or in parentheses.
+/// Returns the word in brackets of `always [madvise] never`, or in parentheses. A word alone is no
+/// choice: the name of a domain that is not set is `(none)`.
 fn chosen_word(content: &str) -> Option<&str> {
+    if content.split_whitespace().count() < 2 {
+        return None;
+    }
     for word in content.split_whitespace() {
         for (open, close) in [('[', ']'), ('(', ')')] {
             let inner = word.strip_prefix(open).and_then(|word| word.strip_suffix(close));
@@ -234,6 +269,8 @@ mod tests {
         assert_eq!(state_for(features, "NO_HRTICK"), "HRTICK");
         assert_eq!(state_for("2", "NO_SUCH"), "2");
         assert!(!has_value("4 4 1 7", "4"));
+        assert_eq!(state_for("(none)", "x"), "(none)");
+        assert_eq!(state_for("|/a  b", "x"), "|/a  b");
     }
 
     #[test]
@@ -261,6 +298,9 @@ mod tests {
         assert!(refused(&link).contains("which is no setting of the machine"));
         assert!(refused(&outside).contains("is no setting of the machine (accepted: files below"));
         assert!(refused(folder.path()).contains("is not a regular file"));
+        let one_way = folder.path().join("modules_disabled");
+        fs::write(&one_way, "0").expect("a file");
+        assert!(refused(&one_way).contains("cannot be taken back"));
         assert!(refused(&folder.path().join("none")).contains("No such file"));
         let within = folder.path().join("within");
         symlink(&file.path, &within).expect("a link");

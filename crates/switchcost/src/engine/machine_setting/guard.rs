@@ -15,18 +15,18 @@
 //! The program does nothing but ask, so a file that blocks its writer holds up the guard alone.
 
 use std::io::{self, BufRead, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::file::{SettingFile, state_for};
-use super::leftover::SettingNote;
+use super::leftover::{NoteFolder, SettingNote};
 use crate::base::failure::print_message;
 
 /// The hidden command of the guard.
@@ -35,14 +35,12 @@ pub(super) const GUARD: &str = "guard-setting";
 /// What the program asks of the guard, a line each.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum GuardRequest {
-    /// Begins: the setting, the values that will be set, and the folder of the note.
+    /// Begins: the setting, and the values that will be set.
     Begin {
         /// The file of the setting.
         file: PathBuf,
         /// Both values.
         values: Vec<String>,
-        /// The folder of the note.
-        notes: PathBuf,
     },
     /// Sets one of the values.
     Set(String),
@@ -56,12 +54,14 @@ pub(super) enum GuardAnswer {
         /// What puts the setting back.
         old: Vec<String>,
     },
-    /// The value is set.
-    Set,
-    /// The setting has its old value, and the guard ends.
-    Restored,
+    /// This value is set.
+    Set(String),
     /// What was asked for cannot be done.
     Failed(String),
+    /// The guard ends; the setting has its old value.
+    Restored,
+    /// The guard ends, and the setting is not as it was.
+    NotRestored(String),
 }
 
 /// Acts as the guard if this program was started as one.
@@ -74,6 +74,10 @@ pub(crate) fn guard_if_asked() -> Option<Result<ExitCode>> {
 }
 
 fn guard() -> Result<ExitCode> {
+    // Anybody may start this command: it must not do for them what they may not do themselves.
+    if probe::has_file_privileges() {
+        return Err(internal());
+    }
     // Ctrl-C, and what ends a whole session or is sent by name, must not keep it from putting the
     // setting back.
     let _ = rustix::process::setsid();
@@ -84,8 +88,8 @@ fn guard() -> Result<ExitCode> {
     let mut lines = io::stdin().lock().lines();
     let first = lines.next().ok_or_else(internal)?.context("standard input")?;
     let request = serde_json::from_str(&first).map_err(|_| internal())?;
-    let GuardRequest::Begin { file, values, notes } = request else { return Err(internal()) };
-    let guarded = match GuardedSetting::begin(&file, &values, notes) {
+    let GuardRequest::Begin { file, values } = request else { return Err(internal()) };
+    let guarded = match GuardedSetting::begin(&file, &values) {
         Ok(guarded) => guarded,
         Err(error) => {
             answer(&GuardAnswer::Failed(format!("{error:#}")));
@@ -98,7 +102,7 @@ fn guard() -> Result<ExitCode> {
             break;
         };
         match guarded.set(&value) {
-            Ok(()) => answer(&GuardAnswer::Set),
+            Ok(()) => answer(&GuardAnswer::Set(value)),
             Err(error) => answer(&GuardAnswer::Failed(format!("{error:#}"))),
         }
     }
@@ -121,7 +125,7 @@ fn answer(answer: &GuardAnswer) {
 struct GuardedSetting {
     file: SettingFile,
     note: SettingNote,
-    notes: PathBuf,
+    notes: NoteFolder,
     /// Keeps other sessions away.
     _lock: std::fs::File,
 }
@@ -129,15 +133,19 @@ struct GuardedSetting {
 impl GuardedSetting {
     /// Takes the lock and tries all values. The first writing is of the old value, which a file that
     /// does not take its own content back refuses; nothing else was changed then.
-    fn begin(path: &std::path::Path, values: &[String], notes: PathBuf) -> Result<Self> {
+    fn begin(path: &Path, values: &[String]) -> Result<Self> {
+        const NOT_ITS_OWN: &str = "it does not take its own value back";
         let file = SettingFile::find(path)?;
         let lock = file.lock()?;
+        let notes = NoteFolder::of_user()?;
         let content = file.read()?;
         let note = SettingNote::new(&file, &content, values);
         for old in &note.old {
-            file.set(old).context("it does not take its own value back")?;
+            file.set(old).context(NOT_ITS_OWN)?;
         }
-        note.write(&notes)?;
+        let written = file.read()?;
+        ensure!(written == content, "{NOT_ITS_OWN}: it had '{content}', and has '{written}' now");
+        notes.write(&note)?;
         let guarded = Self { file, note, notes, _lock: lock };
         let mut tried = Ok(());
         for value in values {
@@ -153,6 +161,7 @@ impl GuardedSetting {
 
     /// Sets a value, and what the other value may have changed as it was before.
     fn set(&self, value: &str) -> Result<()> {
+        ensure!(self.note.values.iter().any(|named| named == value), "'{value}' was not named");
         let is_flag = self.note.old.len() > 1;
         let content = self.file.read()?;
         for old in &self.note.old {
@@ -167,7 +176,7 @@ impl GuardedSetting {
     /// Puts the setting back and removes the note.
     fn put_back(&self) -> Result<()> {
         self.note.restore(&self.file)?;
-        self.note.remove(&self.notes);
+        self.notes.remove(&self.note);
         Ok(())
     }
 
@@ -184,7 +193,7 @@ impl GuardedSetting {
                     self.note.file.display(),
                     self.note.command()
                 ));
-                answer(&GuardAnswer::Failed(format!("{error:#}")));
+                answer(&GuardAnswer::NotRestored(format!("{error:#}")));
                 Ok(ExitCode::FAILURE)
             }
         }

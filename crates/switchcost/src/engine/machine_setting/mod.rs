@@ -17,13 +17,14 @@ mod leftover;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rundata::run::MachineSetting;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use self::file::{SettingFile, check_value};
 use self::guard::{GUARD, GuardAnswer, GuardRequest};
@@ -43,13 +44,14 @@ const SETTLING_TIME: Duration = Duration::from_millis(20);
 /// A setting that is switched between two values. The old value comes back when it is dropped.
 pub(crate) struct SettingSwitch {
     file: SettingFile,
-    note: SettingNote,
     guard: Child,
-    /// The pipe to the guard; closed, it ends.
+    /// The pipe to the guard; closed, it puts the old value back. Absent once that was asked for.
     requests: Option<ChildStdin>,
     answers: BufReader<ChildStdout>,
     /// The value that is set.
     current: Option<String>,
+    /// What puts the setting back, for somebody to type.
+    command: String,
 }
 
 impl SettingSwitch {
@@ -68,9 +70,8 @@ impl SettingSwitch {
         for value in values {
             check_value(value).map_err(|why| usage(format!("--ab-setting: {why}")))?;
         }
-        let in_option = |error| usage(format!("--ab-setting: {error}"));
-        let file = SettingFile::find(typed).map_err(in_option)?;
-        let notes = leftover::folder()?;
+        let file =
+            SettingFile::find(typed).map_err(|error| usage(format!("--ab-setting: {error}")))?;
         let mut guard = Command::new("/proc/self/exe")
             .arg(GUARD)
             .stdin(Stdio::piped())
@@ -80,15 +81,20 @@ impl SettingSwitch {
         let (Some(requests), Some(answers)) = (guard.stdin.take(), guard.stdout.take()) else {
             bail!("the guard of the setting has no pipes");
         };
-        let note = SettingNote::unknown(&file, values);
-        let answers = BufReader::new(answers);
-        let mut switch =
-            Self { file, note, guard, requests: Some(requests), answers, current: None };
-        let request =
-            GuardRequest::Begin { file: switch.file.path.clone(), values: values.to_vec(), notes };
-        match switch.ask(&request)? {
+        let command = format!("cat {}", file.path.display());
+        let mut switch = Self {
+            file,
+            guard,
+            requests: Some(requests),
+            answers: BufReader::new(answers),
+            current: None,
+            command,
+        };
+        let (file, values) = (switch.file.path.clone(), values.to_vec());
+        match switch.ask(&GuardRequest::Begin { file: file.clone(), values: values.clone() })? {
             GuardAnswer::Ready { old } => {
-                switch.note.old = old;
+                switch.command =
+                    SettingNote { file, old, values, ..SettingNote::default() }.command();
                 Ok(switch)
             }
             GuardAnswer::Failed(why) => Err(usage(format!("--ab-setting: {why}"))),
@@ -96,17 +102,24 @@ impl SettingSwitch {
         }
     }
 
-    /// Sets a value, if it is not set, and waits until the machine runs under it.
+    /// Sets a value, if it is not set, and waits until the machine runs under it. Once that has
+    /// failed, it fails for all that follows: what is measured then is of no known value.
     pub(crate) fn switch_to(&mut self, value: &str) -> Result<()> {
+        self.check_unchanged()?;
         if self.current.as_deref() == Some(value) {
             return Ok(());
         }
-        self.check_unchanged()?;
         self.current = None;
         match self.ask(&GuardRequest::Set(value.to_string()))? {
-            GuardAnswer::Set => {}
-            GuardAnswer::Failed(why) => bail!("{why}"),
-            other => bail!("the guard of the setting answered {other:?}"),
+            GuardAnswer::Set(set) if set == value => {}
+            GuardAnswer::Failed(why) => {
+                self.give_up();
+                bail!("{why}")
+            }
+            other => {
+                self.give_up();
+                bail!("the guard of the setting answered {other:?}")
+            }
         }
         self.current = Some(value.to_string());
         sleep(SETTLING_TIME);
@@ -115,21 +128,32 @@ impl SettingSwitch {
 
     /// Fails if the setting no longer has the value that was set: somebody else changed it, and what
     /// was measured since is of no known value.
-    fn check_unchanged(&self) -> Result<()> {
+    pub(crate) fn check_unchanged(&mut self) -> Result<()> {
+        if self.requests.is_none() {
+            bail!("{} is not changed any more: see above", self.file.path.display());
+        }
         let Some(current) = &self.current else { return Ok(()) };
         let content = self.file.read()?;
         if file::has_value(&content, current) {
             return Ok(());
         }
-        bail!(
+        let why = format!(
             "{} was changed by somebody else while it was measured: it should be '{current}', and is \
              '{}'",
             self.file.path.display(),
             file::state_for(&content, current)
-        )
+        );
+        self.give_up();
+        bail!("{why}")
     }
 
-    /// Asks the guard, and returns its answer.
+    /// Asks the guard for nothing any more: it puts the old value back.
+    fn give_up(&mut self) {
+        self.requests = None;
+    }
+
+    /// Asks the guard, and returns its answer. After an error nothing more is asked: a late answer
+    /// would be taken for that to the next request.
     fn ask(&mut self, request: &GuardRequest) -> Result<GuardAnswer> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
@@ -137,20 +161,23 @@ impl SettingSwitch {
             Some(requests) => requests.write_all(&line).and_then(|()| requests.flush()),
             None => bail!("the guard of the setting has ended"),
         };
-        // Where it was killed, the answer is missing, too.
-        match self.answer()? {
-            Some(answer) => Ok(answer),
-            None => {
+        match self.answer(Instant::now() + ANSWER_PATIENCE) {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => {
+                self.give_up();
                 sent.context("the guard of the setting cannot be asked")?;
                 bail!("the guard of the setting was killed")
+            }
+            Err(error) => {
+                self.give_up();
+                Err(error)
             }
         }
     }
 
     /// Returns the next answer; `None` where the guard has ended without one.
-    fn answer(&mut self) -> Result<Option<GuardAnswer>> {
-        let until = Instant::now() + ANSWER_PATIENCE;
-        loop {
+    fn answer(&mut self, until: Instant) -> Result<Option<GuardAnswer>> {
+        while !self.answers.buffer().contains(&b'\n') {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 bail!(
@@ -162,7 +189,7 @@ impl SettingSwitch {
             let timeout = Timespec::try_from(left).ok();
             let mut fds = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
             match poll(&mut fds, timeout.as_ref()) {
-                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => break,
                 Err(errno) => return Err(errno).context("poll"),
             }
@@ -172,34 +199,47 @@ impl SettingSwitch {
         Ok(serde_json::from_str(&line).ok())
     }
 
-    /// Ends the guard, which puts the old value back; does it by the guard's note where that was
-    /// killed.
-    fn put_back(&mut self) {
-        drop(self.requests.take());
-        match self.answer() {
-            // It has said itself what it could not put back.
-            Ok(Some(_)) => {
-                let _ = self.guard.wait();
+    /// Ends the guard, which puts the old value back; where that was killed, it is put back by the
+    /// guard's note. Once is enough.
+    ///
+    /// # Errors
+    /// The setting is not as it was, or may not be.
+    pub(crate) fn finish(&mut self) -> Result<()> {
+        self.give_up();
+        let until = Instant::now() + ANSWER_PATIENCE;
+        loop {
+            match self.answer(until) {
+                Ok(Some(GuardAnswer::Restored)) => break,
+                Ok(Some(GuardAnswer::NotRestored(why))) => {
+                    bail!("{} is not as it was: {why}", self.file.path.display())
+                }
+                // Late answers to earlier requests.
+                Ok(Some(_)) => {}
+                // Its end of the pipe is closed: it has ended.
+                Ok(None) => {
+                    let _ = self.guard.wait();
+                    restore_leftovers();
+                    return Ok(());
+                }
+                Err(_) => bail!(
+                    "{} may not be as it was: process {} still tries to put it back; else type: {}",
+                    self.file.path.display(),
+                    self.guard.id(),
+                    self.command
+                ),
             }
-            // Its end of the pipe is closed: it has ended.
-            Ok(None) => {
-                let _ = self.guard.wait();
-                restore_leftovers();
-            }
-            Err(_) => print_message(&format!(
-                "warning: {} may not be as it was yet: process {} still tries to put it back; else \
-                 type: {}",
-                self.file.path.display(),
-                self.guard.id(),
-                self.note.command()
-            )),
         }
+        let _ = self.guard.wait();
+        Ok(())
     }
 }
 
 impl Drop for SettingSwitch {
     fn drop(&mut self) {
-        self.put_back();
+        // Where the session has finished, the guard has ended, and there is nothing to do.
+        if let Err(error) = self.finish() {
+            print_message(&format!("error: {error:#}"));
+        }
     }
 }
 
@@ -213,13 +253,26 @@ pub(crate) struct SettingArm {
 impl SettingArm {
     /// Returns the setting as a run's header has it.
     pub(crate) fn stored(&self) -> MachineSetting {
-        let switch = self.switch.lock().unwrap_or_else(PoisonError::into_inner);
-        let file = switch.file.path.display().to_string();
+        let file = self.locked().file.path.display().to_string();
         MachineSetting { file, value: self.value.clone() }
     }
 
     /// Sets the value, if it is not set.
     pub(crate) fn establish(&self) -> Result<()> {
-        self.switch.lock().unwrap_or_else(PoisonError::into_inner).switch_to(&self.value)
+        self.locked().switch_to(&self.value)
+    }
+
+    /// Fails if the setting no longer has the value.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        self.locked().check_unchanged()
+    }
+
+    /// Puts the old value back.
+    pub(crate) fn finish(&self) -> Result<()> {
+        self.locked().finish()
+    }
+
+    fn locked(&self) -> MutexGuard<'_, SettingSwitch> {
+        self.switch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

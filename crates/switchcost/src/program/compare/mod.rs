@@ -34,7 +34,7 @@ use crate::experiments::ring::RingArgs;
 use crate::program::history::find_published;
 use crate::program::report::drawn::{DrawnFile, DrawnRun};
 use crate::program::report::records::{self, is_record};
-use crate::program::session::TypedSettings;
+use crate::program::session::{MeasuredSession, TypedSettings};
 use crate::program::{report, session};
 use crate::registry::Record;
 use crate::report::output::write_json;
@@ -91,7 +91,7 @@ pub(crate) struct CompareArgs {
     #[arg(conflicts_with_all = ["ab", "ab_setting", "fail_above", "across", "markdown"])]
     pub(crate) more: Vec<String>,
 
-    /// Measure two settings, interleaved in one session, instead of comparing stored runs
+    /// Measure two settings, interleaved in one session, not stored runs
     ///
     /// A prefix is a command that starts the worker: 'taskset -c 1', 'chrt -f 10', 'nice -n 5',
     /// 'env GLIBC_TUNABLES=...'; '' is no prefix. Each is split into words as a shell does,
@@ -104,14 +104,15 @@ pub(crate) struct CompareArgs {
     #[arg(long, num_args = 2, value_names = ["PREFIX_A", "PREFIX_B"], allow_hyphen_values = true)]
     pub(crate) ab: Option<Vec<String>>,
 
-    /// Measure two values of a setting of the machine in one session: a file below /proc/sys or /sys
+    /// Measure two values of a setting: a file below /proc/sys or /sys
     ///
     /// Every round measures each case under both values, in random order; what was set is read back
     /// before anything is measured. A file that chooses one of several words takes such a word, the
     /// scheduler's features take FEATURE or NO_FEATURE. The old value comes back when the session
     /// ends, is interrupted or killed: by a process of its own that outlives this one, and if that
     /// is killed, too, by the next start of switchcost. A file that does not take its own value back
-    /// is refused. It needs root, mostly.
+    /// is refused. It needs root, mostly. A value that cannot be taken back once it is set, as some
+    /// locks of the kernel, is not recognised as such.
     #[arg(long, num_args = 3, value_names = ["FILE", "A", "B"])]
     pub(crate) ab_setting: Option<Vec<String>>,
 
@@ -125,7 +126,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, requires = "fail_above")]
     pub(crate) allow_undecided: bool,
 
-    /// Compare cases that differ in this alone: policy, placement, link, kind or kernel
+    /// Compare what differs in this alone: placement, kernel, scheduler, ...
     ///
     /// Without it only cases of the same setting are compared. `--across placement` answers what
     /// pinning brings, from one run pinned and one that is not.
@@ -308,11 +309,13 @@ fn measure_and_compare(
     settings: TypedSettings<'_>,
     terms: ComparisonTerms,
 ) -> Result<ExitCode> {
-    let (comparison, halves) = session::measure(settings, &args.ring, terms)?;
+    let MeasuredSession { comparison, halves, put_back } =
+        session::measure(settings, &args.ring, terms)?;
     let paths: Vec<PathBuf> = halves.iter().filter_map(RecordedRun::path).collect();
     // Asked before the answer is printed: an interrupt while it is printed does not change it.
     let interrupted = halves[0].interrupt.exit_code();
     table::write(&comparison, &paths, args)?;
+    put_back?;
     if let Some(code) = interrupted {
         return Ok(ExitCode::from(code));
     }

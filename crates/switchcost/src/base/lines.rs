@@ -158,17 +158,26 @@ pub(crate) fn examples(text: &str, columns: usize) -> String {
     lines.join("\n")
 }
 
-/// Protects the words of a command that are in quotation marks: they are not broken.
+/// Protects the words of a command that are in quotation marks, or whose blanks follow a backslash:
+/// they are not broken. The quotation mark in `'it'\''s'` opens nothing, as a shell reads it.
 fn with_whole_words(command: &str) -> String {
     let mut text = String::with_capacity(command.len());
     let mut quote = None;
+    let mut is_escaped = false;
     for c in command.chars() {
-        quote = match quote {
-            None if c == '\'' || c == '"' => Some(c),
-            Some(open) if open == c => None,
-            unchanged => unchanged,
-        };
-        if c == ' ' && quote.is_some() {
+        let is_whole = quote.is_some() || is_escaped;
+        if is_escaped {
+            is_escaped = false;
+        } else if c == '\\' && quote != Some('\'') {
+            is_escaped = true;
+        } else {
+            quote = match quote {
+                None if c == '\'' || c == '"' => Some(c),
+                Some(open) if open == c => None,
+                unchanged => unchanged,
+            };
+        }
+        if c == ' ' && is_whole {
             text.push_str(UNBREAKABLE_BLANK);
         } else {
             text.push(c);
@@ -249,6 +258,12 @@ mod tests {
         );
         let path = "/a/path/that/is/longer/than/a/line";
         assert_eq!(shown(&format!("run file: {path}")), format!("run file:\n  {path}"));
+    }
+
+    #[test]
+    fn a_quotation_mark_behind_a_backslash_opens_no_word() {
+        let shown = command("type: ", r"echo 'it'\''s a b' c d\ e", 14);
+        assert_eq!(shown, "type: echo \\\n  'it'\\''s a b' \\\n  c d\\ e");
     }
 
     #[test]

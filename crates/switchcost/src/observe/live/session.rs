@@ -44,8 +44,12 @@ pub(crate) struct TracerSession {
     looked: ClockMoment,
 }
 
-/// Returns whether /proc shows that a process has ended. One that cannot be read may live.
+/// Returns whether /proc shows that a process has ended. One that cannot be read, or is hidden
+/// (hidepid of proc(5)), may live.
 fn has_ended(tgid: u32) -> bool {
+    if !Path::new("/proc/1").exists() {
+        return false;
+    }
     let Ok(pid) = i32::try_from(tgid) else { return true };
     WatchedProcess::find(Path::new("/"), pid).is_err_and(|error| error.is_end())
 }

@@ -382,6 +382,10 @@ struct RunningTrace<'a> {
     notices: Vec<String>,
 }
 
+/// Time after which a process that is gone, and that the tracer still counts as living, has ended
+/// without being seen: the counts are read each second.
+const MISSED_END: Duration = Duration::from_secs(3);
+
 impl<'a> RunningTrace<'a> {
     fn begin(args: &'a TraceArgs, scope: TraceScope, instead: &str) -> Result<Self> {
         let recording = args.perfetto.as_ref().map(PerfettoRecording::start).transpose()?;
@@ -395,21 +399,23 @@ impl<'a> RunningTrace<'a> {
 
     /// Looks again and again, until `wait`, which waits so long at most, says that it is over.
     fn follow(&mut self, end: TraceEnd, mut wait: impl FnMut(Duration) -> bool) {
-        let mut was_gone = false;
+        let mut gone_since = None;
         let longest = if self.recording.is_some() { DRAIN_INTERVAL } else { LOOK };
         loop {
             let is_over = wait(longest);
             self.look(is_over);
             // The look that finds nobody left is the last: waiting longer would be in all rates.
             let is_seen_to_end = self.session.account.living_processes().next().is_none();
-            let is_gone = !self.session.has_living_process();
-            // One that has just ended is seen to end by the next look; if it is not, the tracer has
-            // missed its end.
-            let have_ended = is_seen_to_end || is_gone && was_gone;
-            if is_over || end == TraceEnd::WithAll && have_ended {
+            // One that has ended is seen to end by the next count; if not, the tracer missed it.
+            gone_since = if self.session.has_living_process() {
+                None
+            } else {
+                gone_since.or(Some(Instant::now()))
+            };
+            let is_missed = gone_since.is_some_and(|since| since.elapsed() > MISSED_END);
+            if is_over || end == TraceEnd::WithAll && (is_seen_to_end || is_missed) {
                 return self.bar.end();
             }
-            was_gone = is_gone;
         }
     }
 

@@ -315,7 +315,7 @@ fn answer(record: &TrialRecord, findings: &MallocFindings) -> MarkedText {
         _ => String::new(),
     };
     if costs.is_empty() || sizes.is_empty() {
-        return "What malloc costs was not measured.".into();
+        return "malloc was not measured.".into();
     }
     marked![MarkedText::join(costs, "; "), sizes]
 }

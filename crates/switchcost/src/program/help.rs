@@ -187,7 +187,7 @@ pub(super) fn run(topic: &[String], program: fn() -> Command) -> Result<ExitCode
         ["man"] => manual(program()),
         ["man", more, ..] => Err(usage(format!("help man takes nothing more: '{more}'"))),
         ["completions"] => {
-            Err(usage(format!("help completions: for which shell? ({})", shell_names())))
+            Err(usage(format!("help completions: no shell given ({})", shell_names())))
         }
         ["schema"] => schema::run(None),
         ["schema", name] => schema::run(Some(name)),

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     for why in &measure.left_out {
         print_message(&format!("error: {why}"));
     }
-    let planned = measure.planned.context("nothing of it can be measured here: see above")?;
+    let planned = measure.planned.context("none of its experiments can run here: see above")?;
     let mut progress = Progress::new(&planned.0, args.quiet);
     progress.row_builder = Some(rows_so_far);
     let options = HeaderOptions {

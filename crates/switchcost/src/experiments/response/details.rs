@@ -398,9 +398,7 @@ fn counted_lines(found: &GapFindings) -> Vec<String> {
     let mut lines = vec![interrupts_in_words(found), steal_in_words(found)];
     if found.cut_short > 0 {
         let windows = found.cut_short;
-        lines.push(format!(
-            "{windows} windows ended early: there were more gaps than can be stored"
-        ));
+        lines.push(format!("{windows} windows ended early: the buffer of gaps was full"));
     }
     let switched_out = found
         .classes
@@ -446,7 +444,7 @@ const WAKEUP_LEGEND: &str = "lateness in us from the requested moment (clock_nan
      first reading of the clock\n\
      busy: next to a SCHED_OTHER process that never waits; slack: requested by \
      prctl(PR_SET_TIMERSLACK), 1 ns where nothing is said\n\
-     awake: /dev/cpu_dma_latency held at 0, so that the CPU enters no idle state\n\
+     awake: /dev/cpu_dma_latency held at 0 (no idle states)\n\
      p50: median of rounds with its interval\n\
      p99, p99.9: of all wake-ups with their interval by ranks; -: fewer than 368 and 3688 \
      wake-ups\n\
@@ -588,7 +586,7 @@ fn budget_section(record: &ResponseRecord, history: bool) -> Option<Printout> {
 /// Returns why measured parts have no sum; empty where the missing parts say so themselves.
 fn why_no_sum(budget: &ResponseBudget) -> &'static str {
     match (budget.entry_and_handler_ns, budget.switch_ns) {
-        (Some(_), Some(_)) => "no sum: it is of parts that are resolved\n",
+        (Some(_), Some(_)) => "no sum: a part is not resolved\n",
         _ => "",
     }
 }

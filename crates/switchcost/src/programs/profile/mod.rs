@@ -192,7 +192,9 @@ fn untimeable_reason(name: &str, before: &[String]) -> Option<String> {
         return Some(format!("a name has at most {} bytes", layout::MAX_NAME_BYTES));
     }
     if UNTIMEABLE_FUNCTIONS.contains(&name) {
-        return Some("it cannot be called by somebody else".to_string());
+        return Some(
+            "it returns twice or depends on its caller, so it cannot be wrapped".to_string(),
+        );
     }
     if before.iter().any(|named| named == name) {
         return Some("it is named twice".to_string());

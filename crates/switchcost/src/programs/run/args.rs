@@ -59,7 +59,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) vs: Vec<String>,
 
-    /// What a command is called, in their order; may be given several times
+    /// Name of a command, in their order; may be given several times
     #[arg(long, value_name = "NAME")]
     pub(super) command_name: Vec<String>,
 

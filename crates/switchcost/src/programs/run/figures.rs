@@ -159,8 +159,8 @@ fn draw_rounds(record: &CommandUseRecord) -> Option<Figure> {
 fn outliers_words(record: &CommandUseRecord) -> String {
     let count: usize = record.commands.iter().map(|summary| summary.outliers.len()).sum();
     match count {
-        0 => "No run is unlike the others.".to_string(),
-        1 => "One run is unlike the others.".to_string(),
-        count => format!("{count} runs are unlike the others."),
+        0 => "No outliers.".to_string(),
+        1 => "1 outlier.".to_string(),
+        count => format!("{count} outliers."),
     }
 }

@@ -122,7 +122,7 @@ pub(super) const FIGURE_SOURCES: [FigureSource; 23] = [
     FigureSource::new("storage_write_bytes", "storage written", |used| {
         used.io.as_ref().map(|io| io.storage_write_bytes)
     }),
-    FigureSource::new("cancelled_write_bytes", "of it cancelled", |used| {
+    FigureSource::new("cancelled_write_bytes", "cancelled writes", |used| {
         used.io.as_ref().map(|io| io.cancelled_write_bytes)
     }),
     FigureSource::new("peak_threads_seen", "peak threads seen", |used| {

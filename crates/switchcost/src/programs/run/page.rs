@@ -14,7 +14,7 @@ use crate::report::tiles::Tile;
 /// Charts of several commands by id, each with the question that it answers.
 const QUESTIONS: [(&str, &str); 3] = [
     (TIMES, "How long does each take?"),
-    (RATIOS, "How many times the first?"),
+    (RATIOS, "Compared with the first"),
     (ROUNDS, "Did it drift?"),
 ];
 
@@ -52,7 +52,7 @@ pub(crate) fn build_page(record: &CommandUseRecord) -> FindingsPage {
             subject,
             facts_title: "Machine, commands and runs",
             facts: list_facts(record),
-            text_title: "All that the runs say",
+            text_title: "Full report",
             text: table::text(record, true).text(Layout::PAGE).into(),
             unlisted: "Single runs are not listed: switchcost run --csv FILE",
         },

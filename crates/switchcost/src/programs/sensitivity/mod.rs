@@ -99,7 +99,7 @@ pub(crate) struct SensitivityArgs {
     #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, group = "running", conflicts_with = "command", requires = "inject")]
     pub(crate) pid: Option<List<ProcessName>>,
 
-    /// The same for a service, by its control group: nginx.service
+    /// Like --pid, for all processes of a control group: nginx.service
     #[arg(
         long,
         value_name = "UNIT|PATH",

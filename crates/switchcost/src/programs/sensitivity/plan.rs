@@ -159,7 +159,7 @@ fn choose_policy(args: &SensitivityArgs, notices: &mut Vec<Notice>) -> Result<Po
 fn check_timer(cpu: u32, notices: &mut Vec<Notice>) -> bool {
     let Err(errno) = trial::check_timer(cpu) else { return true };
     let text = format!(
-        "the cost of a timer's interrupt is not taken off: perf_event_open: {errno} (it needs \
+        "the cost of a timer's interrupt is not subtracted: perf_event_open: {errno} (it needs \
          CAP_PERFMON, or kernel.perf_event_paranoid of -1)"
     );
     notices.push(text.into());

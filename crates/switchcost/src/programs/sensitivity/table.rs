@@ -165,7 +165,7 @@ fn core_line(found: &SensitivityFindings) -> Option<String> {
     let shared = words::two_digits(100.0 * core.shared);
     if !core.fitted {
         return Some(format!(
-            "core: shared for {shared} % of the time; the runs are too few to take that out"
+            "core: shared for {shared} % of the time; too few runs to correct for it"
         ));
     }
     let [measured, left] = core.scatter.map(|share| words::two_digits(100.0 * share));

@@ -152,7 +152,7 @@ impl CostConclusion<'_> {
                 );
             }
             Some(OpenEnd::TooWide) if is_small => {
-                return "How much more it is at most is not known.".to_string();
+                return "The upper end is not known.".to_string();
             }
             None | Some(_) => {}
         }

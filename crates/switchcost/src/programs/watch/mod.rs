@@ -105,7 +105,7 @@ pub(crate) struct ProgramArgs {
     #[arg(long, short, value_name = "PID|NAME,...", value_parser = process_names, conflicts_with_all = conflicting_arguments())]
     pub(crate) pid: Option<List<ProcessName>>,
 
-    /// The same for a service, by its control group: nginx.service
+    /// Like --pid, for all processes of a control group: nginx.service
     ///
     /// With all groups below it. Accepted: a unit, or a path below /sys/fs/cgroup.
     #[arg(long, value_name = "UNIT|PATH", conflicts_with = "pid", conflicts_with_all = conflicting_arguments())]
@@ -147,9 +147,7 @@ impl ProgramArgs {
         }
         if self.command.is_empty() && self.pid.is_none() && self.cgroup.is_none() {
             let flag = if self.no_children { "--no-children" } else { "--profile" };
-            return Err(usage(format!(
-                "{flag}: of a program's cost (accepted with --pid PID, --cgroup UNIT or -- CMD)"
-            )));
+            return Err(usage(format!("{flag} needs --pid PID, --cgroup UNIT or -- CMD")));
         }
         if budget.extends {
             return Err(usage(format!(

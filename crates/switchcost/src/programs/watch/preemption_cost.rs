@@ -167,7 +167,7 @@ impl PreemptionCost {
                     "each switch costs it what a preemption by a neighbour of 0 to {largest}{stay} \
                      cost it when it was measured"
                 ),
-                "it does now what it did then".to_string(),
+                "its workload is the same as when it was measured".to_string(),
                 "the watched time is typical".to_string(),
             ],
         })

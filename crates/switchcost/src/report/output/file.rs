@@ -41,7 +41,7 @@ pub(crate) fn refuse_others_writing(path: &Path) -> Result<()> {
     if found.mode() & 0o022 != 0 {
         let mode = found.mode() & 0o7777;
         bail!(
-            "others may write to {shown} (mode {mode:04o}): look at what is there, then `chmod go-w {shown}`"
+            "others may write to {shown} (mode {mode:04o}): check its contents, then `chmod go-w {shown}`"
         );
     }
     refuse_owner(path, &found)

@@ -232,7 +232,7 @@ pub(crate) enum ExportFormat {
     Csv,
     /// One row a case: estimate and interval
     SummaryCsv,
-    /// The same as a table in Markdown
+    /// A table in Markdown, one row a case
     Markdown,
     /// Go's benchmark format, a line for each case and round: for benchstat
     GoBench,

@@ -50,8 +50,8 @@ def ring(program, cpu, budget, home):
     done = subprocess.run([*command, "--json", "-"], capture_output=True, text=True, env=environment)
     record = json.loads(done.stdout)
     cost = next(of for of in record["cases"] if of["case"]["members"] == 2)["ns_per_switch_above_solo"]
-    company = record.get("company") or {"tasks": []}
-    named = any(task["name"] == "neighbour" for task in company["tasks"])
+    competing = record.get("competing_tasks") or {"tasks": []}
+    named = any(task["name"] == "neighbour" for task in competing["tasks"])
     quotable = cost and cost["speed"] == "full" and cost["resolved"]
     quantum_ns = record["speed"][0]["level"]["latency_ns"] if record["speed"] else float("nan")
     figure = (cost["value"], cost["low"], cost["high"], quantum_ns) if quotable else None

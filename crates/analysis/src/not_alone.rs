@@ -8,7 +8,7 @@ const MOST_NAMES: usize = 2;
 /// Returns the competing tasks of a run by name: ` while rustc ran`; ` while other tasks ran` where
 /// none was seen.
 pub fn beside_words(record: &RingRecord) -> String {
-    let mut names = match &record.company {
+    let mut names = match &record.competing_tasks {
         Some(competing) => competing.names(),
         None => Vec::new(),
     };

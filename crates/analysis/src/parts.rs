@@ -21,9 +21,14 @@ pub fn part_runs(run: &Run) -> Vec<Run> {
         part.end.clone_from(&run.end);
         part.resumed.clone_from(&run.resumed);
         part.setting_changes.clone_from(&run.setting_changes);
-        part.company.clone_from(&run.company);
+        part.competing_tasks.clone_from(&run.competing_tasks);
         part.warnings.clone_from(&run.warnings);
         parts.push(part);
+    }
+    if !run.set_aside.is_empty() {
+        for (part, (_, samples)) in parts.iter_mut().zip(split(&run.header.plan, &run.set_aside)) {
+            part.set_aside = samples;
+        }
     }
     for failure in &run.failures {
         if let Some((part, case)) = run.header.plan.place_of(failure.case) {

@@ -86,7 +86,7 @@ pub struct Record<Case, Found> {
     pub noise: NoiseVerdict,
     /// Competing tasks on the measured CPUs; absent where it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub company: Option<CompetingTasks>,
+    pub competing_tasks: Option<CompetingTasks>,
     /// Changes of the machine's settings while the run went on: rounds under other settings than
     /// those of the header are in no figure.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -119,7 +119,7 @@ impl<Case, Found> Record<Case, Found> {
             found,
             worst_precision,
             noise: noise::judge(table),
-            company: run.company.clone(),
+            competing_tasks: run.competing_tasks.clone(),
             setting_changes: run.setting_changes.clone(),
             warnings: run_warnings(run),
         }
@@ -163,7 +163,7 @@ impl TrialRecord {
     pub fn from_run(run: &Run) -> Self {
         let table = &Table::new(&run.header.plan, &run.samples);
         let ns_per_tick = findings::ns_per_tick(&run.samples);
-        let findings = ExperimentFindings::from_table(table, run.company.as_ref());
+        let findings = ExperimentFindings::from_table(table, run.competing_tasks.as_ref());
         let found = TrialFindings { findings, ns_per_tick };
         let precision = widest(findings::widths(table, &run.failures));
         Self::new(run, table, findings::summaries(run, table), precision, found)

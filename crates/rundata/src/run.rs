@@ -265,7 +265,9 @@ pub enum RunFileLine {
     /// Settings of the machine changed.
     Setting(SettingChange),
     /// Tasks that competed for the measured CPUs in this session; before its end line.
-    Company(Box<CompetingTasks>),
+    // Its name in older files.
+    #[serde(alias = "company")]
+    CompetingTasks(Box<CompetingTasks>),
     /// The end of a run that was not killed; only its result may follow.
     End(RunEnd),
     /// Result of the run, as it was computed when the run ended.
@@ -365,7 +367,7 @@ pub struct Run {
     pub resumed: Vec<ResumedSession>,
     /// Tasks that competed for the measured CPUs, all sessions together; absent for a run that was
     /// killed and for one that is older than the line.
-    pub company: Option<CompetingTasks>,
+    pub competing_tasks: Option<CompetingTasks>,
     /// Descriptions of lines that could not be read.
     pub warnings: Vec<String>,
 }
@@ -386,7 +388,7 @@ impl Run {
             failures: Vec::new(),
             end: None,
             resumed: Vec::new(),
-            company: None,
+            competing_tasks: None,
             warnings: Vec::new(),
         }
     }
@@ -447,10 +449,10 @@ impl Run {
                 self.resumed.push(resumed);
             }
             RunFileLine::Setting(change) => self.setting_changes.push(change),
-            RunFileLine::Company(company) => {
-                self.company = Some(match self.company.take() {
-                    Some(earlier) => earlier.plus(*company),
-                    None => *company,
+            RunFileLine::CompetingTasks(tasks) => {
+                self.competing_tasks = Some(match self.competing_tasks.take() {
+                    Some(earlier) => earlier.plus(*tasks),
+                    None => *tasks,
                 });
             }
             RunFileLine::End(end) => self.end = Some(end),

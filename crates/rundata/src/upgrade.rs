@@ -10,7 +10,8 @@
 //! {"bytes": 4096, "stride_bytes": 128, "op": "rmw", "walk": "whole", "huge_pages": false}
 //! ```
 //!
-//! Two kinds of fields need no upgrade. Some are left out today, too, where they are empty: samples
+//! The line of the competing tasks had the name `company`, which is an alias in
+//! [`crate::run::RunFileLine`]. Two kinds of fields need no upgrade. Some are left out today, too, where they are empty: samples
 //! and later lines of older files lack only such. And missing fields of the machine and of its
 //! competing tasks read as unknown or nothing, whatever the file's age.
 

@@ -82,14 +82,14 @@ pub enum ExperimentFindings {
 
 impl ExperimentFindings {
     /// Returns the findings; absent for an experiment that has no more than its measures.
-    pub(crate) fn from_table(table: &Table, company: Option<&CompetingTasks>) -> Option<Self> {
+    pub(crate) fn from_table(table: &Table, competing: Option<&CompetingTasks>) -> Option<Self> {
         Some(match table.plan.experiment {
             Experiment::ClockPrimes => Self::Primes(primes::find(table)),
             Experiment::ClockMalloc => Self::Malloc(malloc::find(table)),
             Experiment::ClockSampling => Self::Sampling(sampling::find(table)),
             Experiment::Interference => Self::Interference(Box::new(interference::find(table))),
             Experiment::Sensitivity => {
-                Self::Sensitivity(Box::new(sensitivity::find(table, company)?))
+                Self::Sensitivity(Box::new(sensitivity::find(table, competing)?))
             }
             Experiment::ClockOverhead => Self::Overhead(overhead::find(table)),
             _ => return None,

@@ -323,9 +323,12 @@ const MAX_COMPETING_SHARE: f64 = 0.05;
 
 /// Returns the findings; absent for a plan without a run alone. Where competing tasks had more than
 /// a little of the CPU no estimate is quotable.
-pub(super) fn find(table: &Table, company: Option<&CompetingTasks>) -> Option<SensitivityFindings> {
+pub(super) fn find(
+    table: &Table,
+    competing: Option<&CompetingTasks>,
+) -> Option<SensitivityFindings> {
     let mut findings = estimate_costs(table)?;
-    if company.is_none_or(|tasks| tasks.seen_share() <= MAX_COMPETING_SHARE) {
+    if competing.is_none_or(|tasks| tasks.seen_share() <= MAX_COMPETING_SHARE) {
         return Some(findings);
     }
     let mut estimates = vec![&mut findings.timer_ns];

@@ -15,7 +15,7 @@ fn version_1_is_read_whole() {
     assert_eq!(run.samples.len(), 3 * 6 * 3);
     assert_eq!(run.end.as_ref().map(|end| end.reason), Some(StopReason::RoundsDone));
     assert_eq!((run.warnings.len(), run.failures.len()), (0, 0));
-    assert_eq!(run.company, None, "written before anybody looked");
+    assert_eq!(run.competing_tasks, None, "written before anybody looked");
     for sample in rings(&run.samples) {
         let members = run.header.plan.ring(sample.case).map(|case| case.members);
         assert_eq!(Some(sample.hops), members.map(|members| 200 * u64::from(members)));

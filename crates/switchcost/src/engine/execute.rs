@@ -605,7 +605,7 @@ impl<const N: usize> Recorder<'_, N> {
         let finished = seconds_in_words(SystemTime::now());
         let end = RunFileLine::End(RunEnd { reason, finished, spent_ns: nanoseconds(spent) });
         // All were measured in turn all the time: who ran beside one ran beside all.
-        let lines = [RunFileLine::Company(Box::new(self.tasks.end())), end];
+        let lines = [RunFileLine::CompetingTasks(Box::new(self.tasks.end())), end];
         for run in 0..N {
             for line in &lines {
                 self.keep(run, line);

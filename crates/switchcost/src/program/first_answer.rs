@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result<ExitCode> {
         taken.keep_result(result);
     }
     let header = &taken.run.header;
-    let tasks = taken.run.company.as_ref();
+    let tasks = taken.run.competing_tasks.as_ref();
     let line = machine_line(&header.plan, &header.machine, tasks, record.common().noise);
     let headline = terminal::sentence(taken.run.unfinished(), record.headline());
     let parts = [headline.into(), MEANING.into(), line.into(), NEXT.into()];

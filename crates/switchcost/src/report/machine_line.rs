@@ -163,12 +163,18 @@ mod tests {
         };
         let tasks = vec![task];
         let elapsed_ns = 1_000_000_000;
-        run.company = Some(CompetingTasks { elapsed_ns, tasks, ..CompetingTasks::default() });
+        run.competing_tasks =
+            Some(CompetingTasks { elapsed_ns, tasks, ..CompetingTasks::default() });
         run
     }
 
     fn line_of(run: &Run, noise: &NoiseVerdict) -> Option<String> {
-        let line = machine_line(&run.header.plan, &run.header.machine, run.company.as_ref(), noise);
+        let line = machine_line(
+            &run.header.plan,
+            &run.header.machine,
+            run.competing_tasks.as_ref(),
+            noise,
+        );
         line.map(String::from)
     }
 

@@ -319,7 +319,7 @@ fn short_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
         lines.push(format!("warning: {warning}").into());
     }
     lines.extend(stopped_line(run, common));
-    let competing = run.company.as_ref();
+    let competing = run.competing_tasks.as_ref();
     lines.extend(machine_line(&header.plan, &header.machine, competing, common.noise));
     lines.extend(too_short(header));
     for warning in &run.warnings {
@@ -413,7 +413,7 @@ fn machine_lines(run: &Run, common: &CommonFacts) -> Vec<MarkedText> {
     for speed in common.speed {
         lines.push(speed_words(speed).into());
     }
-    lines.extend(run.company.as_ref().and_then(CompetingTasks::line).map(MarkedText::from));
+    lines.extend(run.competing_tasks.as_ref().and_then(CompetingTasks::line).map(MarkedText::from));
     if stopped_line(run, common).is_none() {
         lines.push(stop_words(run, common).into());
     }

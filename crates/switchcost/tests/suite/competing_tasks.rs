@@ -47,8 +47,8 @@ impl Drop for Busy {
     }
 }
 
-fn company_lines(file: &std::path::Path) -> Vec<Value> {
-    lines_of(file).iter().filter_map(|line| line.get("company").cloned()).collect()
+fn competing_lines(file: &std::path::Path) -> Vec<Value> {
+    lines_of(file).iter().filter_map(|line| line.get("competing_tasks").cloned()).collect()
 }
 
 /// How often a run is made again until its neighbour, whom others may keep from the CPU, had enough
@@ -72,19 +72,19 @@ fn a_busy_process_on_the_measured_cpu_is_found_by_name() {
         Schema::of("record").assert_holds(&record);
         lines_of(&home.run_file()).iter().for_each(|line| schema.assert_holds(line));
         assert_eq!(home.run(&["runs", "show", "last", "--verbose", "--wide"]).out, said.out);
-        let company = &record["company"];
-        assert_eq!(company["cpus"], serde_json::json!([cpu]));
-        let tasks = company["tasks"].as_array().expect("tasks");
+        let competing = &record["competing_tasks"];
+        assert_eq!(competing["cpus"], serde_json::json!([cpu]));
+        let tasks = competing["tasks"].as_array().expect("tasks");
         let Some(found) = tasks.iter().find(|task| task["pid"] == busy.pid()) else { return false };
-        assert_eq!((&found["name"], &found["cpu"]), (&NAME.into(), &cpu.into()), "{company}");
+        assert_eq!((&found["name"], &found["cpu"]), (&NAME.into(), &cpu.into()), "{competing}");
         assert_eq!((&found["on"], &found["kernel"]), (&"measured".into(), &false.into()));
         let ns = |of: &Value, name: &str| of[name].as_u64().expect("nanoseconds");
         let own_ns = ns(found, "cpu_ns");
-        assert!(own_ns > 0, "{company}");
+        assert!(own_ns > 0, "{competing}");
         was_found = true;
         // Who had a share of it and was among the first is told.
         let ahead = tasks.iter().filter(|task| ns(task, "cpu_ns") > own_ns).count();
-        let is_told = own_ns * 50 >= ns(company, "elapsed_ns") && ahead < 5;
+        let is_told = own_ns * 50 >= ns(competing, "elapsed_ns") && ahead < 5;
         let line = said.out.lines().find(|line| line.starts_with("also on CPU "));
         let has_name = line.is_some_and(|line| line.contains(NAME));
         assert!(has_name || !is_told, "{}", said.out);
@@ -133,7 +133,7 @@ fn slices_that_others_ran_in_are_told_from_those_of_the_ring_alone() {
         assert!(said.out.contains("other tasks shared the CPU"), "{}", said.out);
         // By default too, unless others had more of the CPU.
         let shown = home.run(&["runs", "show", "last"]).out;
-        let tasks = record["company"]["tasks"].as_array().expect("tasks");
+        let tasks = record["competing_tasks"]["tasks"].as_array().expect("tasks");
         let most = tasks.iter().max_by_key(|task| task["cpu_ns"].as_u64());
         let is_first = most.is_some_and(|task| task["pid"] == busy.pid());
         assert!(shown.contains(NAME) || !is_first, "{shown}");
@@ -172,18 +172,18 @@ fn every_instrument_has_it_and_sessions_are_summed() {
         assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
         let looks = |of: &Value| of["looks"].as_u64().unwrap_or(0);
         let record = home.run(&["runs", "export", "last"]).json();
-        assert!(looks(&record["company"]) >= 2, "{args:?}: {}", record["company"]);
+        assert!(looks(&record["competing_tasks"]) >= 2, "{args:?}: {}", record["competing_tasks"]);
         let said = home.run(&["runs", "resume", "last", "--rounds", "1", "--budget", "60s"]);
         assert_eq!(said.code, Some(0), "{args:?}: {}", said.err);
-        let lines = company_lines(&home.run_file());
+        let lines = competing_lines(&home.run_file());
         let sum: u64 = lines.iter().map(looks).sum();
         let record = home.run(&["runs", "export", "last"]).json();
-        assert_eq!((lines.len(), looks(&record["company"])), (2, sum), "{args:?}");
+        assert_eq!((lines.len(), looks(&record["competing_tasks"])), (2, sum), "{args:?}");
     }
 }
 
 #[test]
-fn both_halves_of_a_session_tell_of_the_same_company() {
+fn both_halves_of_a_session_have_the_same_competing_tasks() {
     let home = Home::new();
     let said = home.run(&[
         "compare",
@@ -202,9 +202,9 @@ fn both_halves_of_a_session_tell_of_the_same_company() {
     assert!(said.code.is_some(), "{}", said.err);
     let files = home.run_files();
     let [a, b] = &files[..] else { panic!("{files:?}") };
-    let (one, other) = (company_lines(a), company_lines(b));
+    let (one, other) = (competing_lines(a), competing_lines(b));
     assert_eq!((one.len(), &one), (1, &other));
     let kinds =
         |file| lines_of(file).iter().rev().take(2).map(Value::to_string).collect::<Vec<_>>();
-    assert!(kinds(a)[0].starts_with("{\"end\"") && kinds(a)[1].starts_with("{\"company\""));
+    assert!(kinds(a)[0].starts_with("{\"end\"") && kinds(a)[1].starts_with("{\"competing_tasks\""));
 }

@@ -84,11 +84,11 @@ fn name(file: &Path) -> String {
 }
 
 #[test]
-fn a_run_file_is_a_header_then_samples_then_company_an_end_and_its_result() {
+fn a_run_file_is_a_header_then_samples_then_competing_tasks_an_end_and_its_result() {
     let (_home, file) = stored();
     let mut order = kinds(&file);
     order.dedup();
-    assert_eq!(order, ["header", "sample", "company", "end", "result"]);
+    assert_eq!(order, ["header", "sample", "competing_tasks", "end", "result"]);
     assert_eq!(rounds(&file), [0, 0, 1, 1], "two rings in each of two rounds");
 }
 

@@ -369,7 +369,7 @@ fn a_running_program_is_measured_with_its_children() {
             cases(record).into_iter().map(|(_, counts)| counts["preemptions"].as_i64());
         let preemptions: i64 = preemptions.map(|count| count.expect("a count")).sum();
         assert_eq!(preemptions > 0, works, "{preemptions}: {record}");
-        let tasks = record["company"]["tasks"].as_array().cloned().unwrap_or_default();
+        let tasks = record["competing_tasks"]["tasks"].as_array().cloned().unwrap_or_default();
         let is_own = |task: &Value| children.iter().any(|pid| task["pid"] == *pid);
         assert!(!tasks.iter().any(is_own), "{tasks:?} of {children:?}");
     }

@@ -137,14 +137,14 @@ fn beside_others_on_the_cpu_no_cost_is_quoted() {
         .collect();
     let quoted = |others_ns: u64| {
         let cpus = vec![1];
-        let company = CompetingTasks {
+        let competing = CompetingTasks {
             cpus,
             elapsed_ns: 1_000_000_000,
             other_tasks_ns: others_ns,
             ..CompetingTasks::default()
         };
         let found =
-            find(&Table::from_samples(&plan, [], &samples), Some(&company)).expect("a run alone");
+            find(&Table::from_samples(&plan, [], &samples), Some(&competing)).expect("a run alone");
         found.points[0].ns_per_preemption.expect("a cost").quote_cost().is_ok()
     };
     assert_eq!([20_000_000, 100_000_000].map(quoted), [true, false]);

@@ -41,7 +41,7 @@ pub(crate) struct MeasureRecord {
     pub(crate) noise: NoiseVerdict,
     /// Competing tasks on the measured CPUs; absent where they were not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) company: Option<CompetingTasks>,
+    pub(crate) competing_tasks: Option<CompetingTasks>,
     /// Changes of the machine's settings while the run went on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) setting_changes: Vec<SettingChange>,
@@ -65,7 +65,7 @@ impl MeasureRecord {
             worst_precision: worst_precision(&parts),
             noise,
             speed: speed.unwrap_or_default().to_vec(),
-            company: run.company.clone(),
+            competing_tasks: run.competing_tasks.clone(),
             setting_changes: run.setting_changes.clone(),
             warnings: run_warnings(run),
             parts,

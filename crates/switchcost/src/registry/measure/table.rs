@@ -90,7 +90,7 @@ pub(crate) fn text(record: &MeasureRecord, path: Option<&Path>, view: View) -> P
         parts.push(ROUGH_LEGEND.into());
     }
     if !view.verbose {
-        let (header, tasks) = (&record.header, record.company.as_ref());
+        let (header, tasks) = (&record.header, record.competing_tasks.as_ref());
         let line = machine_line(&header.plan, &header.machine, tasks, &record.noise);
         parts.push(line.into());
         return Printout::paragraphs(parts);

@@ -274,7 +274,7 @@ pub(crate) fn rehearse(assignment: &Assignment) -> Result<Vec<Sample>> {
             Err(Interrupted(interrupt.exit_code().unwrap_or(128)).into())
         }
         Err(WorkerError::Case(error)) => Err(error.into()),
-        Err(overdue @ WorkerError::Overdue(_)) => Err(overdue.into()),
+        Err(error @ (WorkerError::Overdue(_) | WorkerError::SettingLost(_))) => Err(error.into()),
         Ok(()) => Ok(samples),
     }
 }

@@ -375,6 +375,10 @@ impl Schedule<'_> {
         match result {
             Ok(()) => self.cases[case].failed_in_a_row = 0,
             Err(WorkerError::Interrupted) => return Err(StopReason::Interrupted),
+            Err(lost @ WorkerError::SettingLost(_)) => {
+                self.note_failure(case, round, lost.to_string());
+                return Err(StopReason::Failed);
+            }
             Err(WorkerError::Case(CaseFailure { message, exhausted })) => {
                 self.note_failure(case, round, message);
                 self.count_failure(case, exhausted);

@@ -1,6 +1,7 @@
 //! Watches the settings of the whole machine from round to round: somebody may load another
 //! scheduler, or choose another governor, while a run goes on.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -32,14 +33,15 @@ impl SettingWatcher {
     /// file has, of a run that is resumed.
     pub(crate) fn new(root: &Path, expected: Machine, earlier: Option<&SettingChange>) -> Self {
         let differences = earlier.map_or(Vec::new(), |change| change.differences.clone());
+        let loads = if is_same_boot(root, &expected) { count_loads(&expected) } else { None };
         Self {
             root: root.to_path_buf(),
             expected,
             differences,
             round: None,
             ignored: Vec::new(),
-            first_loads: None,
-            last_loads: None,
+            first_loads: loads,
+            last_loads: loads,
         }
     }
 
@@ -103,6 +105,12 @@ impl SettingWatcher {
     }
 }
 
+/// Returns whether the machine has not been started anew since this reading of it.
+fn is_same_boot(root: &Path, earlier: &Machine) -> bool {
+    let now = fs::read_to_string(root.join("proc/sys/kernel/random/boot_id")).unwrap_or_default();
+    earlier.kernel.boot_id.known().is_some_and(|boot_id| boot_id == now.trim())
+}
+
 fn scheduler_name(machine: &Machine) -> Option<&str> {
     machine.scheduler.name.known().map(String::as_str)
 }
@@ -124,8 +132,6 @@ fn loads_difference(before: Option<u64>, after: Option<u64>) -> Option<FieldDiff
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     const AUTOGROUP: &str = "proc/sys/kernel/sched_autogroup_enabled";

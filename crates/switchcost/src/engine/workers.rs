@@ -57,6 +57,9 @@ pub(crate) enum WorkerError {
     /// This round of the case gave no (further) samples.
     #[error("{0}")]
     Case(CaseFailure),
+    /// The setting of the machine under which is measured is not known any more.
+    #[error("{0}")]
+    SettingLost(String),
     /// The worker took longer than it was given.
     #[error("the worker did not end within {} s and was killed", .0.as_secs())]
     Overdue(Duration),
@@ -218,11 +221,13 @@ impl Workers {
         let Some(setting) = &self.setting else {
             return self.measure_now(assignment, patience, sink);
         };
-        let in_words = |error: anyhow::Error| WorkerError::once(format!("{error:#}"));
-        setting.establish().map_err(in_words)?;
+        setting.establish().map_err(setting_lost)?;
         let mut samples = Vec::new();
         let measured = self.measure_now(assignment, patience, &mut |sample| samples.push(sample));
-        setting.check_unchanged().map_err(in_words)?;
+        if measured == Err(WorkerError::Interrupted) {
+            return measured;
+        }
+        setting.check_unchanged().map_err(setting_lost)?;
         samples.into_iter().for_each(sink);
         measured
     }
@@ -274,6 +279,10 @@ impl Workers {
             None => end_in_words(status),
         }))
     }
+}
+
+fn setting_lost(error: anyhow::Error) -> WorkerError {
+    WorkerError::SettingLost(format!("{error:#}"))
 }
 
 /// Sends a worker its case.

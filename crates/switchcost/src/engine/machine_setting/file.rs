@@ -102,7 +102,8 @@ impl SettingFile {
     /// Reads the content, without white space at its ends.
     pub(crate) fn read(&self) -> Result<String, SettingError> {
         let cannot = |error| SettingError::Read(self.path.clone(), error);
-        let mut bytes = Vec::new();
+        // In one read(2): files of /proc/sys that hold a list give nothing to a second one.
+        let mut bytes = Vec::with_capacity(MAX_CONTENT_BYTES as usize + 1);
         let file = self.open(OFlags::RDONLY)?;
         let length =
             file.take(MAX_CONTENT_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)? as u64;
@@ -160,7 +161,7 @@ impl SettingFile {
 }
 
 /// Files that take a value and never give it back, or that stop what would put it back.
-const ONE_WAY_FILES: [&str; 10] = [
+const ONE_WAY_FILES: [&str; 11] = [
     "cgroup.freeze",
     "cgroup.kill",
     "kexec_load_disabled",
@@ -169,6 +170,7 @@ const ONE_WAY_FILES: [&str; 10] = [
     "lockdown",
     "modules_disabled",
     "ptrace_scope",
+    "sig_enforce",
     "unprivileged_bpf_disabled",
     "user_events_data",
 ];
@@ -183,10 +185,16 @@ fn one_way_reason(path: &Path) -> Option<&'static str> {
     None
 }
 
+/// The value of /sys/devices/system/cpu/smt/control that stays until the machine starts anew.
+const ONE_WAY_VALUE: &str = "forceoff";
+
 /// Checks a value that was typed; an error says what is wrong with it.
 pub(crate) fn check_value(value: &str) -> Result<(), String> {
     if value.trim().is_empty() {
         return Err("an empty value (accepted: what the file takes)".to_string());
+    }
+    if value.trim() == ONE_WAY_VALUE {
+        return Err(format!("'{value}': it cannot be taken back before the machine starts anew"));
     }
     if value.len() > MAX_VALUE_BYTES || value.contains(['\n', '\0']) {
         return Err(format!("'{value}': a value is one line of at most {MAX_VALUE_BYTES} bytes"));
@@ -322,7 +330,7 @@ mod tests {
     #[test]
     fn values_are_one_short_line() {
         assert!(check_value("NO_DELAY_DEQUEUE").is_ok() && check_value("4 4 1 7").is_ok());
-        for value in ["", " ", "1\n2", "a\0b", &"x".repeat(MAX_VALUE_BYTES + 1)] {
+        for value in ["", " ", "forceoff", "1\n2", "a\0b", &"x".repeat(MAX_VALUE_BYTES + 1)] {
             assert!(check_value(value).is_err(), "{value:?}");
         }
     }

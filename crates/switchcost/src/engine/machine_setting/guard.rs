@@ -12,7 +12,7 @@
 //!                                     <-----------  "Restored"
 //! ```
 //!
-//! The program does nothing but ask, so a file that blocks its writer holds up the guard alone.
+//! The program writes nothing itself, so a file that blocks its writer holds up the guard alone.
 
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, anyhow, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use serde::{Deserialize, Serialize};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::file::{SettingFile, state_for};
+use super::file::{SettingFile, has_value, state_for};
 use super::leftover::{NoteFolder, SettingNote};
 use crate::base::failure::print_message;
 
@@ -173,8 +173,14 @@ impl GuardedSetting {
         Ok(())
     }
 
-    /// Puts the setting back and removes the note.
+    /// Puts the setting back, unless somebody else has set it meanwhile, and removes the note.
     fn put_back(&self) -> Result<()> {
+        let content = self.file.read()?;
+        let known = self.note.old.iter().chain(&self.note.values);
+        if !known.into_iter().any(|value| has_value(&content, value)) {
+            self.notes.remove(&self.note);
+            bail!("somebody else has set it to '{content}', which is left as it is");
+        }
         self.note.restore(&self.file)?;
         self.notes.remove(&self.note);
         Ok(())
@@ -189,7 +195,7 @@ impl GuardedSetting {
             }
             Err(error) => {
                 print_message(&format!(
-                    "error: {} is not as it was, and cannot be put back: {error:#}; type: {}",
+                    "error: {} is not as it was: {error:#}; to put it back, type: {}",
                     self.note.file.display(),
                     self.note.command()
                 ));

@@ -37,6 +37,9 @@ pub(crate) use self::leftover::restore_leftovers;
 /// Longest time for an answer of the guard.
 const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 
+/// Longest time until it has begun: it writes four values, and a note to the disk.
+const BEGIN_PATIENCE: Duration = Duration::from_secs(20);
+
 /// Time after a change of the setting before anything is measured: longer than a timer tick of 100
 /// Hz, by which the scheduler of each CPU has run under the new one.
 const SETTLING_TIME: Duration = Duration::from_millis(20);
@@ -50,8 +53,10 @@ pub(crate) struct SettingSwitch {
     answers: BufReader<ChildStdout>,
     /// The value that is set.
     current: Option<String>,
-    /// What puts the setting back, for somebody to type.
-    command: String,
+    /// What puts the setting back; empty until the guard has tried it.
+    note: SettingNote,
+    /// Whether the old value was put back, or somebody was told that it was not.
+    is_finished: bool,
 }
 
 impl SettingSwitch {
@@ -81,20 +86,20 @@ impl SettingSwitch {
         let (Some(requests), Some(answers)) = (guard.stdin.take(), guard.stdout.take()) else {
             bail!("the guard of the setting has no pipes");
         };
-        let command = format!("cat {}", file.path.display());
         let mut switch = Self {
             file,
             guard,
             requests: Some(requests),
             answers: BufReader::new(answers),
             current: None,
-            command,
+            note: SettingNote::default(),
+            is_finished: false,
         };
         let (file, values) = (switch.file.path.clone(), values.to_vec());
-        match switch.ask(&GuardRequest::Begin { file: file.clone(), values: values.clone() })? {
+        let request = GuardRequest::Begin { file: file.clone(), values: values.clone() };
+        match switch.ask(&request, BEGIN_PATIENCE)? {
             GuardAnswer::Ready { old } => {
-                switch.command =
-                    SettingNote { file, old, values, ..SettingNote::default() }.command();
+                switch.note = SettingNote { file, old, values, ..SettingNote::default() };
                 Ok(switch)
             }
             GuardAnswer::Failed(why) => Err(usage(format!("--ab-setting: {why}"))),
@@ -110,7 +115,7 @@ impl SettingSwitch {
             return Ok(());
         }
         self.current = None;
-        match self.ask(&GuardRequest::Set(value.to_string()))? {
+        match self.ask(&GuardRequest::Set(value.to_string()), ANSWER_PATIENCE)? {
             GuardAnswer::Set(set) if set == value => {}
             GuardAnswer::Failed(why) => {
                 self.give_up();
@@ -154,14 +159,14 @@ impl SettingSwitch {
 
     /// Asks the guard, and returns its answer. After an error nothing more is asked: a late answer
     /// would be taken for that to the next request.
-    fn ask(&mut self, request: &GuardRequest) -> Result<GuardAnswer> {
+    fn ask(&mut self, request: &GuardRequest, patience: Duration) -> Result<GuardAnswer> {
         let mut line = serde_json::to_vec(request)?;
         line.push(b'\n');
         let sent = match &mut self.requests {
             Some(requests) => requests.write_all(&line).and_then(|()| requests.flush()),
             None => bail!("the guard of the setting has ended"),
         };
-        match self.answer(Instant::now() + ANSWER_PATIENCE) {
+        match self.answer(Instant::now() + patience) {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => {
                 self.give_up();
@@ -180,11 +185,7 @@ impl SettingSwitch {
         while !self.answers.buffer().contains(&b'\n') {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                bail!(
-                    "{} did not take or give a value within {} s",
-                    self.file.path.display(),
-                    ANSWER_PATIENCE.as_secs()
-                );
+                bail!("{} did not take or give a value in time", self.file.path.display());
             }
             let timeout = Timespec::try_from(left).ok();
             let mut fds = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
@@ -205,6 +206,10 @@ impl SettingSwitch {
     /// # Errors
     /// The setting is not as it was, or may not be.
     pub(crate) fn finish(&mut self) -> Result<()> {
+        if self.is_finished {
+            return Ok(());
+        }
+        self.is_finished = true;
         self.give_up();
         let until = Instant::now() + ANSWER_PATIENCE;
         loop {
@@ -219,18 +224,28 @@ impl SettingSwitch {
                 Ok(None) => {
                     let _ = self.guard.wait();
                     restore_leftovers();
-                    return Ok(());
+                    return self.check_restored();
                 }
                 Err(_) => bail!(
-                    "{} may not be as it was: process {} still tries to put it back; else type: {}",
+                    "{} may not be as it was: process {} still tries to put it back (else: {})",
                     self.file.path.display(),
                     self.guard.id(),
-                    self.command
+                    self.note.command()
                 ),
             }
         }
         let _ = self.guard.wait();
         Ok(())
+    }
+
+    /// Fails if the setting does not have its old value.
+    fn check_restored(&self) -> Result<()> {
+        let content = self.file.read()?;
+        if self.note.old.iter().all(|old| file::has_value(&content, old)) {
+            return Ok(());
+        }
+        let name = self.file.path.display();
+        bail!("{name} is not as it was; to put it back, type: {}", self.note.command())
     }
 }
 

@@ -1,4 +1,4 @@
-//! Numbers of a stored plan: those that cannot be meant are refused by name.
+//! Numbers of a stored plan: those out of range are refused by name.
 
 // clippy.toml allows it in tests, but does not know their helpers for such.
 #![allow(clippy::unwrap_used)]

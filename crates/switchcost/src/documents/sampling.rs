@@ -224,11 +224,11 @@ fn unknown_share(points: &[SamplingPoint]) -> String {
             }
             Err(why) => {
                 let why = why.with_unit("ms a second");
-                return format!("What timer ticks see of a sleeper: {why}.");
+                return format!("CPU time that ticks charge to a sleeper: {why}.");
             }
         }
     }
-    "What timer ticks see of a sleeper was not measured.".to_string()
+    "The CPU time that ticks charge to a sleeper was not measured.".to_string()
 }
 
 /// Draws the CPU time that each account charges to each process, as a share of the time.

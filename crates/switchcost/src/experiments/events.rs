@@ -1,4 +1,4 @@
-//! `--events`: what is counted beside time, as typed, and its table.
+//! `--events`: events that are counted in addition to time, as typed, and its table.
 
 use analysis::estimate::{Estimate, Speed};
 use analysis::summary::CaseSummary;

@@ -1,4 +1,4 @@
-//! The house: which crate and which room of the program may use which.
+//! The layout: which crate and which room of the program may use which.
 
 // Also the functions that walk the folders are tests.
 #![allow(clippy::unwrap_used)]

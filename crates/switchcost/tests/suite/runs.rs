@@ -619,10 +619,10 @@ fn a_run_of_another_machine_is_resumed_with_a_warning() {
     assert!(said.err.contains("kernel.release: \"2.4.20\" then"), "{}", said.err);
 }
 
-/// A run that is resumed does what its plan says: one that cannot be meant is no plan, and no
+/// A run that is resumed does what its plan says: one with a number out of range is refused, without a
 /// panic.
 #[test]
-fn a_plan_that_cannot_be_meant_is_refused() {
+fn a_plan_with_a_number_out_of_range_is_refused() {
     type Change = (&'static str, Value, &'static str);
     let changes: [Change; 8] = [
         (

@@ -182,7 +182,10 @@ pub(crate) fn bars(
     drawn.sort_by(|a, b| a.answer.value().total_cmp(&b.answer.value()));
     let sentences = [about.to_string(), range_sentence(&drawn), not_drawn_sentence(&not_drawn)];
     let mut in_words = String::new();
-    for sentence in sentences.iter().filter(|sentence| !sentence.is_empty()) {
+    for sentence in &sentences {
+        if sentence.is_empty() {
+            continue;
+        }
         in_words += if in_words.is_empty() { "" } else { " " };
         in_words += sentence;
     }

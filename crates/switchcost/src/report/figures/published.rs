@@ -150,7 +150,8 @@ fn array_series(machine: &PublishedMachine, run: Option<usize>) -> Vec<Series> {
     let mut series: Vec<Series> = Vec::new();
     let mut before: Option<Work> = None;
     for case in &machine.cases {
-        let Some(work) = case.ring.as_ref().and_then(|ring| ring.work) else { continue };
+        let Some(ring) = &case.ring else { continue };
+        let Some(work) = ring.work else { continue };
         if before.is_none_or(|before| before != Work { bytes: before.bytes, ..work }) {
             let name = format!("{}, {}", year_name(machine), work.walk_in_words());
             series.push(published_series(name, Vec::new(), run));
@@ -245,9 +246,11 @@ impl PlaceRange {
     /// Returns the range of all points; absent without points.
     fn from_figure(figure: &Figure) -> Option<Self> {
         let mut range: Option<Self> = None;
-        for point in figure.series().iter().flat_map(|series| &series.points) {
-            let Self { first, last } = range.unwrap_or(Self { first: point.x, last: point.x });
-            range = Some(Self { first: first.min(point.x), last: last.max(point.x) });
+        for series in figure.series() {
+            for point in &series.points {
+                let Self { first, last } = range.unwrap_or(Self { first: point.x, last: point.x });
+                range = Some(Self { first: first.min(point.x), last: last.max(point.x) });
+            }
         }
         range
     }
@@ -271,9 +274,11 @@ fn li_series(figure: &Figure) -> Vec<Series> {
     for region in [&figures.first_region, &figures.second_region] {
         let arrays = words::byte_range(region.smallest_bytes, region.largest_bytes);
         let ends = [region.low_us * 1e3, region.high_us * 1e3];
-        let points = [region.smallest_bytes, region.largest_bytes]
-            .map(|bytes| Point::range(bytes as f64, ends));
-        series.push(published_series(format!("xeon-2.0, 2007, {arrays}"), points.to_vec(), None));
+        let points = vec![
+            Point::range(region.smallest_bytes as f64, ends),
+            Point::range(region.largest_bytes as f64, ends),
+        ];
+        series.push(published_series(format!("xeon-2.0, 2007, {arrays}"), points, None));
     }
     series
 }
@@ -332,8 +337,10 @@ pub(crate) fn by_year(machines: &[PublishedMachine]) -> Figure {
 /// Returns the chart of a switch in a ring of two on every machine, oldest first, the runs last.
 /// Absent if no run has a ring of two by pipe without work.
 fn years(figures: &[Figure], others: &[&PublishedMachine], runs: &[String]) -> Option<Figure> {
-    let mut theirs: Vec<YearPoint> =
-        others.iter().filter_map(|machine| YearPoint::from_machine(machine)).collect();
+    let mut theirs: Vec<YearPoint> = Vec::new();
+    for machine in others {
+        theirs.extend(YearPoint::from_machine(machine));
+    }
     let mut ours: Vec<YearPoint> = Vec::new();
     let charts = figures.iter().filter(|figure| figure.id == RING_COST);
     for series in charts.flat_map(Figure::series) {

@@ -58,19 +58,29 @@ fn ring_value(run: &Run, sample: &RingSample) -> RoundValue {
 
 /// Returns the headline measure of every sample of trials.
 pub(crate) fn trial_values(run: &Run) -> Vec<RoundValue> {
-    trials(&run.samples).filter_map(|sample| trial_value(run, sample)).collect()
+    let mut values = Vec::new();
+    for sample in trials(&run.samples) {
+        values.extend(trial_value(run, sample));
+    }
+    values
 }
 
 fn trial_value(run: &Run, sample: &TrialSample) -> Option<RoundValue> {
     let headline = run.header.plan.trial(sample.case)?.trial.headline();
-    let value = headline.told(sample).filter(|value| value.is_finite())?;
+    let value = headline.told(sample)?;
+    if !value.is_finite() {
+        return None;
+    }
     Some(RoundValue { case: sample.case, round: sample.round, value, disturbed: false })
 }
 
 /// Builds the chart of each value over the median of its case, by round; absent if there is only one
 /// round.
 pub(crate) fn rounds_figure(values: Vec<RoundValue>, index: usize) -> Option<Figure> {
-    let last = values.iter().map(|value| value.round).max().filter(|last| *last > 0)?;
+    let last = values.iter().map(|value| value.round).max()?;
+    if last == 0 {
+        return None;
+    }
     let ratios = divide_by_medians(values);
     let medians = round_medians(&ratios);
     let worst = medians.iter().max_by(|a, b| a.deviation().total_cmp(&b.deviation()))?;
@@ -121,7 +131,9 @@ fn divide_by_medians(mut values: Vec<RoundValue>) -> Vec<RoundValue> {
     let by_case = group_by_key(values.iter().map(|value| (value.case, value.value)));
     let mut medians = BTreeMap::new();
     for (case, values) in by_case {
-        medians.extend(median(&values).map(|median| (case, median)));
+        if let Some(median) = median(&values) {
+            medians.insert(case, median);
+        }
     }
     values.retain_mut(|value| match medians.get(&value.case) {
         Some(median) => {
@@ -168,7 +180,9 @@ fn round_medians(ratios: &[RoundValue]) -> Vec<RoundMedian> {
     }
     let mut medians = Vec::new();
     for (round, values) in by_round {
-        medians.extend(median(&values).map(|median| RoundMedian { round, median }));
+        if let Some(median) = median(&values) {
+            medians.push(RoundMedian { round, median });
+        }
     }
     medians
 }

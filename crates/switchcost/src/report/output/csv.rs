@@ -226,7 +226,10 @@ fn is_counted(plan: &Plan, event: CountedEvent) -> bool {
 /// Returns the experiment that a case belongs to.
 fn experiment_of(plan: &Plan, case: usize) -> Experiment {
     let part = plan.place_of(case).and_then(|(part, _)| plan.parts.get(part));
-    part.map_or(plan.experiment, |part| part.experiment)
+    match part {
+        Some(part) => part.experiment,
+        None => plan.experiment,
+    }
 }
 
 /// The row of a sample of a ring.

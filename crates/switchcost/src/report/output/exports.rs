@@ -69,8 +69,8 @@ struct GoFigure {
 fn go_figures(case: &CaseResults, round: u32, target: Option<&str>) -> Vec<GoFigure> {
     let mut figures = Vec::new();
     for (quantity, values) in &case.figures {
-        let ns = values.by_round().and_then(|rounds| rounds.get(&round).copied());
-        let (Some(ns), Some(units)) = (ns, quantity.go_units()) else { continue };
+        let Some(rounds) = values.by_round() else { continue };
+        let (Some(&ns), Some(units)) = (rounds.get(&round), quantity.go_units()) else { continue };
         figures.push(GoFigure { value: ns, unit: units.ns });
         let clock_ghz = target.and_then(|target| clock_ghz(values, target));
         if let (Some(ghz), Some(unit)) = (clock_ghz, units.cycles) {
@@ -258,8 +258,9 @@ fn not_quotable_gauge(results: &Results) -> String {
     let mut values = Vec::new();
     for case in &results.cases {
         let Some((quantity, _)) = case.figures.first_key_value() else { continue };
-        let estimate = launch(case, *quantity).and_then(|launch| launch.estimate);
-        let Some(Err(why)) = estimate.map(|estimate| estimate.quote_cost()) else { continue };
+        let Some(launch) = launch(case, *quantity) else { continue };
+        let Some(estimate) = launch.estimate else { continue };
+        let Err(why) = estimate.quote_cost() else { continue };
         let mut labels = case_labels(case);
         labels.push(("why".to_string(), why.reason()));
         values.push(GaugeValue { labels, value: 1.0 });
@@ -316,8 +317,12 @@ fn run_labels(results: &Results) -> Labels {
     if let Origin::Run { started, build, .. } = &results.side.origin {
         facts.extend([("started", started), ("build_version", &build.version)]);
     }
-    facts.extend(results.machine.cpu_name().map(|name| ("cpu_model", name)));
-    facts.extend(results.machine.kernel.release.known().map(|release| ("kernel_release", release)));
+    if let Some(name) = results.machine.cpu_name() {
+        facts.push(("cpu_model", name));
+    }
+    if let Some(release) = results.machine.kernel.release.known() {
+        facts.push(("kernel_release", release));
+    }
     facts.into_iter().map(|(name, value)| (name.to_string(), value.clone())).collect()
 }
 

@@ -60,8 +60,10 @@ pub(crate) fn refuse_unsafe_store(folder: &Path) -> Result<()> {
     for path in folder.ancestors().skip(2) {
         refuse_everybody_writing(path)?;
     }
-    for path in existing.iter().flat_map(|path| path.ancestors()) {
-        refuse_everybody_writing(path)?;
+    if let Some(existing) = existing {
+        for path in existing.ancestors() {
+            refuse_everybody_writing(path)?;
+        }
     }
     Ok(())
 }

@@ -29,9 +29,13 @@ pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
                 continue;
             }
             let figure = quoted.figure;
-            let [us, low_us, high_us] =
-                [figure.value(), figure.low(), figure.high()].map(|ns| four_digits(ns / 1e3));
-            rows.push(ModernRow { what: quoted.what, us, low_us, high_us, ..row.clone() });
+            rows.push(ModernRow {
+                what: quoted.what,
+                us: four_digits(figure.value() / 1e3),
+                low_us: four_digits(figure.low() / 1e3),
+                high_us: four_digits(figure.high() / 1e3),
+                ..row.clone()
+            });
         }
     }
     columns().csv(rows)

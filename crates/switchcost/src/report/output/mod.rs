@@ -182,12 +182,12 @@ impl FileOptions {
 
     /// Refuses to mix figures, those of `flag`, with what the measured commands print.
     pub(crate) fn refuse_shown(flag: Option<&str>, show_output: bool) -> Result<()> {
-        match flag.filter(|_| show_output) {
-            Some(flag) => Err(usage(format!(
+        match flag {
+            Some(flag) if show_output => Err(usage(format!(
                 "{flag} -: with --show-output standard output is the commands' (accepted here: \
                  {flag} FILE)"
             ))),
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 }

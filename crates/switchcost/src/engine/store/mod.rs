@@ -73,7 +73,7 @@ impl RunStore {
             .with_context(|| format!("no run is read from {}", self.path.display()))?;
         let files = match std::fs::read_dir(&self.path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            files => files.with_context(|| format!("cannot read {}", self.path.display()))?,
+            files => files.with_context(|| cannot_read(&self.path))?,
         };
         let mut entries = Vec::new();
         for file in files.flatten() {
@@ -332,23 +332,27 @@ enum LastLine {
 const END_BYTES: u64 = 4096;
 
 fn last_lines(path: &Path) -> Result<String> {
-    let cannot = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
-    let mut file = open(path).with_context(cannot)?;
-    let length = file.metadata().with_context(cannot)?.len();
+    let mut file = open(path).with_context(|| cannot_read(path))?;
+    let length = file.metadata().with_context(|| cannot_read(path))?.len();
     let start = SeekFrom::Start(length.saturating_sub(END_BYTES));
-    file.seek(start).with_context(cannot)?;
-    file.take(END_BYTES).read_to_end(&mut bytes).with_context(cannot)?;
+    file.seek(start).with_context(|| cannot_read(path))?;
+    file.take(END_BYTES).read_to_end(&mut bytes).with_context(|| cannot_read(path))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Names the file or the folder whose reading failed; the cause stands behind it.
+fn cannot_read(path: &Path) -> String {
+    format!("cannot read {}", path.display())
 }
 
 /// Reads the first line that is not blank.
 fn first_line(path: &Path) -> Result<String> {
-    let cannot = || format!("cannot read {}", path.display());
     let mut first = Vec::new();
-    let mut file = BufReader::new(open(path).with_context(cannot)?.take(MAX_HEADER_BYTES));
+    let file = open(path).with_context(|| cannot_read(path))?.take(MAX_HEADER_BYTES);
+    let mut file = BufReader::new(file);
     while first.trim_ascii().is_empty()
-        && file.read_until(b'\n', &mut first).with_context(cannot)? > 0
+        && file.read_until(b'\n', &mut first).with_context(|| cannot_read(path))? > 0
     {}
     Ok(String::from_utf8_lossy(&first).into_owned())
 }
@@ -366,19 +370,17 @@ pub(crate) fn read(path: &Path) -> Result<Run> {
 
 /// Checks that this build can show a run.
 fn check_is_built(path: &Path, header: &Header) -> Result<()> {
-    products::check_experiment(header.plan.experiment)
-        .with_context(|| format!("cannot read {}", path.display()))
+    products::check_experiment(header.plan.experiment).with_context(|| cannot_read(path))
 }
 
 /// Reads a run file of any experiment and hands on each sample as it comes: the run that is returned
 /// has none.
 pub(crate) fn read_each(path: &Path, mut take: impl FnMut(Sample) -> Result<()>) -> Result<Run> {
-    let cannot = || format!("cannot read {}", path.display());
     let not_a_run = |error: RunError| anyhow!("{} {error}", path.display());
-    let file = open(path).with_context(cannot)?.take(MAX_RUN_BYTES);
+    let file = open(path).with_context(|| cannot_read(path))?.take(MAX_RUN_BYTES);
     let mut file = BufReader::with_capacity(READ_BYTES, file);
     let (mut reader, mut bytes) = (RunFileReader::default(), Vec::new());
-    while file.read_until(b'\n', &mut bytes).with_context(cannot)? > 0 {
+    while file.read_until(b'\n', &mut bytes).with_context(|| cannot_read(path))? > 0 {
         for line in decode(&bytes).lines() {
             if let Some(sample) = reader.line(line).map_err(not_a_run)? {
                 take(sample)?;

@@ -142,9 +142,8 @@ fn read(path: &Path) -> Result<SpeedFile> {
         refuse_unsafe_store(folder)?;
     }
     refuse_others_writing(path)?;
-    let cannot = || format!("cannot read {}", path.display());
     let mut bytes = Vec::new();
-    super::open(path)?.read_to_end(&mut bytes).with_context(cannot)?;
+    super::open(path)?.read_to_end(&mut bytes).with_context(|| super::cannot_read(path))?;
     Ok(serde_json::from_slice(&bytes)?)
 }
 

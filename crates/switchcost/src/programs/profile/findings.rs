@@ -150,7 +150,10 @@ impl CallProfile {
                 ));
             }
         }
-        let overheads: Vec<f64> = launches.iter().filter_map(|launch| launch.overhead_ns).collect();
+        let mut overheads: Vec<f64> = Vec::new();
+        for launch in &launches {
+            overheads.extend(launch.overhead_ns);
+        }
         Self {
             schema: SCHEMA,
             started: origin.started,
@@ -243,16 +246,20 @@ fn launches_with(launches: &[ProfiledLaunch], allocator: usize) -> Vec<&Profiled
 fn find_groups(launches: &[ProfiledLaunch]) -> Vec<CallGroup> {
     let mut kinds: Vec<CallGroup> = Vec::new();
     let mut calls_by_function: BTreeMap<String, u64> = BTreeMap::new();
-    for counted in launches.iter().flat_map(|launch| &launch.counted) {
-        kinds.push(counted.group.clone());
-        if let Some(function) = &counted.group.function {
-            *calls_by_function.entry(function.clone()).or_default() += counted.calls;
+    for launch in launches {
+        for counted in &launch.counted {
+            kinds.push(counted.group.clone());
+            if let Some(function) = &counted.group.function {
+                *calls_by_function.entry(function.clone()).or_default() += counted.calls;
+            }
         }
     }
     kinds.sort();
     kinds.dedup();
-    let mut functions: Vec<(u64, String)> =
-        calls_by_function.into_iter().map(|(function, calls)| (calls, function)).collect();
+    let mut functions: Vec<(u64, String)> = Vec::new();
+    for (function, calls) in calls_by_function {
+        functions.push((calls, function));
+    }
     functions.sort_by(|one, other| other.cmp(one));
     let mut groups = Vec::new();
     // A named function may call another one: their sum would count that twice.
@@ -320,7 +327,12 @@ impl GroupCost {
         let error = KnownCallError { known, is_bound };
         let [least_ns, most_ns] = error.ends(ns_per_call.value);
         let shares: Option<Vec<f64>> = shares.into_iter().collect();
-        let share_of_cpu = shares.and_then(|shares| estimate_over(&shares, plan));
+        let mut share_of_cpu = None;
+        if let Some(share) = shares.and_then(|shares| estimate_over(&shares, plan)) {
+            let least = relative(least_ns, ns_per_call.value);
+            let most = relative(most_ns, ns_per_call.value);
+            share_of_cpu = Some(widened(share, |share| [share * least, share * most]));
+        }
         Some(Self {
             allocator,
             group: group.clone(),
@@ -336,10 +348,7 @@ impl GroupCost {
             longest_ns: all.times.max_ns,
             longest_wall_ns: all.times.max_wall_ns.max(all.times.max_ns),
             switched: all.times.switched,
-            share_of_cpu: share_of_cpu.map(|share_of_cpu| {
-                let widening = [least_ns, most_ns].map(|ns| relative(ns, ns_per_call.value));
-                widened(share_of_cpu, |share| widening.map(|factor| share * factor))
-            }),
+            share_of_cpu,
         })
     }
 
@@ -442,7 +451,10 @@ fn notices(plan: &ProfilePlan, launches: &[ProfiledLaunch], rows: &[GroupCost]) 
             "the command uses an allocator of its own under other names than malloc".to_string(),
         );
     } else {
-        for name in plan.calls.iter().filter(|name| !is_called(launches, name)) {
+        for name in &plan.calls {
+            if is_called(launches, name) {
+                continue;
+            }
             notices.push(format!(
                 "{name} was not called, or not through the dynamic linker: calls within one \
                  library, and inlined ones, are not seen"
@@ -486,8 +498,12 @@ fn notices(plan: &ProfilePlan, launches: &[ProfiledLaunch], rows: &[GroupCost]) 
 }
 
 fn is_called(launches: &[ProfiledLaunch], name: &str) -> bool {
-    let mut counted = launches.iter().flat_map(|launch| &launch.counted);
-    counted.any(|calls| calls.group.function.as_deref() == Some(name))
+    for launch in launches {
+        if launch.counted.iter().any(|calls| calls.group.function.as_deref() == Some(name)) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the number of all calls with an allocator; 0 without any.

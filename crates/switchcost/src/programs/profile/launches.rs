@@ -227,7 +227,10 @@ fn known_call(counts: &LaunchCounts) -> Option<Known> {
 pub(super) fn median_known<'a>(
     launches: impl IntoIterator<Item = &'a ProfiledLaunch>,
 ) -> Option<Known> {
-    let known: Vec<Known> = launches.into_iter().filter_map(|launch| launch.known).collect();
+    let mut known: Vec<Known> = Vec::new();
+    for launch in launches {
+        known.extend(launch.known);
+    }
     Known::median(&known)
 }
 

@@ -333,7 +333,9 @@ impl<'a> ProfileSeries<'a> {
             finish_series(launcher, |run| finished = Some(run));
         let has_run = finished.is_some();
         if let Some(run) = finished {
-            self.left_behind.extend(run.used.orphans.left_behind.known().into_iter().flatten());
+            if let Some(pids) = run.used.orphans.left_behind.known() {
+                self.left_behind.extend(pids);
+            }
             let counts = shared.counts(run.used.real_ns).map_err(|error| {
                 print_message(&format!("error: {error:#}"));
                 EarlyEnd::Uncounted(run.used.ending.shell_code())

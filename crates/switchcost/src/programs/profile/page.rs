@@ -82,7 +82,10 @@ fn tiles(profile: &CallProfile) -> Vec<Tile> {
         tiles.extend(share_tile(all_calls));
         tiles.push(Tile::counted("calls", all_calls.calls, "a run"));
     }
-    for ratio in profile.ratios.iter().filter(|ratio| ratio.group == CallGroup::ALL) {
+    for ratio in &profile.ratios {
+        if ratio.group != CallGroup::ALL {
+            continue;
+        }
         if let Some(interval) = ratio.ratio.interval() {
             let library = library_name(profile.plan.allocator(ratio.allocator));
             let ends = [ratio.ratio.value, interval.low, interval.high];
@@ -132,9 +135,12 @@ fn cost_point(x: f64, row: &GroupCost) -> Point {
         let certainty = PointCertainty::Rough;
         return Point { certainty, ..Point::bare(x, row.at_most_ns().max(0.0)) };
     }
-    let (low, high) = row.ns_per_call.low.zip(row.ns_per_call.high).unzip();
-    let certainty = if low.is_some() { PointCertainty::Sure } else { PointCertainty::Rough };
-    Point { low, high, certainty, ..Point::bare(x, row.ns_per_call.value) }
+    let point = Point::bare(x, row.ns_per_call.value);
+    let Some(interval) = row.ns_per_call.interval() else {
+        return Point { certainty: PointCertainty::Rough, ..point };
+    };
+    let (low, high) = (Some(interval.low), Some(interval.high));
+    Point { low, high, certainty: PointCertainty::Sure, ..point }
 }
 
 /// Says what hollow points are, if there are any.

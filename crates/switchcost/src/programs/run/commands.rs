@@ -145,7 +145,9 @@ pub(super) fn expand_parameters(
         let mut expanded = Vec::new();
         for command in commands {
             if command.has(&placeholder) {
-                expanded.extend(values.iter().map(|value| command.with_value(name, value)));
+                for value in &values {
+                    expanded.push(command.with_value(name, value));
+                }
             } else {
                 expanded.push(command);
             }

@@ -159,7 +159,9 @@ impl CommandSummary {
             let mut first_reason = None;
             for run in runs {
                 let reading = read(&run.used);
-                values.extend(reading.known().map(|value| *value as f64));
+                if let Some(value) = reading.known() {
+                    values.push(*value as f64);
+                }
                 first_reason = first_reason.or(reading.why().map(str::to_string));
             }
             if let Some(reason) = first_reason {

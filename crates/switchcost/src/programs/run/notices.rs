@@ -200,7 +200,9 @@ fn find_orphans(runs: &[&CommandRun], plan: &CommandPlan) -> Vec<RunFact> {
         let orphans = &run.used.orphans;
         ended += orphans.ended;
         of_unknown_origin += orphans.of_unknown_origin;
-        pids.extend(orphans.left_behind.known().into_iter().flatten());
+        if let Some(left_behind) = orphans.left_behind.known() {
+            pids.extend(left_behind);
+        }
         unknown = unknown.or(orphans.left_behind.why().map(str::to_string));
     }
     let mut facts = Vec::new();

@@ -178,7 +178,7 @@ fn add_estimates(
         notices.push(notice);
     }
     if let Ok(chosen) = &chosen {
-        notices.extend(chosen.notices.iter().cloned());
+        notices.extend_from_slice(&chosen.notices);
     }
     let profile: Reading<CostProfile> = chosen.map(|chosen| chosen.profile).into();
     for summary in &mut record.commands {

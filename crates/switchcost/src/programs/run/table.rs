@@ -42,11 +42,19 @@ pub(super) fn text(record: &CommandUseRecord, is_verbose: bool) -> Printout {
     };
     let mut parts = vec![headline(record).into(), table];
     if is_verbose {
-        parts.extend(record.commands.iter().map(details));
-        let ratios: String = record.ratios.iter().map(ratio_line).collect();
+        for summary in &record.commands {
+            parts.push(details(summary));
+        }
+        let mut ratios = String::new();
+        for ratio in &record.ratios {
+            ratios += &ratio_line(ratio);
+        }
         parts.push(ratios.into());
-        let notices = record.notices.iter().map(|notice| format!("note: {notice}\n"));
-        parts.push(notices.collect::<String>().into());
+        let mut notices = String::new();
+        for notice in &record.notices {
+            notices += &format!("note: {notice}\n");
+        }
+        parts.push(notices.into());
         parts.push(COUNTED_BY.into());
         parts.push(format!("not recorded by Linux: {}", record.not_kept.join(", ")).into());
     } else {

@@ -76,17 +76,17 @@ impl<'a> TypedSeries<'a> {
             names = self.names(mask_line);
             hooks = self.hook_lines(mask_line);
         }
+        let mut commands = Vec::new();
+        for command in &self.commands {
+            commands.push(shown_words(&command.words, anonymous));
+        }
         let is_one_command = args.lines.is_empty() && self.commands.len() == 1;
         let runs = match self.stop_rule {
             Some(_) => args.max_runs.unwrap_or(u32::MAX),
             None => args.runs.unwrap_or(if is_one_command { 1 } else { DEFAULT_RUNS }),
         };
         CommandPlan {
-            commands: self
-                .commands
-                .iter()
-                .map(|command| shown_words(&command.words, anonymous))
-                .collect(),
+            commands,
             names,
             runs,
             warmup: args.warmup,

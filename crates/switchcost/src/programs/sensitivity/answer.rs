@@ -53,8 +53,10 @@ impl<'a> QuotedPoint<'a> {
 /// 16) by one of 1 MiB. At 1,000 preemptions a second that is 0.2 to 1.4 % of its CPU time.`
 pub(crate) fn headline(found: &SensitivityFindings) -> MarkedText {
     let name = program_name(found);
-    let quoted: Vec<QuotedPoint> =
-        found.points.iter().filter_map(QuotedPoint::from_point).collect();
+    let mut quoted: Vec<QuotedPoint> = Vec::new();
+    for point in &found.points {
+        quoted.extend(QuotedPoint::from_point(point));
+    }
     let [first, ..] = &quoted[..] else { return describe_unknown(found, &name) };
     let mut line = marked![
         format!("A preemption costs {name} "),

@@ -38,7 +38,10 @@ fn tile_name(point: &SensitivityPoint) -> String {
 /// Draws the cost of a preemption against the memory that the neighbour uses, a line for each time
 /// that it stays.
 pub(crate) fn figure(found: &SensitivityFindings, index: usize) -> Option<Figure> {
-    let stays: BTreeSet<u64> = found.points.iter().map(|point| point.stays_ns).collect();
+    let mut stays: BTreeSet<u64> = BTreeSet::new();
+    for point in &found.points {
+        stays.insert(point.stays_ns);
+    }
     let series = stays.into_iter().map(|stays_ns| cost_series(found, stays_ns, index));
     let x = Axis::new("the neighbour uses", Unit::Bytes, Scale::Log);
     let axes = (x, nanoseconds("cost of a preemption"));

@@ -110,7 +110,9 @@ pub(super) fn refill_share(cost: &ProgramCost, unread: Option<&UnreadReason>) ->
     match (cost, unread) {
         (ProgramCost::Inconclusive { missing, .. }, unread) => {
             let mut reasons = missing.clone();
-            reasons.extend(unread.map(|unread| unread.why.clone()));
+            if let Some(unread) = unread {
+                reasons.push(unread.why.clone());
+            }
             Reading::unknown(reasons.join("; "))
         }
         (ProgramCost::Estimated { .. }, Some(unread)) => Reading::unknown(&unread.why),

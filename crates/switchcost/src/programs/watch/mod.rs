@@ -323,8 +323,13 @@ fn is_alive(session: Option<&TracerSession>, watcher: &ProgramWatcher) -> bool {
 /// Returns the costs for the figures that are shown meanwhile: of the newest profile if none was
 /// asked for, as the working set is not known yet.
 fn points_so_far(named: Option<&ChosenProfile>) -> Vec<ProfilePoint> {
-    let chosen = named.cloned().or_else(|| newest_profile().ok());
-    chosen.map_or(Vec::new(), |chosen| chosen.profile.points)
+    if let Some(named) = named {
+        return named.profile.points.clone();
+    }
+    match newest_profile() {
+        Ok(newest) => newest.profile.points,
+        Err(_) => Vec::new(),
+    }
 }
 
 /// Runs a command until it ends or its time is over, and prints the report to standard error.

@@ -240,7 +240,12 @@ impl FollowedProcesses {
 
     /// Returns the number of threads at the last look.
     pub(super) fn threads(&self) -> usize {
-        let living = self.members.values().filter(|process| !process.has_ended);
-        living.map(|process| process.count.threads).sum()
+        let mut threads = 0;
+        for process in self.members.values() {
+            if !process.has_ended {
+                threads += process.count.threads;
+            }
+        }
+        threads
     }
 }

@@ -97,7 +97,9 @@ fn competing_lines(accesses: &SampledAccesses) -> f64 {
     for task in accesses.neighbours.values() {
         if task.samples as f64 >= MIN_COMPETING_RATIO * program_samples {
             let richness = estimate_richness(task.line_counts(), CONFIDENCE);
-            lines += richness.map_or(0.0, |richness| richness.estimate);
+            if let Some(richness) = richness {
+                lines += richness.estimate;
+            }
         }
     }
     lines

@@ -315,7 +315,9 @@ impl ProgramWatcher {
     fn observe_from_proc(&self, why: &str) -> ProgramObservation {
         let cpu_ns = self.cpu_clock.and_then(|clock| clock.last_ns.checked_sub(clock.first_ns));
         let mut notices: Vec<String> = self.lost_threads_notice().into_iter().collect();
-        notices.extend(cpu_ns.and_then(|cpu_ns| self.unseen_cpu_notice(cpu_ns)));
+        if let Some(cpu_ns) = cpu_ns {
+            notices.extend(self.unseen_cpu_notice(cpu_ns));
+        }
         let interval_ms = LOOK_INTERVAL.as_millis();
         let mut method = format!("switches are read from /proc every {interval_ms} ms");
         if notices.is_empty() {

@@ -65,6 +65,10 @@ def kill_target(session, target):
         session.kill()
 
 
+def note_files(home):
+    return list(pathlib.Path(home).glob("switchcost/settings/*.json"))
+
+
 def is_old_within(old, seconds):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
@@ -99,7 +103,10 @@ def main():
                 )
                 is_old = value() == old and "again" in start.stderr
                 restored_at_start += is_old
-            notes = list(pathlib.Path(home).glob("switchcost/settings/*.json"))
+            # The note goes after the value has come back.
+            until = time.monotonic() + 2.0
+            while (notes := note_files(home)) and time.monotonic() < until:
+                time.sleep(0.01)
             if not is_old or (notes and target != "both"):
                 failed.append((number, target, value(), [str(note) for note in notes]))
                 FILE.write_text(old + "\n")

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use rundata::machine::FieldDifference;
 use rundata::run::{Run, SettingChange};
-use serde_json::Value;
 
-use crate::comparison::bearing_kind;
+use crate::comparison::machine_differences;
 
 /// Most changes that a warning names, and most settings of one.
 const MAX_NAMED: usize = 3;
@@ -42,47 +40,19 @@ pub fn change_warning(run: &Run) -> Option<String> {
     ))
 }
 
-/// Returns `scheduler kernel -> lavd at 12:03:04 (round 5)`.
+/// Returns `scheduler kernel -> lavd at 12:03:04 UTC (round 5)`.
 fn change_in_words(change: &SettingChange) -> String {
-    let mut settings = Vec::new();
-    for difference in &change.differences {
-        let setting = setting_in_words(difference);
-        if !repeats_name(difference, &change.differences) && settings.len() < MAX_NAMED {
-            settings.push(setting);
-        }
-    }
+    let mut settings = machine_differences(&change.differences);
+    settings.truncate(MAX_NAMED);
     let time = change.at.get(11..19).unwrap_or(&change.at);
     format!("{} at {time} UTC (round {})", settings.join(" and "), change.round)
 }
 
-/// Returns whether a difference of sched_ext goes with that of the scheduler's name.
-fn repeats_name(difference: &FieldDifference, differences: &[FieldDifference]) -> bool {
-    let has_name = differences.iter().any(|other| other.field == "scheduler.name");
-    has_name && difference.field.starts_with("scheduler.sched_ext.")
-}
-
-fn setting_in_words(difference: &FieldDifference) -> String {
-    let field = &*difference.field;
-    let last = field.rsplit('.').next().unwrap_or(field);
-    let name = match bearing_kind(difference) {
-        Some((_, kind)) if field == "scheduler.name" => kind.to_string(),
-        Some((_, kind)) => format!("{kind} ({last})"),
-        None => field.to_string(),
-    };
-    format!("{name} {} -> {}", plain_value(&difference.base), plain_value(&difference.other))
-}
-
-fn plain_value(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use rundata::machine::FieldDifference;
     use rundata::run::RunFileLine;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 

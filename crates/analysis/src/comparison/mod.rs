@@ -15,6 +15,7 @@
 mod answer;
 mod clock;
 mod costs;
+mod differences;
 mod fair;
 mod gate;
 mod headline;
@@ -31,6 +32,7 @@ pub use answer::{
 };
 pub use clock::ClockDifference;
 pub use costs::UndecidedReason;
+pub(crate) use differences::{machine_differences, value_in_words};
 pub use fair::Conditions;
 pub(crate) use fair::bearing_kind;
 pub use gate::{ComparisonGate, GateVerdict};

@@ -2,20 +2,17 @@
 
 use rundata::machine::FieldDifference;
 use rundata::words::{plain, time, whole};
-use serde_json::Value;
 
 use super::series::short_commit;
 use super::steps::FEWEST_OF_ALL;
 use super::{CaseTrend, CostChange};
-use crate::comparison::{GateVerdict, bearing_kind, percent as limit_words};
+use crate::comparison::{GateVerdict, machine_differences, percent as limit_words, value_in_words};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::results::Quantity;
 
 /// Most differences that a sentence names.
 const MAX_NAMED: usize = 3;
-/// Most characters of a value that are printed.
-const MAX_VALUE_CHARS: usize = 48;
 
 /// Returns the answer of a trend.
 pub(super) fn answer(trend: &CaseTrend) -> MarkedText {
@@ -118,97 +115,14 @@ fn why(change: &CostChange) -> String {
     )
 }
 
-/// Returns the differences of the machine in words, each once.
-fn machine_differences(differences: &[FieldDifference]) -> Vec<String> {
-    let mut words = Vec::new();
-    for difference in differences {
-        if repeats_another(difference, differences) {
-            continue;
-        }
-        if let Some((_, kind)) = bearing_kind(difference) {
-            words.push(machine_difference(kind, difference));
-        }
-    }
-    words
-}
-
-/// Returns whether another difference says the same: a kernel's version goes with its release, the
-/// state of sched_ext with the scheduler's name.
-fn repeats_another(difference: &FieldDifference, differences: &[FieldDifference]) -> bool {
-    let main_field = match &*difference.field {
-        "kernel.version" | "kernel.banner" => "kernel.release",
-        field if field.starts_with("scheduler.sched_ext") => "scheduler.name",
-        _ => return false,
-    };
-    differences.iter().any(|other| other.field == main_field)
-}
-
-fn machine_difference(kind: &str, difference: &FieldDifference) -> String {
-    let field = &*difference.field;
-    if field == "kernel.command_line" {
-        return command_line(difference);
-    }
-    let last = field.rsplit('.').next().unwrap_or_default();
-    let kind_suffices = field == "kernel.release"
-        || field == "scheduler.name"
-        || kind == "microcode"
-        || kind == "clock source"
-        || (kind == "CPU" && last == "name");
-    let name = if kind_suffices { kind.to_string() } else { format!("{kind} ({last})") };
-    format!("{name} {} -> {}", value(&difference.base), value(&difference.other))
-}
-
-/// Returns the parameters of the kernel that were removed and added.
-fn command_line(difference: &FieldDifference) -> String {
-    let old = words_of_value(&difference.base);
-    let new = words_of_value(&difference.other);
-    let mut changed = signed_words("-", &old, &new);
-    changed.extend(signed_words("+", &new, &old));
-    let shown = if changed.is_empty() { "in another order".to_string() } else { changed.join(" ") };
-    format!("kernel command line {}", cut(&shown))
-}
-
-fn words_of_value(value: &Value) -> Vec<&str> {
-    value.as_str().unwrap_or_default().split_whitespace().collect()
-}
-
-/// Returns the words that `known` does not have, each with a sign before it.
-fn signed_words(sign: &str, words: &[&str], known: &[&str]) -> Vec<String> {
-    let mut signed = Vec::new();
-    for word in words {
-        if !known.contains(word) {
-            signed.push(format!("{sign}{}", cut(word)));
-        }
-    }
-    signed
-}
-
 fn program_difference(difference: &FieldDifference) -> String {
-    let (base, other) = (value(&difference.base), value(&difference.other));
+    let (base, other) = (value_in_words(&difference.base), value_in_words(&difference.other));
     match difference.field.strip_prefix("build.") {
         Some("version") => format!("switchcost {base} -> {other}"),
         Some("commit") => {
             format!("switchcost's commit {} -> {}", short_commit(&base), short_commit(&other))
         }
         field => format!("switchcost's {} {base} -> {other}", field.unwrap_or("build")),
-    }
-}
-
-fn value(value: &Value) -> String {
-    match value {
-        Value::Null => "none".to_string(),
-        Value::String(text) => cut(text),
-        Value::Object(map) if map.len() == 1 && map.contains_key("unknown") => {
-            "not recorded".to_string()
-        }
-        other => cut(&other.to_string()),
-    }
-}
-
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(MAX_VALUE_CHARS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text.to_string(),
     }
 }
 

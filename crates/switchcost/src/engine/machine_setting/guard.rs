@@ -101,10 +101,11 @@ fn guard() -> Result<ExitCode> {
         let Ok(Ok(GuardRequest::Set(value))) = line.map(|line| serde_json::from_str(&line)) else {
             break;
         };
-        match guarded.set(&value) {
-            Ok(()) => answer(&GuardAnswer::Set(value)),
-            Err(error) => answer(&GuardAnswer::Failed(format!("{error:#}"))),
-        }
+        let set = match guarded.set(&value) {
+            Ok(()) => GuardAnswer::Set(value),
+            Err(error) => GuardAnswer::Failed(format!("{error:#}")),
+        };
+        answer(&set);
     }
     guarded.end()
 }
@@ -113,12 +114,12 @@ fn internal() -> anyhow::Error {
     anyhow!("`{GUARD}` is an internal command of switchcost")
 }
 
-/// Answers the program, which may be gone.
-fn answer(answer: &GuardAnswer) {
-    let Ok(mut line) = serde_json::to_vec(answer) else { return };
+/// Answers the program; returns whether that is there to read it.
+fn answer(answer: &GuardAnswer) -> bool {
+    let Ok(mut line) = serde_json::to_vec(answer) else { return false };
     line.push(b'\n');
     let mut output = io::stdout();
-    let _ = output.write_all(&line).and_then(|()| output.flush());
+    output.write_all(&line).and_then(|()| output.flush()).is_ok()
 }
 
 /// A setting that is put back when its guard ends.
@@ -194,12 +195,14 @@ impl GuardedSetting {
                 Ok(ExitCode::SUCCESS)
             }
             Err(error) => {
-                print_message(&format!(
-                    "error: {} is not as it was: {error:#}; to put it back, type: {}",
+                let why = format!(
+                    "{} is not as it was: {error:#}; to put it back, type: {}",
                     self.note.file.display(),
                     self.note.command()
-                ));
-                answer(&GuardAnswer::NotRestored(format!("{error:#}")));
+                );
+                if !answer(&GuardAnswer::NotRestored(why.clone())) {
+                    print_message(&format!("error: {why}"));
+                }
                 Ok(ExitCode::FAILURE)
             }
         }

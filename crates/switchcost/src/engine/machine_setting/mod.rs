@@ -215,9 +215,7 @@ impl SettingSwitch {
         loop {
             match self.answer(until) {
                 Ok(Some(GuardAnswer::Restored)) => break,
-                Ok(Some(GuardAnswer::NotRestored(why))) => {
-                    bail!("{} is not as it was: {why}", self.file.path.display())
-                }
+                Ok(Some(GuardAnswer::NotRestored(why))) => bail!("{why}"),
                 // Late answers to earlier requests.
                 Ok(Some(_)) => {}
                 // Its end of the pipe is closed: it has ended.

@@ -252,6 +252,16 @@ impl CaseChange {
         self.is_tested() || self.is_bounded() || is_seen
     }
 
+    /// Returns the interval of the ratio as the core was: both sides were measured in turn in one
+    /// session, in which full speed was not seen. It holds for that core, not for one at full speed.
+    pub fn interval_as_seen(&self) -> Option<(f64, f64)> {
+        let is_session = self.base_launches.is_none() && self.base_rounds.is_some();
+        if !is_session || !self.is_seen_only() {
+            return None;
+        }
+        self.ratio.interval()
+    }
+
     /// Returns whether only a bound of one side decided it.
     pub fn is_bounded(&self) -> bool {
         matches!(self.answer, ChangeAnswer::Bounded { .. })

@@ -73,7 +73,7 @@ fn one_case(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedTe
             ]
         }
         ChangeAnswer::CannotTell { reason, more } => {
-            undecided_case(change, [base, new], reason, more)
+            undecided_case(change, [base, new], limit, reason, more)
         }
     }
 }
@@ -81,6 +81,7 @@ fn one_case(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedTe
 fn undecided_case(
     change: &CaseChange,
     [base, new]: [&str; 2],
+    limit: f64,
     reason: UndecidedReason,
     more: Option<MoreNeeded>,
 ) -> MarkedText {
@@ -98,6 +99,13 @@ fn undecided_case(
         ];
     }
     if is_sound(change.ratio.value) {
+        if let Some((low, high)) = change.interval_as_seen() {
+            return marked![
+                "As the core was, ",
+                seen_in_session(change, [base, new], [low, high], limit),
+                format!("; {why}")
+            ];
+        }
         if matches!(reason, NoFullSpeed | NotAlone) {
             let seen = seen_times(change);
             return format!(
@@ -115,6 +123,39 @@ fn undecided_case(
     }
     let advice = more.map_or(String::new(), |more| format!("; {}", more.in_words()));
     format!("{new} against {base}: undecided ({title}): {why}{advice}").into()
+}
+
+/// Returns what a session says of a core that was not at full speed:
+/// `never is 32.7 % slower than always (28.0 to 37.5 %; ring of 2): ~3.27 us against ~2.46 us`.
+fn seen_in_session(
+    change: &CaseChange,
+    [base, new]: [&str; 2],
+    [low, high]: [f64; 2],
+    limit: f64,
+) -> MarkedText {
+    let (title, seen) = (&change.title, seen_times(change));
+    match ChangeAnswer::from_interval([low, high], limit) {
+        Some(ChangeAnswer::NotChanged) => marked![
+            format!("{new} costs the same as {base} within "),
+            MarkedText::figure(percent(limit)),
+            format!(" ({title}): {seen}")
+        ],
+        Some(_) => {
+            let ends = format!("{} to {}", factor_or_percent(low), factor_or_percent(high));
+            marked![
+                format!("{new} is "),
+                speed(change),
+                format!(" than {base} ({ends}; {title}): {seen}")
+            ]
+        }
+        None => marked![
+            format!("{new} may be "),
+            ratio_words(low),
+            " to ",
+            ratio_words(high),
+            format!(" than {base} ({title}): {seen}")
+        ],
+    }
 }
 
 /// Returns the answer of several cases:
@@ -227,9 +268,9 @@ impl CaseChange {
     }
 
     /// Returns the ratio that is told beside both costs: that of the costs where a side was not at
-    /// full speed, else the tested one.
+    /// full speed and the rounds have no interval, else the tested one.
     pub fn ratio_told(&self) -> Option<f64> {
-        if self.is_seen_only() {
+        if self.is_seen_only() && self.interval_as_seen().is_none() {
             return Some(self.new_ns / self.base_ns).filter(|ratio| is_sound(Some(*ratio)));
         }
         self.ratio.value

@@ -478,6 +478,28 @@ fn the_ratio_beside_figures_that_do_not_hold_is_theirs() {
     assert_eq!(CaseChange { base_ns: 0.0, ..seen }.ratio_told(), None);
 }
 
+#[test]
+fn a_session_on_a_shared_core_tells_its_interval_without_a_verdict() {
+    let seen = |arm: Arm, factor: f64| {
+        let mut half = full_speed(move |run| {
+            join_session(run, arm, &[]);
+            slow_down(run, factor);
+        });
+        change_estimates(&mut half, "other", |estimate| estimate.speed = Speed::Contended);
+        half
+    };
+    let base = seen(Arm::A, 1.0);
+    let slower = compare(&base, &seen(Arm::B, 1.1));
+    let change = &slower.changes[0];
+    let (low, high) = change.interval_as_seen().unwrap();
+    assert!(low > 1.09 && high < 1.11, "{low} to {high}");
+    assert_eq!(change.ratio_told(), change.ratio.value);
+    assert!(change.reason().is_some(), "no verdict: {:?}", change.answer);
+    assert_eq!(slower.gate.verdict, GateVerdict::Undecided);
+    let separate = compare(&base, &seen(Arm::A, 1.1));
+    assert_eq!(separate.changes[0].interval_as_seen(), None);
+}
+
 fn with_label(mut results: Results, label: &str) -> Results {
     results.side.label = label.to_string();
     results

@@ -418,12 +418,14 @@ fn change_in_words(change: &CaseChange) -> Option<String> {
 
 /// Returns the interval of the change in the form of the change.
 fn interval_in_words(change: &CaseChange) -> Option<String> {
-    if !change.is_tested() {
-        return None;
-    }
-    let (low, high) = change.ratio.interval()?;
+    let (mark, interval) = match change.interval_as_seen() {
+        Some(interval) => ("~", interval),
+        None if change.is_tested() => ("", change.ratio.interval()?),
+        None => return None,
+    };
+    let (low, high) = interval;
     let is_factor = change.ratio.value.is_some_and(is_factor);
-    Some(format!("{} to {}", difference(low, is_factor), difference(high, is_factor)))
+    Some(format!("{mark}{} to {}", difference(low, is_factor), difference(high, is_factor)))
 }
 
 /// Returns the title; where several cases have the same, with the labels in which they differ.

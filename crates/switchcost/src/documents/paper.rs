@@ -10,7 +10,7 @@ use crate::experiments::clock::OneCpuArgs;
 /// Experiments by name, with their options.
 #[derive(Debug, Subcommand)]
 pub(crate) enum PaperCommand {
-    /// How precise and accurate getrusage and threadclock are, timing the same work
+    /// Compare how precise and accurate getrusage and threadclock time the same work
     ///
     /// The first N primes are computed many times, timed in turn by each way of timing; the less
     /// the results scatter, the more precise the way.
@@ -19,10 +19,10 @@ pub(crate) enum PaperCommand {
         after_long_help = "Example:\n  switchcost classic experiment primes --primes 100,1000"
     )]
     Primes(primes::PrimesArgs),
-    /// What malloc and free cost, by size of the block, and what made the slow ones slow
+    /// Measure malloc and free by size of the block, and what made the slow ones slow
     #[command(after_long_help = "Example:\n  switchcost classic experiment malloc --budget 10s")]
     Malloc(malloc::MallocArgs),
-    /// What accounting by the timer tick makes of a process that sleeps whenever the tick comes
+    /// Show what accounting by the timer tick misses of a process that sleeps at each tick
     // It has a duration of its own.
     #[command(
         mut_arg("budget", |arg| arg.alias(None).alias("seconds")),

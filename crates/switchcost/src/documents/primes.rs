@@ -40,7 +40,7 @@ use crate::report::terminal::{
 
 #[derive(Debug, Args)]
 pub(crate) struct PrimesArgs {
-    /// How many primes: a list (100,500), a range (100..5000:100) or a geometric one (64..4096:x2)
+    /// Number of primes: a list (100,500), a range (100..5000:100) or a geometric one (64..4096:x2)
     #[arg(long, value_name = "LIST", value_parser = counts, default_value = "100..5000:100")]
     pub(crate) primes: List<u32>,
 

@@ -43,7 +43,7 @@ use crate::report::terminal::{
 
 #[derive(Debug, Args)]
 pub(crate) struct SamplingArgs {
-    /// How long the two processes are watched in each round
+    /// Time for which the two processes are watched in each round
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = duration)]
     pub(crate) duration: Duration,
 

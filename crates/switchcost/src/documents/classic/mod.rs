@@ -70,7 +70,7 @@ pub(crate) enum ClassicCommand {
     Getrusage(WatchedArguments),
     /// Run a program and print its times in clock ticks and converted (Sloan 1992)
     ///
-    /// As getrusage, by times(2).
+    /// It is getrusage's counterpart by times(2).
     Times(ProgramArguments),
     /// Time a system call: simsyscall [LOOPS] (VENIX 1984)
     Simsyscall(ProgramArguments),
@@ -165,8 +165,8 @@ pub(crate) struct SweepArgs {
     #[arg(long, value_name = "LIST", value_parser = counts, default_value = "2,4,8,10,16,20,32,48,64")]
     pub(crate) counts: List<u32>,
 
-    /// How often the character goes round each ring (Sloan: 1000000, which takes from a quarter of
-    /// an hour on)
+    /// Laps of the character round each ring (Sloan: 1000000, which takes from a quarter of an hour
+    /// on)
     #[arg(long, value_name = "COUNT", default_value = "10000", value_parser = above_zero::<u32>)]
     pub(crate) laps: u32,
 
@@ -181,7 +181,7 @@ pub(crate) struct SweepArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArgs {
-    /// Where to: a folder that is there
+    /// Folder to install to, which must be there
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
 

@@ -85,7 +85,7 @@ fn work(bytes: u64) -> Result<Work> {
     })
 }
 
-/// Where the noise of a setting runs, and how its members are scheduled.
+/// The placement of a setting's noise and the policy of its members.
 struct SettingPlan {
     setting: ProgramSetting,
     noise_cpu: u32,

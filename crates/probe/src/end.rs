@@ -18,6 +18,13 @@ pub trait LinkEnd {
     /// Waits for the token. Runs in the timed loop: it does only what the link needs.
     fn receive(&mut self) -> Result<u8, LinkError>;
 
+    /// Passes on what the member's sending end has only queued. Called on the receiving end after
+    /// each send outside of the timed loop; within the loop the next [`receive`](Self::receive)
+    /// does it.
+    fn flush(&mut self) -> Result<(), LinkError> {
+        Ok(())
+    }
+
     /// Prepares the end for a batch. Called before the send of every control lap, when all members
     /// exist; never in the timed loop.
     fn settle(&mut self) -> Result<(), LinkError> {

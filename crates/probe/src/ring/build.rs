@@ -247,12 +247,20 @@ impl<L: Link> MemberPlan<L> {
         Ok(timed_member)
     }
 
-    /// Builds the leader from its ends.
-    fn build_leader(&self, ends: Ends<L>) -> Result<Box<dyn TimedMember>, RingError> {
-        let mut solo_ends = None;
-        if self.has_solos {
-            solo_ends = Some(self.channel(&self.place(0), 0)?);
+    /// Creates the member's channel to itself, if it needs one, and joins its ends.
+    fn complete_ends(&self, member: u32, ends: &mut Ends<L>) -> Result<Option<Ends<L>>, CallError> {
+        L::join(&mut ends.0, &mut ends.1)?;
+        if !self.has_solos {
+            return Ok(None);
         }
+        let (mut sender, mut receiver) = L::channel(&self.place(member))?;
+        L::join(&mut sender, &mut receiver)?;
+        Ok(Some((sender, receiver)))
+    }
+
+    /// Builds the leader from its ends.
+    fn build_leader(&self, mut ends: Ends<L>) -> Result<Box<dyn TimedMember>, RingError> {
+        let solo_ends = self.complete_ends(0, &mut ends).map_err(|call| self.refused(0, call))?;
         self.build_member(0, ends, solo_ends).map_err(|errno| no_memory(&self.case, errno))
     }
 
@@ -322,7 +330,7 @@ impl<L: Link> MemberPlan<L> {
     }
 
     /// Runs a member from its start to its end; returns its exit status.
-    fn run_member(&self, member: u32, ends: Ends<L>) -> i32 {
+    fn run_member(&self, member: u32, mut ends: Ends<L>) -> i32 {
         let cell = &self.area.cells()[member as usize];
         // Other placements are the same for all members, which inherit the leader's CPUs.
         if let Placement::Pinned { .. } = self.case.placement {
@@ -331,13 +339,10 @@ impl<L: Link> MemberPlan<L> {
             }
         }
         name_member(member, self.case.members);
-        let mut solo_ends = None;
-        if self.has_solos {
-            match L::channel(&self.place(member)) {
-                Ok(ends) => solo_ends = Some(ends),
-                Err((_, errno)) => return fail(cell, errno, STATUS_LOST),
-            }
-        }
+        let solo_ends = match self.complete_ends(member, &mut ends) {
+            Ok(solo_ends) => solo_ends,
+            Err((_, errno)) => return fail(cell, errno, STATUS_LOST),
+        };
         let mut timed_member = match self.build_member(member, ends, solo_ends) {
             Ok(timed_member) => timed_member,
             Err(errno) => return fail(cell, errno, STATUS_MEMORY),

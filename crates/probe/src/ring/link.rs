@@ -27,6 +27,12 @@ pub trait Link: 'static {
 
     /// Creates the channel between two neighbours; returns the sending and the receiving end.
     fn channel(place: &ChannelPlace) -> Result<(Self::End, Self::End), CallError>;
+
+    /// Joins the two ends that a member uses, which are of two channels. Called in its process or
+    /// thread, before either is used.
+    fn join(_sender: &mut Self::End, _receiver: &mut Self::End) -> Result<(), CallError> {
+        Ok(())
+    }
 }
 
 /// Position of a channel in the ring.

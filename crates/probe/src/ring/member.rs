@@ -183,7 +183,8 @@ impl<E: LinkEnd, W: HopWork> TimedMember for RingMember<E, W> {
     }
 
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        retry(|| self.sender.send(token))
+        retry(|| self.sender.send(token))?;
+        self.receiver.flush()
     }
 
     fn settle(&mut self) -> Result<(), LinkError> {

@@ -1,18 +1,17 @@
-//! Objects of links that need unsafe calls: queues of POSIX and of System V, semaphores, FIFOs,
-//! pipes by io_uring(7). A POSIX queue is a descriptor (mq_overview(7)), so that its name can be
-//! removed at once. Objects of System V outlive their creators, and removing one destroys it for
-//! all users: only the end of their IPC namespace removes them in every case.
+//! Objects of links that need unsafe calls: queues of POSIX and of System V, semaphores, FIFOs. A
+//! POSIX queue is a descriptor (mq_overview(7)), so that its name can be removed at once. Objects
+//! of System V outlive their creators, and removing one destroys it for all users: only the end of
+//! their IPC namespace removes them in every case.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink};
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::page::{GuardedStack, SharedValue, TokenSlot};
-use super::signal::{member_lost, no_timeout};
+use super::signal::no_timeout;
 use super::{check, done};
 use crate::end::{CallContext, CallError, LinkEnd, LinkError};
 
@@ -233,83 +232,6 @@ fn open_both(path: &CStr) -> Result<(OwnedFd, OwnedFd), Errno> {
     let sender = open(path, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
     fcntl_setfl(&receiver, OFlags::empty())?;
     Ok((sender, receiver))
-}
-
-/// One end of a pipe, with an io_uring for one operation at a time.
-pub struct UringLink {
-    pipe: OwnedFd,
-    ring: IoUring,
-    /// Buffer of the operation, never freed: one that was given up may still write to it.
-    buffer: &'static mut UringBuffer,
-}
-
-/// A buffer in cache lines of its own (two are fetched together): ends on two CPUs share none.
-#[repr(align(128))]
-struct UringBuffer {
-    byte: u8,
-}
-
-/// Offset for a pipe, which has no positions.
-const NO_OFFSET: u64 = u64::MAX;
-
-impl UringLink {
-    /// Builds an end of a link from an end of a pipe.
-    pub fn new(pipe: OwnedFd) -> Result<Self, Errno> {
-        let ring = IoUring::new(1).map_err(|error| errno(&error))?;
-        Ok(Self { pipe, ring, buffer: Box::leak(Box::new(UringBuffer { byte: 0 })) })
-    }
-
-    /// Submits an operation and waits for its result.
-    #[inline(always)]
-    fn wait(&mut self, operation: &squeue::Entry) -> Result<u32, Errno> {
-        // SAFETY: the operation's buffer is never freed, and nothing uses it until the operation
-        // has come back or was given up for good. With one at a time the queue cannot be full.
-        let _ = unsafe { self.ring.submission().push(operation) };
-        loop {
-            let submitted = self.ring.submit_and_wait(1);
-            if let Some(done) = self.ring.completion().next() {
-                return match done.result() {
-                    failed if failed < 0 => Err(Errno::from_raw_os_error(-failed)),
-                    count => Ok(count as u32),
-                };
-            }
-            // After an interruption the kernel has the operation, which must not be submitted
-            // again.
-            match submitted {
-                Ok(_) => {}
-                Err(error) if errno(&error) == Errno::INTR => {}
-                Err(error) => return Err(errno(&error)),
-            }
-            if member_lost() {
-                return Err(Errno::INTR);
-            }
-        }
-    }
-}
-
-impl LinkEnd for UringLink {
-    #[inline(always)]
-    fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        self.buffer.byte = token;
-        let at: *const u8 = &raw const self.buffer.byte;
-        let write = opcode::Write::new(types::Fd(self.pipe.as_raw_fd()), at, 1).offset(NO_OFFSET);
-        self.wait(&write.build())?;
-        Ok(())
-    }
-
-    #[inline(always)]
-    fn receive(&mut self) -> Result<u8, LinkError> {
-        let at: *mut u8 = &raw mut self.buffer.byte;
-        let read = opcode::Read::new(types::Fd(self.pipe.as_raw_fd()), at, 1).offset(NO_OFFSET);
-        match self.wait(&read.build())? {
-            0 => Err(LinkError::Closed),
-            _ => Ok(self.buffer.byte),
-        }
-    }
-}
-
-fn errno(error: &std::io::Error) -> Errno {
-    Errno::from_io_error(error).unwrap_or(Errno::IO)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Links whose two ends are descriptors: the pipe (pipe(2)), which was Sloan's link and is the one
-//! that others are compared with, also by io_uring(7); the FIFO, a pipe with a name (fifo(7)); the
-//! POSIX message queue (mq_overview(7)); pairs of connected sockets (socketpair(2)); the event
-//! counter (eventfd(2)). Names of FIFOs and queues are removed as soon as both ends are open.
+//! that others are compared with; the FIFO, a pipe with a name (fifo(7)); the POSIX message queue
+//! (mq_overview(7)); pairs of connected sockets (socketpair(2)); the event counter (eventfd(2)).
+//! Names of FIFOs and queues are removed as soon as both ends are open.
 
 use std::ffi::CString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -16,7 +16,7 @@ use rustix::thread::UnshareFlags;
 
 use crate::random::random_number;
 use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
-use crate::sys::{PosixQueue, UringLink, fifo_unlinked, unshare};
+use crate::sys::{PosixQueue, fifo_unlinked, unshare};
 
 /// A byte goes by one write(2) and one read(2).
 impl LinkEnd for OwnedFd {
@@ -76,13 +76,26 @@ impl<const DATAGRAMS: bool> Link for SocketLink<DATAGRAMS> {
 /// The token is the count of an eventfd, which has no buffer.
 pub struct EventfdLink(OwnedFd);
 
+impl EventfdLink {
+    /// Creates a counter with these flags besides CLOEXEC; returns its sending and receiving end.
+    pub fn pair(flags: EventfdFlags) -> Result<(Self, Self), CallError> {
+        let counter = eventfd(0, EventfdFlags::CLOEXEC | flags).in_call("eventfd")?;
+        let receiver = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
+        Ok((Self(counter), Self(receiver)))
+    }
+}
+
 impl Link for EventfdLink {
     type End = Self;
 
     fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        let counter = eventfd(0, EventfdFlags::CLOEXEC).in_call("eventfd")?;
-        let receiver = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
-        Ok((Self(counter), Self(receiver)))
+        Self::pair(EventfdFlags::empty())
+    }
+}
+
+impl AsFd for EventfdLink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -126,32 +139,6 @@ impl Link for PosixQueue {
 fn unused_name(folder: &Path, end: &str) -> Result<CString, Errno> {
     let path = folder.join(format!("switchcost-{:016x}{end}", random_number()?));
     CString::new(path.as_os_str().as_bytes()).map_err(|_| Errno::INVAL)
-}
-
-/// The token is a byte in a pipe, written by one io_uring_enter(2) and read by another.
-impl Link for UringLink {
-    type End = Self;
-
-    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        let (sender, receiver) = PipeLink::channel(place)?;
-        let sender = Self::new(sender).in_call("io_uring_setup")?;
-        let receiver = Self::new(receiver).in_call("io_uring_setup")?;
-        Ok((sender, receiver))
-    }
-}
-
-/// Explains an errno that means that io_uring is forbidden.
-pub fn io_uring_hint(errno: Errno) -> Option<String> {
-    if !matches!(errno, Errno::PERM | Errno::ACCESS) {
-        return None;
-    }
-    let switch = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
-    Some(match switch.unwrap_or_default().trim() {
-        switch @ ("1" | "2") => {
-            format!("kernel.io_uring_disabled is {switch}: root may set it to 0 (sysctl)")
-        }
-        _ => "a filter of system calls forbids it here, as containers do by default".to_string(),
-    })
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 mod coroutine;
 mod descriptors;
+mod epoll;
 mod shared_memory;
 mod signal;
 mod tcp;
+mod uring;
 
 use rundata::placement::Placement;
 use rundata::ring::{MemberKind, RingCase};
@@ -19,10 +21,12 @@ use crate::sys::{
 };
 use coroutine::CoroutineLink;
 pub(super) use descriptors::PipeLink;
-use descriptors::{EventfdLink, FifoLink, SocketLink, io_uring_hint};
-use shared_memory::{FutexLink, NEEDS, YieldLink, namespace_hint};
+use descriptors::{EventfdLink, FifoLink, SocketLink};
+use epoll::{EpollEventfdLink, EpollSocketLink};
+use shared_memory::{FutexLink, FutexVectorLink, NEEDS, YieldLink, namespace_hint};
 use signal::{HandlerSignalLink, SignalLink};
 use tcp::{TcpLoopback, loopback_hint};
+use uring::{UringFutexLink, UringMessageLink, UringPollLink, io_uring_hint, newer_uring_hint};
 
 /// Entry of a link in the list of links.
 pub struct RegisteredLink {
@@ -91,6 +95,16 @@ pub const LINKS: &[RegisteredLink] = &[
         )
     },
     link::<EventfdLink>("eventfd", "a count through an eventfd", "eventfd(2)"),
+    link::<EpollSocketLink>(
+        "epoll-socket",
+        "one byte through local stream sockets, waited for by epoll",
+        "epoll_pwait(2), socketpair(2)",
+    ),
+    link::<EpollEventfdLink>(
+        "epoll-eventfd",
+        "a count through an eventfd, waited for by epoll",
+        "epoll_pwait(2), eventfd(2)",
+    ),
     link::<SignalLink>(
         "signal",
         "a real-time signal, waited for by sigwaitinfo",
@@ -111,10 +125,39 @@ pub const LINKS: &[RegisteredLink] = &[
         ..link::<SysvSemaphore>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
     },
     link::<FutexLink>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
+    link::<FutexVectorLink>(
+        "futex-waitv",
+        "a word in shared memory, slept on by futex_waitv",
+        "futex_waitv(2) of Linux 5.16",
+    ),
     link::<TokenCondvar>("condvar", "a pthread condition variable", "process-shared mutexes"),
     RegisteredLink {
         hint: io_uring_hint,
         ..link::<UringLink>("io-uring", "a pipe, written and read by io_uring", "io_uring_setup(2)")
+    },
+    RegisteredLink {
+        hint: |errno| newer_uring_hint(errno, "6.1"),
+        ..link::<UringMessageLink>(
+            "io-uring-msg",
+            "a message from one io_uring to the next",
+            "io_uring of Linux 6.1",
+        )
+    },
+    RegisteredLink {
+        hint: |errno| newer_uring_hint(errno, "6.7"),
+        ..link::<UringFutexLink>(
+            "io-uring-futex",
+            "a word in shared memory, slept on by io_uring",
+            "io_uring of Linux 6.7",
+        )
+    },
+    RegisteredLink {
+        hint: |errno| newer_uring_hint(errno, "6.1"),
+        ..link::<UringPollLink>(
+            "io-uring-poll",
+            "a count through an eventfd, polled by io_uring",
+            "io_uring of Linux 6.1, eventfd(2)",
+        )
     },
     RegisteredLink {
         sleeps: false,

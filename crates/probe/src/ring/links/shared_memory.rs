@@ -1,6 +1,6 @@
 //! Links whose token lies in shared memory:
 //!
-//! - the futex (futex(2)): the kernel only puts to sleep and wakes;
+//! - the futex (futex(2)): the kernel only puts to sleep and wakes, also by futex_waitv(2);
 //! - the mutex and the condition variable of the C library (pthread_cond_wait(3));
 //! - sched_yield(2): members do not sleep but look for the token, and offer their CPU to the next
 //!   while it is elsewhere. Only the counted switches show what the scheduler does;
@@ -57,6 +57,67 @@ impl LinkEnd for FutexLink {
                 Err(errno) => return Err(errno.into()),
             }
         }
+    }
+}
+
+/// A futex whose receiver waits by futex_waitv(2), the call that can wait for several words. Here it
+/// waits for one.
+#[derive(Clone)]
+pub struct FutexVectorLink {
+    futex: FutexLink,
+    flags: futex::WaitFlags,
+}
+
+impl Link for FutexVectorLink {
+    type End = Self;
+
+    /// Waits for no word, which the call refuses where it is known.
+    fn prepare() -> Result<(), CallError> {
+        match futex::waitv(&[], futex::WaitvFlags::empty(), None, futex::ClockId::Monotonic) {
+            Ok(_) | Err(Errno::INVAL) => Ok(()),
+            Err(errno) => Err(("futex_waitv", errno)),
+        }
+    }
+
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        let (futex, _) = FutexLink::channel(place)?;
+        let end = Self { futex, flags: word_flags(place.kind) };
+        Ok((end.clone(), end))
+    }
+}
+
+impl LinkEnd for FutexVectorLink {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.futex.send(token)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        let slot = &self.futex.slot;
+        loop {
+            if let Some(token) = slot.take() {
+                return Ok(token);
+            }
+            let mut word = futex::Wait::new();
+            word.val = TokenSlot::EMPTY.into();
+            word.uaddr = futex::WaitPtr::new(slot.word().as_ptr().cast());
+            word.flags = self.flags;
+            let (flags, clock) = (futex::WaitvFlags::empty(), futex::ClockId::Monotonic);
+            match futex::waitv(&[word], flags, None, clock) {
+                // The token came before the wait.
+                Ok(_) | Err(Errno::AGAIN) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+/// Returns the flags of a word of 32 bits. Threads use a private one, as programs do.
+pub(super) fn word_flags(kind: MemberKind) -> futex::WaitFlags {
+    match kind {
+        MemberKind::Process => futex::WaitFlags::SIZE_U32,
+        MemberKind::Thread => futex::WaitFlags::SIZE_U32 | futex::WaitFlags::PRIVATE,
     }
 }
 

@@ -402,9 +402,10 @@ fn a_system_call_that_is_needed_and_refused_is_named_before_anything_starts() {
 /// Calls that one link needs, by their names in its error and their numbers on x86-64, and the
 /// errno that a filter answers them with.
 #[cfg(target_arch = "x86_64")]
-const LINKS_CALLS: [(&str, &str, i64, Errno); 6] = [
+const LINKS_CALLS: [(&str, &str, i64, Errno); 7] = [
     ("eventfd", "eventfd", 290, Errno::NOSYS),
     ("epoll-socket", "epoll_create1", 291, Errno::PERM),
+    ("epoll-eventfd", "epoll_pwait", 281, Errno::PERM),
     ("futex-waitv", "futex_waitv", 449, Errno::NOSYS),
     ("io-uring-msg", "io_uring_setup", 425, Errno::PERM),
     ("io-uring-poll", "io_uring_enter", 426, Errno::PERM),

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::event::EventfdFlags;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
@@ -50,11 +50,24 @@ impl<E: LinkEnd> LinkEnd for EpollEnd<E> {
     }
 }
 
+/// Checks that epoll_pwait(2) is allowed here.
+fn check_wait() -> Result<(), CallError> {
+    let set = epoll::create(CreateFlags::CLOEXEC).in_call("epoll_create1")?;
+    let mut events = [MaybeUninit::<Event>::uninit()];
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    epoll::wait(&set, &mut events, Some(&at_once)).in_call("epoll_pwait")?;
+    Ok(())
+}
+
 /// The token is the count of an eventfd behind epoll.
 pub struct EpollEventfdLink;
 
 impl Link for EpollEventfdLink {
     type End = EpollEnd<EventfdLink>;
+
+    fn prepare() -> Result<(), CallError> {
+        check_wait()
+    }
 
     fn channel(_: &ChannelPlace) -> Result<(Self::End, Self::End), CallError> {
         let (sender, receiver) = EventfdLink::pair(EventfdFlags::NONBLOCK)?;
@@ -67,6 +80,10 @@ pub struct EpollSocketLink;
 
 impl Link for EpollSocketLink {
     type End = EpollEnd<OwnedFd>;
+
+    fn prepare() -> Result<(), CallError> {
+        check_wait()
+    }
 
     fn channel(_: &ChannelPlace) -> Result<(Self::End, Self::End), CallError> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

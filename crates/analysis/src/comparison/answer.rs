@@ -49,13 +49,13 @@ impl WantedCost {
     /// Returns the quantities that serve, the best first.
     pub(crate) fn quantities(self) -> &'static [Quantity] {
         use Quantity::{
-            CpuNs, CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo, PartNs,
-            RealNs, TrialNs,
+            CallNs, CpuNs, CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo,
+            PartNs, RealNs, TrialNs,
         };
         match self {
-            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, TrialNs, PartNs, RealNs],
+            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, TrialNs, PartNs, RealNs, CallNs],
             Self::Hop => &[NsPerHop, TrialNs, PartNs, RealNs],
-            Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop, CpuNs],
+            Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop, CpuNs, CallNs],
         }
     }
 }

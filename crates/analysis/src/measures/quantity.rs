@@ -30,6 +30,8 @@ pub enum Quantity {
     RealNs,
     /// CPU time of a command, in nanoseconds.
     CpuNs,
+    /// CPU time of a call of a function, in nanoseconds.
+    CallNs,
 }
 
 /// Units of a quantity in Go's benchmark format.
@@ -55,7 +57,7 @@ struct QuantityDeclaration {
 
 impl Quantity {
     /// Every quantity; the first one that a case has stands for it.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::NsPerSwitchAboveSolo,
         Self::NsPerHop,
         Self::CpuNsPerSwitchAboveSolo,
@@ -64,6 +66,7 @@ impl Quantity {
         Self::PartNs,
         Self::RealNs,
         Self::CpuNs,
+        Self::CallNs,
     ];
 
     fn declaration(self) -> QuantityDeclaration {
@@ -117,13 +120,19 @@ impl Quantity {
                 meaning: "CPU time of a command, median over rounds",
                 go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
             },
+            Self::CallNs => QuantityDeclaration {
+                name: "call",
+                metric: "switchcost_call_cpu",
+                meaning: "CPU time of a call, median over rounds",
+                go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
+            },
         }
     }
 
     /// Returns whether an answer on it needs the CPU's full speed. The times of a program do not, as
     /// its user waits for them whoever shared the core.
     pub fn needs_full_speed(self) -> bool {
-        !matches!(self, Self::RealNs | Self::CpuNs)
+        !matches!(self, Self::RealNs | Self::CpuNs | Self::CallNs)
     }
 
     /// Returns its name in tables.

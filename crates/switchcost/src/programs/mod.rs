@@ -55,8 +55,8 @@ pub(crate) enum ProgramCommand {
     /// not part of its cost; what a wall clock would say is shown next to it. Each run starts the
     /// command afresh; intervals are over runs. The command is not changed or rebuilt, but has to
     /// be linked dynamically. The report goes to standard error, and the exit code is the
-    /// command's. Nothing is stored: --json keeps all, with histograms, and `report` draws it from
-    /// there.
+    /// command's. Nothing is stored: --json keeps all, with histograms; `report` draws it, and
+    /// `compare` compares two.
     #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
              'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
              sqlite3 db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server \

@@ -1,7 +1,10 @@
 //! Records that `run` and `profile` wrote with --json, for a report or a comparison.
 
-use analysis::results::Results;
+use analysis::estimate::SHARED_LAUNCH_SCATTER;
+use analysis::results::{CaseResults, ComparisonSide, Origin, Results};
 use anyhow::Result;
+use rundata::machine::Machine;
+use rundata::run::ProgramBuild;
 use serde_json::Value;
 
 use super::profile::{self, CallProfile};
@@ -32,12 +35,57 @@ impl ProgramRecord {
         }
     }
 
-    /// Returns the figures that comparisons take, as results called `name`; `None` for a record of
-    /// `profile`, which has no such figures.
-    pub(crate) fn results(&self, name: &str) -> Option<Results> {
+    /// Returns the figures that comparisons take, as results called `name`.
+    pub(crate) fn results(&self, name: &str) -> Results {
         match self {
-            Self::Run(record) => Some(run::build_results(record, name.to_string())),
-            Self::Profile(_) => None,
+            Self::Run(record) => run::build_results(record, name.to_string()),
+            Self::Profile(profile) => profile::build_results(profile, name.to_string()),
         }
+    }
+}
+
+/// When, where and by which build the figures of a record were measured.
+pub(super) struct ResultsSource<'a> {
+    /// Name of the command in place of the experiment of a stored run.
+    pub(super) experiment: &'static str,
+    pub(super) started: &'a str,
+    pub(super) build: &'a ProgramBuild,
+    pub(super) machine: &'a Machine,
+    pub(super) seed: u64,
+}
+
+/// Builds the results of a record; `name` is the file that it was read from.
+///
+/// The scatter of a command's times between two sessions is unknown. It is assumed to be that of
+/// costs on a shared core.
+pub(super) fn results_of_record(
+    name: String,
+    origin: ResultsSource<'_>,
+    cases: Vec<CaseResults>,
+) -> Results {
+    let ResultsSource { experiment, started, build, machine, seed } = origin;
+    let cpu = machine.cpu_name().map_or("unknown CPU", String::as_str);
+    let kernel = machine.kernel.release.known().map_or("unknown system", String::as_str);
+    Results {
+        side: ComparisonSide {
+            label: name.clone(),
+            name,
+            experiment: experiment.to_string(),
+            origin: Origin::Run {
+                started: started.to_string(),
+                build: build.clone(),
+                session: None,
+            },
+            machine: format!("{cpu}, {kernel}"),
+            launches: 1,
+        },
+        machine: machine.clone(),
+        noise: None,
+        clock_ghz: None,
+        seed,
+        launch_scatter: SHARED_LAUNCH_SCATTER,
+        case_scatters: Vec::new(),
+        warnings: Vec::new(),
+        cases,
     }
 }

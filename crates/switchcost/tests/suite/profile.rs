@@ -550,3 +550,40 @@ fn what_a_killed_profile_leaves_goes_with_the_next() {
     }
     home.wait_until_alone();
 }
+
+/// Of two records only `free` differs: it takes twenty times as long in the second.
+#[test]
+fn records_of_profiles_are_compared_by_function() {
+    let home = Home::new();
+    let captured = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captured/profile.json");
+    let mut profile = read(&captured);
+    let (base, slow) = (home.path().join("base.json"), home.path().join("slow.json"));
+    fs::write(&base, profile.to_string()).unwrap();
+    profile["started"] = "2026-01-02T03:04:05Z".into();
+    for row in profile["rows"].as_array_mut().unwrap() {
+        if row["function"] == "free" {
+            for field in ["value", "low", "high", "standard_error"] {
+                let ns = row["ns_per_call"][field].as_f64().unwrap();
+                row["ns_per_call"][field] = (20.0 * ns).into();
+            }
+        }
+    }
+    fs::write(&slow, profile.to_string()).unwrap();
+    let sides = [base.to_str().unwrap(), slow.to_str().unwrap()];
+    let said = home.run(&[&["compare"], &sides[..], &["--json", "-"]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let comparison = said.json();
+    let mut answers = Vec::new();
+    for change in comparison["changes"].as_array().unwrap() {
+        assert_eq!(change["of"], "call_ns", "{change}");
+        let function = change["labels"]["function"].as_str().unwrap();
+        answers.push((function.to_string(), change["answer"].as_str().unwrap().to_string()));
+    }
+    let expected = ["all", "malloc", "free", "realloc"].map(|function| {
+        let answer = if function == "free" { "changed" } else { "cannot_tell" };
+        (function.to_string(), answer.to_string())
+    });
+    assert_eq!(answers, expected);
+    let gate = home.run(&[&["compare"], &sides[..], &["--fail-above", "3%"]].concat());
+    assert_eq!(gate.code, Some(1), "{}", gate.out);
+}

@@ -75,7 +75,7 @@ pub(crate) struct CompareArgs {
     /// Several launches of the same plan, with commas between them, are one side; a run of
     /// `ring --launches` stands for all launches that it was measured with.
     /// What `run` wrote (--json FILE.json) is a side, too: its commands, by real time or with
-    /// `--cost cpu` by CPU time.
+    /// `--cost cpu` by CPU time. So is what `profile` wrote: its functions, by the CPU time of a call.
     // No conflict with --ab here: clap takes what conflicts for not required.
     #[arg(required_unless_present_any = SESSION_OPTIONS)]
     pub(crate) base: Option<String>,
@@ -343,7 +343,7 @@ enum SideSource {
     Published(PublishedMachine),
     /// The files of one or more launches.
     Runs(Vec<PathBuf>),
-    /// Figures of `switchcost run`, of one session or more; `find_sides` takes them out.
+    /// Figures of `run` or `profile`, of one session or more; `find_sides` takes them out.
     Commands(Vec<Results>),
 }
 
@@ -364,7 +364,7 @@ impl SideSource {
         match self {
             Self::Published(machine) => Ok(vec![DrawnRun::from_published(machine, index)]),
             Self::Commands(_) => Err(usage(
-                "--report: records of `run` have pages of their own (switchcost report FILE.json)",
+                "--report: records in JSON have pages of their own (switchcost report FILE.json)",
             )),
             Self::Runs(paths) => {
                 let first = paths.first().context("no run was named")?;
@@ -465,7 +465,7 @@ fn of_newest_half(entries: Vec<StoredRun>) -> Result<Vec<StoredRun>> {
     Ok(kept)
 }
 
-/// Reads the figures of the records of `switchcost run` that were named.
+/// Reads the figures of the records that were named.
 fn read_sessions(names: &str) -> Result<Vec<Results>> {
     let mut sessions = Vec::new();
     for name in names.split(',') {

@@ -40,15 +40,15 @@ pub(crate) enum CommandRecord {
 }
 
 impl CommandRecord {
-    /// Returns the figures that are compared, under this name: those of `run`.
+    /// Returns the figures that are compared, under this name: those of `run` and `profile`.
     pub(crate) fn results(&self, name: &str) -> Result<Results> {
-        let results = match self {
-            Self::Trend(_) => None,
+        match self {
+            Self::Trend(_) => Err(usage(format!(
+                "{name}: of records in JSON those of `run` and `profile` are compared"
+            ))),
             #[cfg(feature = "programs")]
-            Self::Program(record) => record.results(name),
-        };
-        results
-            .ok_or_else(|| usage(format!("{name}: of records in JSON those of `run` are compared")))
+            Self::Program(record) => Ok(record.results(name)),
+        }
     }
 }
 

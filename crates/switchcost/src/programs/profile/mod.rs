@@ -9,12 +9,14 @@ mod findings;
 mod launches;
 mod memory;
 mod page;
+mod results;
 mod table;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use findings::CallProfile;
 pub(crate) use page::page;
+pub(crate) use results::build_results;
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -65,11 +65,12 @@ impl MarkedText {
 
     /// Marks which way a cost went: `slower` is bad news, `faster` good.
     pub fn direction(is_slower: bool) -> Self {
-        if is_slower {
-            Self::new(SpanRole::Worse, "slower")
-        } else {
-            Self::new(SpanRole::Better, "faster")
-        }
+        Self::change(is_slower, if is_slower { "slower" } else { "faster" })
+    }
+
+    /// Marks a word that says which way a figure went; more of it is bad news.
+    pub fn change(is_more: bool, word: &str) -> Self {
+        Self::new(if is_more { SpanRole::Worse } else { SpanRole::Better }, word)
     }
 
     /// Marks a figure with its unit.

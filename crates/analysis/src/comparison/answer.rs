@@ -49,11 +49,21 @@ impl WantedCost {
     /// Returns the quantities that serve, the best first.
     pub(crate) fn quantities(self) -> &'static [Quantity] {
         use Quantity::{
-            CallNs, CpuNs, CpuNsPerHop, CpuNsPerSwitchAboveSolo, NsPerHop, NsPerSwitchAboveSolo,
-            PartNs, RealNs, TrialNs,
+            CallNs, CpuNs, CpuNsPerHop, CpuNsPerSwitchAboveSolo, CpuShare, NsPerHop,
+            NsPerSwitchAboveSolo, PartNs, PerSecond, QueueWaitNs, RealNs, TrialNs,
         };
         match self {
-            Self::Switch => &[NsPerSwitchAboveSolo, NsPerHop, TrialNs, PartNs, RealNs, CallNs],
+            Self::Switch => &[
+                NsPerSwitchAboveSolo,
+                NsPerHop,
+                TrialNs,
+                PartNs,
+                RealNs,
+                CallNs,
+                QueueWaitNs,
+                PerSecond,
+                CpuShare,
+            ],
             Self::Hop => &[NsPerHop, TrialNs, PartNs, RealNs],
             Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop, CpuNs, CallNs],
         }
@@ -190,7 +200,8 @@ pub struct CaseChange {
     #[serde(rename = "of")]
     pub quantity: Quantity,
     /// The base's cost in nanoseconds: the mean of its launches at full speed and at the middle
-    /// one's clock, or as published; of a session the mean of the middle half of its rounds.
+    /// one's clock, or as published; of a session the mean of the middle half of its rounds. Of a
+    /// trace `per_second` is events a second, `cpu_share` a share from 0 to 1.
     pub base_ns: f64,
     /// The new side's cost in nanoseconds, at the base's clock.
     pub new_ns: f64,
@@ -381,11 +392,11 @@ impl ChangeAnswer {
     }
 
     /// Returns the answer in words.
-    pub(super) fn in_words(&self, ratio: &CostRatio, limit: f64) -> String {
+    pub(super) fn in_words(&self, quantity: Quantity, ratio: &CostRatio, limit: f64) -> String {
         match self {
             Self::NotChanged => format!("not changed within {}", percent(limit)),
             Self::Changed { worse, beyond_limit } => {
-                let direction = if *worse { "slower" } else { "faster" };
+                let direction = quantity.direction(*worse);
                 let beyond = match (worse, beyond_limit) {
                     (true, true) => format!(", beyond {}", percent(limit)),
                     (true, false) => format!(", perhaps beyond {}", percent(limit)),
@@ -393,7 +404,7 @@ impl ChangeAnswer {
                 };
                 format!("changed: {}{direction}{beyond}", amount_before_word(ratio.value))
             }
-            Self::Bounded { ratio, .. } => format!("changed: {}", at_least(*ratio)),
+            Self::Bounded { ratio, .. } => format!("changed: {}", at_least(quantity, *ratio)),
             Self::CannotTell { reason, more } => {
                 format!("inconclusive: {}", why_undecided(*reason, *more, RECORD_NAMES))
             }
@@ -418,8 +429,8 @@ pub fn percent(limit: f64) -> String {
 
 /// Returns a bound of a ratio in words, rounded towards no change: `at least 233x faster`, `at least
 /// 12.3 % slower`.
-pub(super) fn at_least(ratio: f64) -> MarkedText {
-    let direction = if ratio < 1.0 { "faster" } else { "slower" };
+pub(super) fn at_least(quantity: Quantity, ratio: f64) -> MarkedText {
+    let direction = quantity.direction(ratio >= 1.0);
     let amount = factor_or_percent(round_bound(ratio));
     marked!["at least ", MarkedText::figure(amount), format!(" {direction}")]
 }

@@ -87,17 +87,33 @@ impl GateCases<'_> {
             (GateVerdict::Undecided, "no case in common".to_string())
         } else if slower == 0 && open == 0 {
             let pass = match total {
-                1 => format!("not slower by more than {beyond}"),
-                _ => format!("none of {total} cases is slower by more than {beyond}"),
+                1 => format!("not {} by more than {beyond}", self.slower_word()),
+                _ => {
+                    format!("none of {total} cases is {} by more than {beyond}", self.slower_word())
+                }
             };
             (GateVerdict::Pass, pass)
         } else if slower == 0 {
             (GateVerdict::Undecided, self.undecided_summary(open, &beyond))
         } else {
             let verb = if slower == 1 { "is" } else { "are" };
-            (GateVerdict::Fail, count_slower(slower, total, verb, &beyond))
+            (GateVerdict::Fail, self.count_slower(slower, verb, &beyond))
         };
         GateConclusion { verdict, summary }
+    }
+
+    /// Returns `slower`, of traces `higher`.
+    fn slower_word(&self) -> &'static str {
+        self.changes.first().map_or("slower", |change| change.quantity.direction(true))
+    }
+
+    /// Returns how many cases are slower: `2 of 3 cases may be slower by more than 3 %`.
+    fn count_slower(&self, count: usize, verb: &str, beyond: &str) -> String {
+        let (total, slower) = (self.changes.len(), self.slower_word());
+        if total == 1 {
+            return format!("{verb} {slower} by more than {beyond}");
+        }
+        format!("{count} of {total} cases {verb} {slower} by more than {beyond}")
     }
 
     /// Returns how many cases are open; where all of them have an interval, that they may be slower.
@@ -110,7 +126,7 @@ impl GateCases<'_> {
             let verb = if open == 1 { "is" } else { "are" };
             return format!("{open} of {total} cases {verb} open{not_counted}");
         }
-        count_slower(open, total, "may be", beyond) + &not_counted
+        self.count_slower(open, "may be", beyond) + &not_counted
     }
 
     /// Returns how many of the open cases the comparison's answer does not count: ` (2 rings of one
@@ -206,14 +222,6 @@ impl ComparisonGate {
     }
 }
 
-/// Returns how many cases are slower: `2 of 3 cases may be slower by more than 3 %`.
-fn count_slower(count: usize, total: usize, verb: &str, beyond: &str) -> String {
-    if total == 1 {
-        return format!("{verb} slower by more than {beyond}");
-    }
-    format!("{count} of {total} cases {verb} slower by more than {beyond}")
-}
-
 /// Sorts cases by how much slower they may be, those without an interval first.
 fn worst_first<'a>(changes: impl Iterator<Item = &'a CaseChange>) -> Vec<&'a CaseChange> {
     let mut sorted: Vec<&CaseChange> = changes.collect();
@@ -232,9 +240,10 @@ fn percent_slower(ratio: f64) -> f64 {
 
 /// Returns by how much a case is slower: `4.9 % slower (4.1 to 5.7 %)`.
 fn slower_by(change: &CaseChange) -> String {
+    let slower = change.quantity.direction(true);
     let amount = match change.ratio.value {
-        Some(ratio) => format!("{:.1} % slower", percent_slower(ratio)),
-        None => "slower".to_string(),
+        Some(ratio) => format!("{:.1} % {slower}", percent_slower(ratio)),
+        None => slower.to_string(),
     };
     match change.ratio.interval() {
         Some((low, high)) => {
@@ -250,14 +259,18 @@ fn open_reason(change: &CaseChange, [base, new]: [&str; 2]) -> String {
         BaseNotResolved, FewRounds, NewNotResolved, NoFullSpeed, NoInterval, NotAlone, NotEnded,
         TooWide,
     };
+    let slower = change.quantity.direction(true);
     match (change.answer, change.reason()) {
         // The figure of such a base does not say how much slower.
         (ChangeAnswer::Bounded { ratio, .. }, _) => {
-            format!("is {}, with a base that was not at full speed", at_least(ratio))
+            format!(
+                "is {}, with a base that was not at full speed",
+                at_least(change.quantity, ratio)
+            )
         }
         (_, None | Some(TooWide)) => match change.ratio.interval() {
-            Some((_, high)) => format!("may be up to {:.1} % slower", percent_slower(high)),
-            None => "may be slower".to_string(),
+            Some((_, high)) => format!("may be up to {:.1} % {slower}", percent_slower(high)),
+            None => format!("may be {slower}"),
         },
         (_, Some(FewRounds)) => "has too few rounds for an interval".to_string(),
         (_, Some(NoFullSpeed)) => "was not measured at full speed".to_string(),

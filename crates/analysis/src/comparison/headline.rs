@@ -1,7 +1,6 @@
 //! The first line of a comparison: its answer in the names of the sides.
 
 use rundata::ring::Policy;
-use rundata::words::time;
 
 use super::answer::{
     CaseChange, ChangeAnswer, ComparedSetting, MoreNeeded, at_least, factor_or_percent, percent,
@@ -9,6 +8,7 @@ use super::answer::{
 use super::costs::UndecidedReason;
 use crate::marked;
 use crate::marked::MarkedText;
+use crate::results::Quantity;
 
 /// Returns the answer of all cases in a sentence. `base` and `new` are the names of the sides.
 pub(super) fn headline(changes: &[CaseChange], [base, new]: [&str; 2], limit: f64) -> MarkedText {
@@ -55,9 +55,9 @@ fn one_case(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedTe
     let title = &change.title;
     match change.answer {
         ChangeAnswer::NotChanged => marked![
-            format!("{new} costs the same as {base} within "),
+            format!("{} {base} within ", same_as(change, new)),
             MarkedText::figure(percent(limit)),
-            format!(" ({title}): {} and {}", time(change.new_ns), time(change.base_ns))
+            format!(" ({title}): {} and {}", change.new_in_words(), change.base_in_words())
         ],
         ChangeAnswer::Changed { .. } => marked![
             format!("{new} is "),
@@ -68,7 +68,7 @@ fn one_case(change: &CaseChange, [base, new]: [&str; 2], limit: f64) -> MarkedTe
             let sides = bounded_times(change, base);
             marked![
                 format!("{new} is "),
-                at_least(ratio),
+                at_least(change.quantity, ratio),
                 format!(" than {base} ({title}): {sides}")
             ]
         }
@@ -92,9 +92,9 @@ fn undecided_case(
         let advice = more.map_or(String::new(), |more| format!(": {}", more.in_words()));
         return marked![
             format!("{new} may be "),
-            ratio_words(low),
+            ratio_words(change.quantity, low),
             " to ",
-            ratio_words(high),
+            ratio_words(change.quantity, high),
             format!(" than {base} ({title}){advice}")
         ];
     }
@@ -165,7 +165,8 @@ fn several_cases(changes: &[&CaseChange], [base, new]: [&str; 2], limit: f64) ->
     if let Some(most) = largest_change(changes) {
         let amount = match most.answer {
             ChangeAnswer::Bounded { ratio, .. } => {
-                marked![at_least(ratio), format!(", {}", bounded_times(most, base))]
+                let amount = at_least(most.quantity, ratio);
+                marked![amount, format!(", {}", bounded_times(most, base))]
             }
             _ => marked![speed(most), format!(", {}", times(most))],
         };
@@ -189,23 +190,26 @@ fn count_answers(changes: &[&CaseChange], [base, new]: [&str; 2], limit: f64) ->
         same += usize::from(change.answer == ChangeAnswer::NotChanged);
         undecided += usize::from(change.reason().is_some());
     }
+    let Some(first) = changes.first() else { return String::new() };
+    let (slower_word, faster_word) =
+        (first.quantity.direction(true), first.quantity.direction(false));
     let total = changes.len();
     let all = if total == 2 { "both cases".to_string() } else { format!("all {total} cases") };
     if undecided == total {
         return format!("{new} against {base}: undecided in {all}");
     }
     if same == total {
-        return format!("{new} costs the same as {base} within {} in {all}", percent(limit));
+        return format!("{} {base} within {} in {all}", same_as(first, new), percent(limit));
     }
     if slower == total {
-        return format!("{new} is slower than {base} in {all}");
+        return format!("{new} is {slower_word} than {base} in {all}");
     }
     if faster == total {
-        return format!("{new} is faster than {base} in {all}");
+        return format!("{new} is {faster_word} than {base} in {all}");
     }
     let mut parts = Vec::new();
     for (count, answer) in
-        [(slower, "slower"), (faster, "faster"), (same, &*within), (undecided, "undecided")]
+        [(slower, slower_word), (faster, faster_word), (same, &*within), (undecided, "undecided")]
     {
         if count > 0 {
             parts.push(format!("{answer} in {count}"));
@@ -262,6 +266,16 @@ impl CaseChange {
         label.is_some_and(|label| label == policy.name())
     }
 
+    /// Writes the base's figure with its unit.
+    fn base_in_words(&self) -> String {
+        self.quantity.value_in_words(self.base_ns)
+    }
+
+    /// Writes the new side's figure with its unit.
+    fn new_in_words(&self) -> String {
+        self.quantity.value_in_words(self.new_ns)
+    }
+
     /// Returns whether it is a ring of one.
     pub(super) fn is_ring_of_one(&self) -> bool {
         self.labels.get("members").is_some_and(|members| members == "1")
@@ -296,20 +310,34 @@ fn is_sound(ratio: Option<f64>) -> bool {
 /// came out at or below zero.
 fn speed(change: &CaseChange) -> MarkedText {
     match change.ratio.value {
-        Some(ratio) if is_sound(Some(ratio)) => ratio_words(ratio),
-        _ => MarkedText::direction(change.new_ns >= change.base_ns),
+        Some(ratio) if is_sound(Some(ratio)) => ratio_words(change.quantity, ratio),
+        _ => direction(change.quantity, change.new_ns >= change.base_ns),
+    }
+}
+
+/// Returns `slower` or `faster`, of a trace `higher` or `lower`, with its mark.
+fn direction(quantity: Quantity, is_more: bool) -> MarkedText {
+    MarkedText::change(is_more, quantity.direction(is_more))
+}
+
+/// Returns the beginning of a sentence on a side that is like the other one.
+fn same_as(change: &CaseChange, new: &str) -> String {
+    if change.quantity.is_of_trace() {
+        format!("{new} is the same as")
+    } else {
+        format!("{new} costs the same as")
     }
 }
 
 /// Returns a ratio in words: `13x faster`, `3.2 % slower`.
-fn ratio_words(ratio: f64) -> MarkedText {
+fn ratio_words(quantity: Quantity, ratio: f64) -> MarkedText {
     let amount = MarkedText::figure(factor_or_percent(ratio));
-    marked![amount, " ", MarkedText::direction(ratio >= 1.0)]
+    marked![amount, " ", direction(quantity, ratio >= 1.0)]
 }
 
 /// Returns both costs: `1.46 us, not 19.0 us`.
 fn times(change: &CaseChange) -> String {
-    format!("{}, not {}", time(change.new_ns), time(change.base_ns))
+    format!("{}, not {}", change.new_in_words(), change.base_in_words())
 }
 
 /// Returns both costs, one of them a bound: `at most 1.85 us, not 436 us`, or where the base has the
@@ -317,10 +345,18 @@ fn times(change: &CaseChange) -> String {
 fn bounded_times(change: &CaseChange, base: &str) -> String {
     match change.answer {
         ChangeAnswer::Bounded { worse: true, at_most_ns, .. } => {
-            format!("{}, {base} at most {}", time(change.new_ns), time(at_most_ns))
+            format!(
+                "{}, {base} at most {}",
+                change.new_in_words(),
+                change.quantity.value_in_words(at_most_ns)
+            )
         }
         ChangeAnswer::Bounded { at_most_ns, .. } => {
-            format!("at most {}, not {}", time(at_most_ns), time(change.base_ns))
+            format!(
+                "at most {}, not {}",
+                change.quantity.value_in_words(at_most_ns),
+                change.base_in_words()
+            )
         }
         _ => times(change),
     }
@@ -328,5 +364,5 @@ fn bounded_times(change: &CaseChange, base: &str) -> String {
 
 /// Returns both costs of a pair that is seen only: `~1.46 us against ~19.0 us`.
 fn seen_times(change: &CaseChange) -> String {
-    format!("~{} against ~{}", time(change.new_ns), time(change.base_ns))
+    format!("~{} against ~{}", change.new_in_words(), change.base_in_words())
 }

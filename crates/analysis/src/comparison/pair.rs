@@ -7,7 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio::{CostPair, ExtraUncertainty};
 
-use super::answer::{CaseChange, ComparedSetting, ComparisonTerms, WantedCost, answer};
+use super::answer::{
+    CaseChange, ChangeAnswer, ComparedSetting, ComparisonTerms, WantedCost, answer,
+};
 use super::clock::{PairAtOneClock, at_one_clock};
 use super::costs::{BoundedCosts, PairCosts};
 use super::names;
@@ -86,7 +88,11 @@ impl<'a> CasePair<'a> {
             CostPair::Separate(costs) => (costs.base.groups, costs.new.groups),
             CostPair::Paired(_) => (None, None),
         };
-        let answer = answer(&self.costs, &ratio, terms.limit, confidence);
+        let mut answer = answer(&self.costs, &ratio, terms.limit, confidence);
+        if self.quantity.is_of_trace() && (base_ns, new_ns) == (0.0, 0.0) {
+            // What never happened has no ratio, and is the same.
+            answer = ChangeAnswer::NotChanged;
+        }
         let (base, new) = (self.base.summary.as_deref(), self.new.summary.as_deref());
         CaseChange {
             title: self.title.clone(),
@@ -96,8 +102,8 @@ impl<'a> CasePair<'a> {
             quantity: self.quantity,
             base_ns,
             new_ns,
-            base_not_quotable: self.costs.base_not_quotable.map(|why| why.with_time_unit()),
-            new_not_quotable: self.costs.new_not_quotable.map(|why| why.with_time_unit()),
+            base_not_quotable: self.costs.base_not_quotable.map(|why| self.quantity.why_not(&why)),
+            new_not_quotable: self.costs.new_not_quotable.map(|why| self.quantity.why_not(&why)),
             base_launches,
             new_launches,
             base_rounds: self.costs.base_rounds,
@@ -108,7 +114,7 @@ impl<'a> CasePair<'a> {
             at_one_clock: self.costs.at_one_clock,
             ratio,
             answer,
-            in_words: answer.in_words(&ratio, terms.limit),
+            in_words: answer.in_words(self.quantity, &ratio, terms.limit),
         }
     }
 }

@@ -8,7 +8,7 @@
 mod quantity;
 
 pub(crate) use quantity::{ElasticityKind, RING_QUANTITIES, RingQuantity};
-pub use quantity::{GoUnits, Quantity};
+pub use quantity::{GoUnits, Quantity, QuantityUnit};
 
 use std::collections::BTreeMap;
 

@@ -1,10 +1,12 @@
 //! The quantities of a case that comparisons, trends and exports take: their names, their units, and
 //! how those of a ring are read from a run, by round and as an estimate.
 
+use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
+use crate::quote::{BestEstimate, NotQuotable, QuotedFigure};
 use crate::summary::CaseSummary;
 use crate::table::{Figures, Table};
 
@@ -32,6 +34,34 @@ pub enum Quantity {
     CpuNs,
     /// CPU time of a call of a function, in nanoseconds.
     CallNs,
+    /// Time in the run queue before a burst on a CPU, in nanoseconds.
+    QueueWaitNs,
+    /// Events of a trace a second.
+    PerSecond,
+    /// Share of the time, 0 to 1, that a CPU was busy during a trace.
+    CpuShare,
+}
+
+/// The unit of a quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuantityUnit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Events a second.
+    PerSecond,
+    /// Share of a whole, 0 to 1.
+    Share,
+}
+
+impl QuantityUnit {
+    /// Returns the unit's name in tables of cases; empty for a share.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::PerSecond => "1/s",
+            Self::Share => "",
+        }
+    }
 }
 
 /// Units of a quantity in Go's benchmark format.
@@ -57,7 +87,7 @@ struct QuantityDeclaration {
 
 impl Quantity {
     /// Every quantity; the first one that a case has stands for it.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 12] = [
         Self::NsPerSwitchAboveSolo,
         Self::NsPerHop,
         Self::CpuNsPerSwitchAboveSolo,
@@ -67,6 +97,9 @@ impl Quantity {
         Self::RealNs,
         Self::CpuNs,
         Self::CallNs,
+        Self::QueueWaitNs,
+        Self::PerSecond,
+        Self::CpuShare,
     ];
 
     fn declaration(self) -> QuantityDeclaration {
@@ -126,13 +159,90 @@ impl Quantity {
                 meaning: "CPU time of a call, median over rounds",
                 go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
             },
+            Self::QueueWaitNs => QuantityDeclaration {
+                name: "wait",
+                metric: "switchcost_trace_wait",
+                meaning: "Time in the run queue before a burst on a CPU, of a trace",
+                go: None,
+            },
+            Self::PerSecond => QuantityDeclaration {
+                name: "rate",
+                metric: "switchcost_trace_events",
+                meaning: "Events of a trace",
+                go: None,
+            },
+            Self::CpuShare => QuantityDeclaration {
+                name: "share",
+                metric: "switchcost_trace_busy",
+                meaning: "Share of the time that a CPU was busy during a trace",
+                go: None,
+            },
+        }
+    }
+
+    /// Returns the unit of its values.
+    pub fn unit(self) -> QuantityUnit {
+        match self {
+            Self::PerSecond => QuantityUnit::PerSecond,
+            Self::CpuShare => QuantityUnit::Share,
+            _ => QuantityUnit::Nanoseconds,
+        }
+    }
+
+    /// Returns whether it is of a trace: nobody's cost, so that it is higher or lower, not slower or
+    /// faster.
+    pub fn is_of_trace(self) -> bool {
+        matches!(self, Self::QueueWaitNs | Self::PerSecond | Self::CpuShare)
+    }
+
+    /// Writes a value with its unit: `1.46 us`, `1,200/s`, `93.4 %`.
+    pub fn value_in_words(self, value: f64) -> String {
+        match self.unit() {
+            QuantityUnit::Nanoseconds => words::time(value),
+            QuantityUnit::PerSecond => format!("{}/s", words::grouped(value)),
+            QuantityUnit::Share => format!("{} %", words::three_digits(100.0 * value)),
+        }
+    }
+
+    /// Returns an estimate of it, if that may be quoted: a time is above zero, a rate or a share may be
+    /// zero.
+    pub fn quote(self, estimate: &Estimate) -> Result<QuotedFigure, NotQuotable> {
+        match self.unit() {
+            QuantityUnit::Nanoseconds => estimate.quote_cost(),
+            QuantityUnit::PerSecond | QuantityUnit::Share => estimate.quote_count(),
+        }
+    }
+
+    /// Returns the best that is known of it, quotable or not; an error if nothing is known.
+    pub fn answer(self, estimate: &Estimate) -> Result<BestEstimate, NotQuotable> {
+        match self.unit() {
+            QuantityUnit::Nanoseconds => estimate.answer_cost(),
+            QuantityUnit::PerSecond | QuantityUnit::Share => estimate.answer_count(),
+        }
+    }
+
+    /// Says why it may not be quoted, with the unit of a time.
+    pub fn why_not(self, why: &NotQuotable) -> String {
+        match self.unit() {
+            QuantityUnit::Nanoseconds => why.with_time_unit(),
+            QuantityUnit::PerSecond | QuantityUnit::Share => why.to_string(),
+        }
+    }
+
+    /// Returns which way a figure went: `slower` or `faster`, of a trace `higher` or `lower`.
+    pub fn direction(self, is_more: bool) -> &'static str {
+        match (self.is_of_trace(), is_more) {
+            (false, true) => "slower",
+            (false, false) => "faster",
+            (true, true) => "higher",
+            (true, false) => "lower",
         }
     }
 
     /// Returns whether an answer on it needs the CPU's full speed. The times of a program do not, as
-    /// its user waits for them whoever shared the core.
+    /// its user waits for them whoever shared the core, and a trace is of the machine as it was.
     pub fn needs_full_speed(self) -> bool {
-        !matches!(self, Self::RealNs | Self::CpuNs | Self::CallNs)
+        !matches!(self, Self::RealNs | Self::CpuNs | Self::CallNs) && !self.is_of_trace()
     }
 
     /// Returns its name in tables.

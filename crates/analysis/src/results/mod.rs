@@ -23,7 +23,7 @@ mod side;
 
 use std::collections::BTreeMap;
 
-pub use crate::measures::Quantity;
+pub use crate::measures::{Quantity, QuantityUnit};
 pub use figures::{CaseFigure, ConvertedFigure, CountedEstimates, LaunchFigure};
 pub use history::{
     PUBLISHED_PREFIX, PublishedCase, PublishedMachine, PublishedRange, published_machines,

@@ -40,8 +40,8 @@ fn a_bound_below_the_other_side_decides_which_is_faster() {
 
 #[test]
 fn a_bound_is_rounded_towards_no_change() {
-    assert_eq!(at_least(1.0 / 337.9), "at least 337x faster");
-    assert_eq!(at_least(1.0789), "at least 7.8 % slower");
+    assert_eq!(at_least(Quantity::NsPerHop, 1.0 / 337.9), "at least 337x faster");
+    assert_eq!(at_least(Quantity::NsPerHop, 1.0789), "at least 7.8 % slower");
 }
 
 #[test]

@@ -356,7 +356,9 @@ fn the_side_that_is_not_above_zero_is_named() {
     assert_eq!(undecided_reason(&costs), UndecidedReason::BaseNotResolved);
     let costs = paired_rounds(&TEN, &below);
     assert_eq!(undecided_reason(&costs), UndecidedReason::NewNotResolved);
-    let words = |costs: &PairCosts| answer_at(costs, LIMIT).in_words(&ratio(costs), LIMIT);
+    let words = |costs: &PairCosts| {
+        answer_at(costs, LIMIT).in_words(Quantity::NsPerHop, &ratio(costs), LIMIT)
+    };
     assert!(words(&costs).contains("the cost of new includes zero"), "{}", words(&costs));
     assert_eq!(
         words(&paired_rounds(&TEN[..3], &TEN[..3])),

@@ -13,7 +13,6 @@ use analysis::measures::{self, MeasurePair};
 use analysis::results::{ComparisonSide, Origin, Quantity};
 use anyhow::{Context, Result};
 use rundata::machine::FieldDifference;
-use rundata::words;
 use serde::Serialize;
 use textwrap::core::display_width;
 
@@ -372,8 +371,12 @@ fn difference_lines(comparison: &Comparison) -> Vec<String> {
 fn columns<'a>(comparison: &'a Comparison, [base, new]: [&str; 2]) -> Columns<'a, &'a CaseChange> {
     let mut columns = Columns::<&CaseChange>::new()
         .left("case", |change| case_title(change, &comparison.changes))
-        .right(base, |change| side_cost(change.base_ns, change.base_not_quotable.is_some()))
-        .right(new, |change| side_cost(change.new_ns, change.new_not_quotable.is_some()))
+        .right(base, |change| {
+            side_cost(change.quantity, change.base_ns, change.base_not_quotable.is_some())
+        })
+        .right(new, |change| {
+            side_cost(change.quantity, change.new_ns, change.new_not_quotable.is_some())
+        })
         .or_dash("change", |change| change_in_words(change))
         .or_dash("interval", |change| interval_in_words(change))
         .marked("answer", |change| answer(change));
@@ -387,18 +390,20 @@ fn columns<'a>(comparison: &'a Comparison, [base, new]: [&str; 2]) -> Columns<'a
     columns
 }
 
-/// Returns the title of a case and its quantity, unless that is the cost of a switch.
+/// Returns the title of a case and its quantity, unless that is the cost of a switch, or the title
+/// says it.
 fn case_title(change: &CaseChange, changes: &[CaseChange]) -> String {
     let title = distinct_title(change, changes);
     match change.quantity {
         Quantity::NsPerSwitchAboveSolo => title,
+        quantity if quantity.is_of_trace() => title,
         quantity => format!("{title} ({})", quantity.in_words()),
     }
 }
 
-fn side_cost(ns: f64, is_rough: bool) -> String {
+fn side_cost(quantity: Quantity, value: f64, is_rough: bool) -> String {
     let mark = if is_rough { "~" } else { "" };
-    format!("{mark}{}", words::time(ns))
+    format!("{mark}{}", quantity.value_in_words(value))
 }
 
 /// Returns how much a case has changed: `+3.2 %`, or `>+3.2 %` where only a bound is known.
@@ -519,20 +524,29 @@ fn answer(change: &CaseChange) -> MarkedText {
     match change.answer {
         ChangeAnswer::NotChanged => "not changed".into(),
         ChangeAnswer::Changed { worse: true, beyond_limit: true } => {
-            MarkedText::direction(true) + "  !"
+            direction(change, true) + "  !"
         }
         ChangeAnswer::Changed { worse, .. } | ChangeAnswer::Bounded { worse, .. } => {
-            MarkedText::direction(worse)
+            direction(change, worse)
         }
         ChangeAnswer::CannotTell { .. } => MarkedText::new(SpanRole::Doubtful, "inconclusive"),
     }
 }
 
+fn direction(change: &CaseChange, is_more: bool) -> MarkedText {
+    MarkedText::change(is_more, change.quantity.direction(is_more))
+}
+
 fn legend(comparison: &Comparison) -> String {
+    let is_of_trace = comparison.changes.iter().any(|change| change.quantity.is_of_trace());
+    let directions = if is_of_trace { "higher, lower" } else { "slower, faster" };
     let limit = comparison.terms.limit * 100.0;
     let how = if comparison.paired {
         "measured in one session: differences are taken within rounds, base and new: mean of \
          the middle half of the rounds"
+    } else if is_of_trace {
+        "base and new: all parts of the traces together; the interval has a term of 7 % for the \
+         scatter between traces"
     } else if comparison.changes.iter().all(|change| change.quantity.needs_full_speed()) {
         "base and new: at the CPU's full speed, mean of the launches; the interval has a \
          term for the scatter between launches"
@@ -542,7 +556,7 @@ fn legend(comparison: &Comparison) -> String {
     };
     format!(
         "{how}\ninterval: all intervals together hold with {:.0} % confidence; not changed: the \
-            interval lies within {limit:.3} %\nslower, faster: the interval excludes 1; !: the \
+            interval lies within {limit:.3} %\n{directions}: the interval excludes 1; !: the \
             ratio is above the limit too",
         comparison.terms.confidence * 100.0,
         limit = terminal::figure(limit)

@@ -106,7 +106,7 @@ fn sentences(compared: &[ComparedPair]) -> String {
 }
 
 /// Returns the title of a case, with the labels in which it differs from cases of the same title, and
-/// its quantity unless that is the cost of a switch.
+/// its quantity unless that is the cost of a switch, or the title says it.
 fn title(change: &CaseChange, changes: &[CaseChange]) -> String {
     let mut title = change.title.clone();
     for (name, value) in &change.labels {
@@ -119,6 +119,7 @@ fn title(change: &CaseChange, changes: &[CaseChange]) -> String {
     }
     match change.quantity {
         Quantity::NsPerSwitchAboveSolo => title,
+        quantity if quantity.is_of_trace() => title,
         quantity => format!("{title} ({})", quantity.in_words()),
     }
 }

@@ -133,9 +133,9 @@ pub(super) const COLUMNS: &[ColumnDeclaration] = &[
     column("estimate", Float, "", &[Cases], "the cost; null if it may not be quoted").filled(|row| text(row.quoted())),
     column("low", Float, "", &[Cases], "lower end of its 95 % interval").filled(|row| text(row.estimate()?.low)),
     column("high", Float, "", &[Cases], "upper end of its 95 % interval").filled(|row| text(row.estimate()?.high)),
-    column("unit", Text, "", &[Cases], "unit of estimate, low, high and value").filled(|row| row.quantity().map(|_| "ns".to_string())),
+    column("unit", Text, "", &[Cases], "unit of estimate, low, high and value").filled(|row| row.quantity().map(|quantity| quantity.unit().name().to_string())),
     column("value", Float, "", &[Cases], "what was found, whether it may be quoted or not").filled(|row| text(Some(row.estimate()?.value))),
-    column("not_quotable", Text, "", &[Cases], "why it may not be quoted").filled(|row| Some(row.estimate()?.quote_cost().err()?.with_time_unit())),
+    column("not_quotable", Text, "", &[Cases], "why it may not be quoted").filled(|row| row.why_not_quotable()),
     column("cycles", Float, "", &[Samples, Cases], "ring: cycles, if events were counted").filled(|row| text(row.quoted_cycles())),
     column("clock_ghz", Float, "GHz", &[Cases], "clock of the core").filled(|row| text(row.clock_ghz())),
     column(

@@ -1,7 +1,9 @@
 //! A run in the formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use analysis::measures::{self, RingMeasure};
-use analysis::results::{CaseFigure, CaseResults, LaunchFigure, Origin, Quantity, Results};
+use analysis::results::{
+    CaseFigure, CaseResults, LaunchFigure, Origin, Quantity, QuantityUnit, Results,
+};
 use charts::{clean, is_obeyed, printable};
 use rundata::experiment::Experiment;
 
@@ -220,14 +222,19 @@ impl Gauge<'_> {
     }
 }
 
-/// Returns the gauges of a quantity: in seconds, and in cycles where that may be quoted.
+/// Returns the gauges of a quantity: in seconds or what its unit is, and in cycles where that may be
+/// quoted.
 fn quantity_gauges(results: &Results, quantity: Quantity) -> String {
     let (name, help) = (quantity.metric(), quantity.meaning());
-    let seconds =
-        Gauge { name: &format!("{name}_seconds"), unit: "seconds", help: &format!("{help}.") };
+    let (unit, scale) = match quantity.unit() {
+        QuantityUnit::Nanoseconds => ("seconds", 1e9),
+        QuantityUnit::PerSecond => ("per_second", 1.0),
+        QuantityUnit::Share => ("ratio", 1.0),
+    };
+    let seconds = Gauge { name: &format!("{name}_{unit}"), unit, help: &format!("{help}.") };
     let seconds = seconds.text(&case_values(results, |case| {
         let estimate = launch(case, quantity)?.estimate?;
-        Some(estimate.quote_cost().ok()?.value() / 1e9)
+        Some(quantity.quote(&estimate).ok()?.value() / scale)
     }));
     let cycles = Gauge {
         name: &format!("{name}_cycles"),
@@ -260,7 +267,7 @@ fn not_quotable_gauge(results: &Results) -> String {
         let Some((quantity, _)) = case.figures.first_key_value() else { continue };
         let Some(launch) = launch(case, *quantity) else { continue };
         let Some(estimate) = launch.estimate else { continue };
-        let Err(why) = estimate.quote_cost() else { continue };
+        let Err(why) = quantity.quote(&estimate) else { continue };
         let mut labels = case_labels(case);
         labels.push(("why".to_string(), why.reason()));
         values.push(GaugeValue { labels, value: 1.0 });

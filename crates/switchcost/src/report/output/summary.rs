@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use analysis::estimate::Estimate;
 use analysis::measures::{self, MeasureValue, RingMeasure};
 use analysis::quote::BestEstimate;
-use analysis::results::{CaseResults, LaunchFigure, Quantity, Results};
+use analysis::results::{CaseResults, LaunchFigure, Quantity, QuantityUnit, Results};
 use anyhow::Result;
 use charts::clean;
 use rundata::run::{Header, Run};
@@ -103,9 +103,15 @@ impl CaseRow<'_> {
         CaseEstimate::from_case(self.case).map(|figure| figure.estimate)
     }
 
-    /// Returns the figure in nanoseconds if it may be quoted.
+    /// Returns the figure in the unit of its quantity if it may be quoted.
     pub(super) fn quoted(&self) -> Option<f64> {
-        Some(self.estimate()?.quote_cost().ok()?.value())
+        Some(self.quantity()?.quote(&self.estimate()?).ok()?.value())
+    }
+
+    /// Says why the figure may not be quoted; absent where it may.
+    pub(super) fn why_not_quotable(&self) -> Option<String> {
+        let quantity = self.quantity()?;
+        Some(quantity.why_not(&quantity.quote(&self.estimate()?).err()?))
     }
 
     /// Returns the figure in cycles of the core's clock if it may be quoted so.
@@ -172,7 +178,7 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>
     let mut columns = Columns::<&CaseResults>::new()
         .left("case", |case| clean(&case.title))
         .left("cost of", |case| quantity_words(case))
-        .or_dash("estimate", |case| Some(answer(case)?.brief_time()))
+        .or_dash("estimate", |case| estimate_words(case))
         .or_dash("interval", |case| interval_words(case))
         .left("note", |case| clean(&note(case)));
     for measure in exported {
@@ -201,7 +207,8 @@ fn escape_bars(text: &str) -> String {
 
 /// Returns the best figure of a case, at full speed or not.
 fn answer(case: &CaseResults) -> Option<BestEstimate> {
-    CaseEstimate::from_case(case)?.estimate.answer_cost().ok()
+    let figure = CaseEstimate::from_case(case)?;
+    figure.quantity.answer(&figure.estimate).ok()
 }
 
 fn quantity_words(case: &CaseResults) -> &'static str {
@@ -209,8 +216,18 @@ fn quantity_words(case: &CaseResults) -> &'static str {
 }
 
 fn interval_words(case: &CaseResults) -> Option<String> {
+    let quantity = CaseEstimate::from_case(case)?.quantity;
     let (low, high) = answer(case)?.ends()?;
-    Some(format!("{} to {}", words::time(low), words::time(high)))
+    Some(format!("{} to {}", quantity.value_in_words(low), quantity.value_in_words(high)))
+}
+
+fn estimate_words(case: &CaseResults) -> Option<String> {
+    let quantity = CaseEstimate::from_case(case)?.quantity;
+    let answer = answer(case)?;
+    if quantity.unit() == QuantityUnit::Nanoseconds {
+        return Some(answer.brief_time());
+    }
+    Some(format!("{}{}", answer.mark(), quantity.value_in_words(answer.value())))
 }
 
 /// Says what a figure is if it is not at full speed in many rounds, or why there is none.
@@ -221,9 +238,9 @@ fn note(case: &CaseResults) -> String {
             None => "not measured".to_string(),
         };
     };
-    match figure.estimate.answer_cost() {
+    match figure.quantity.answer(&figure.estimate) {
         Ok(answer) => answer.few_rounds().unwrap_or_else(|| answer.kind().to_string()),
-        Err(why) => why.with_time_unit(),
+        Err(why) => figure.quantity.why_not(&why),
     }
 }
 

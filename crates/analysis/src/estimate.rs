@@ -251,6 +251,26 @@ impl Estimate {
         Some(bare.with_interval(standard_error, value - half, value + half))
     }
 
+    /// Builds an estimate of the parts of something that went on by itself, so that nobody judged the
+    /// speed: value +- t(f) s, with s its standard error and f the degrees of freedom of that. The
+    /// interval does not cover variation between launches. Absent below one degree of freedom.
+    pub(crate) fn of_parts(figures: FewFigures, confidence: f64) -> Option<Self> {
+        let found = Self::in_few_rounds(figures, 0.0, confidence)?;
+        Some(Self { speed: Speed::NotJudged, ..found })
+    }
+
+    /// Returns the estimate of a value from that of its logarithm.
+    pub(crate) fn exp(self) -> Self {
+        let value = self.value.exp();
+        let bare = Self::without_interval(value, self.rounds, self.confidence, self.speed);
+        match (self.standard_error, self.interval()) {
+            (Some(error), Some(ends)) => {
+                bare.with_interval(error * value, ends.low.exp(), ends.high.exp())
+            }
+            _ => bare,
+        }
+    }
+
     /// Builds the median of `figures`, one a round, of a core as it was, with an interval that covers
     /// launches in the same state. For a difference, `scale` is the size of the times that it is
     /// made of, as these scatter. Absent without figures.

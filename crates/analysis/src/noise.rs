@@ -212,8 +212,14 @@ fn judge_trials(table: &Table) -> NoiseVerdict {
     verdict(median(&spreads), share, reasons, counts, table.levels())
 }
 
+/// Returns whether the scatter of a trial says nothing of the machine's noise: it is disturbed on
+/// purpose, or a trace of whatever went on.
 fn is_disturbed_on_purpose(trial: &Trial) -> bool {
-    matches!(trial, Trial::Execution(run) if run.environment == Environment::Disturbed)
+    match trial {
+        Trial::Execution(run) => run.environment == Environment::Disturbed,
+        Trial::Switches(_) => true,
+        _ => false,
+    }
 }
 
 /// Judges rings by the share of clean slices, or where the speed was not checked by the scatter of

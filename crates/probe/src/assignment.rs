@@ -61,6 +61,7 @@ fn check_trial(trial: &Trial, trials: u64) -> Result<(), String> {
         | Trial::Call { .. }
         | Trial::Loop { .. }
         | Trial::TwoProcesses => Ok(()),
+        Trial::Switches(_) => Err("a trace is not measured by a worker".to_string()),
         Trial::Command(command) => {
             check_fits("the neighbour", command.cpus.len() as u64, command.bytes)
         }
@@ -83,9 +84,11 @@ fn longest_trial(trial: &Trial, trials: u32) -> Option<Duration> {
         Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => {
             Some(Duration::from_secs(1).saturating_add(SLOW_CALL.saturating_mul(trials)))
         }
-        Trial::Primes { .. } | Trial::Malloc { .. } | Trial::Execution(_) | Trial::Command(_) => {
-            None
-        }
+        Trial::Primes { .. }
+        | Trial::Malloc { .. }
+        | Trial::Execution(_)
+        | Trial::Command(_)
+        | Trial::Switches(_) => None,
     }
 }
 

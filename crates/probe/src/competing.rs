@@ -13,7 +13,7 @@ use rundata::competing::{CompetingTask, CompetingTasks, CpuRole};
 use rundata::machine::Machine;
 
 use crate::machine::{InterruptCounts, interrupt_counts, interrupts_since};
-use crate::procfs::{self, StatFile, ids_in, one_line, read_at_most};
+use crate::procfs::{self, MAX_STAT_BYTES, StatFile, ids_in, one_line, read_at_most};
 
 /// Shortest time between two readings.
 const MIN_INTERVAL: Duration = Duration::from_millis(250);
@@ -26,9 +26,6 @@ const MAX_ANCESTORS: usize = 64;
 
 /// Upper bound of the size of a task's files.
 const MAX_BYTES: u64 = 4096;
-
-/// Upper bound of the size of /proc/stat, with thousands of CPUs and interrupts.
-const MAX_STAT_BYTES: u64 = 4 << 20;
 
 /// Programs that start unrelated programs.
 const SHELLS: [&str; 7] = ["ash", "bash", "busybox", "dash", "fish", "sh", "zsh"];

@@ -33,7 +33,7 @@ mod procfs;
 mod stack;
 mod sys;
 
-pub use procfs::one_line;
+pub use procfs::{idle_ns_by_cpu, one_line};
 pub use random::random_number;
 pub use stack::{THREAD_BYTES, room_for_thread, with_stack};
 pub use sys::{

@@ -1,5 +1,6 @@
 //! Parts of the files of /proc, in the formats of proc(5).
 
+use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read};
 use std::ops::Range;
@@ -10,6 +11,9 @@ use std::str::FromStr;
 /// Nanoseconds of a tick in these files: USER_HZ is 100 on every architecture in use but Alpha
 /// (`include/asm-generic/param.h`).
 const TICK_NS: u64 = 10_000_000;
+
+/// Upper bound of the size of /proc/stat, with thousands of CPUs and interrupts.
+pub(crate) const MAX_STAT_BYTES: u64 = 4 << 20;
 
 /// PF_KTHREAD of `include/linux/sched.h`, in field 9 of `stat`: a thread of the kernel.
 const KERNEL_THREAD: u64 = 0x0020_0000;
@@ -136,6 +140,26 @@ pub(crate) fn cpu_times_ns(text: &str, cpus: &[u32]) -> [Option<u64>; 4] {
     [1..4, 6..7, 7..8, 8..9].map(|columns| sum_columns_ns(text, cpus, columns))
 }
 
+/// Returns the time since boot that each CPU was idle, by /proc/stat below `root`, in nanoseconds; in
+/// steps of the kernel's 10 ms. Empty if the file cannot be read.
+pub fn idle_ns_by_cpu(root: &Path) -> BTreeMap<u32, u64> {
+    let text = read_at_most(&root.join("proc/stat"), MAX_STAT_BYTES).unwrap_or_default();
+    let mut idle = BTreeMap::new();
+    for line in text.lines() {
+        let Some((name, times)) = line.split_once(' ') else { continue };
+        let Some(Ok(cpu)) = name.strip_prefix("cpu").map(str::parse) else { continue };
+        let mut ticks = 0_u64;
+        for (column, field) in times.split_whitespace().enumerate() {
+            // user, nice and system; then idle and iowait; then the interrupts.
+            if matches!(column, 3..5) {
+                ticks = ticks.saturating_add(field.parse().unwrap_or(0));
+            }
+        }
+        idle.insert(cpu, ticks.saturating_mul(TICK_NS));
+    }
+    idle
+}
+
 /// Sums some columns of /proc/stat over some CPUs, in nanoseconds.
 fn sum_columns_ns(text: &str, cpus: &[u32], columns: Range<usize>) -> Option<u64> {
     let mut ticks = 0_u64;
@@ -186,5 +210,16 @@ mod tests {
         assert_eq!(steal(text, &[0, 1]), Some(13));
         assert_eq!(steal(text, &[2]), None);
         assert_eq!(steal("cpu0 1 2 3 4", &[0]), None);
+    }
+
+    #[test]
+    fn a_cpu_is_idle_with_and_without_a_disk_at_work() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(idle_ns_by_cpu(root.path()), BTreeMap::new());
+        std::fs::create_dir(root.path().join("proc")).unwrap();
+        let text = "cpu  9 9 9\ncpu0 1 2 4 80 90 8 16 99 0 0\ncpu11 5 0 0 0\nintr 1 2\n";
+        std::fs::write(root.path().join("proc/stat"), text).unwrap();
+        let expected = BTreeMap::from([(0, 170 * TICK_NS), (11, 0)]);
+        assert_eq!(idle_ns_by_cpu(root.path()), expected);
     }
 }

@@ -85,11 +85,11 @@ impl Case {
         }
     }
 
-    /// Returns the CPUs that are measured on, sorted, each once.
+    /// Returns the CPUs that are measured on, sorted, each once; none where the kernel chose.
     pub fn cpus(&self) -> Vec<u32> {
         match self {
             Self::Ring(case) => case.placement.cpus(),
-            Self::Trial(case) => vec![case.cpu],
+            Self::Trial(case) => case.measured_cpu().into_iter().collect(),
         }
     }
 

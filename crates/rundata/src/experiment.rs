@@ -78,6 +78,8 @@ pub enum Experiment {
     ClockSampling,
     /// `sensitivity`: what a preemption costs a command.
     Sensitivity,
+    /// `trace`: every switch of a program or of the machine.
+    Trace,
     /// `measure`: cases of several experiments in one plan, each experiment a part of it.
     Measure,
 }
@@ -86,7 +88,7 @@ named!(Experiment, "known experiment", Ring => "ring", Cost => "cost",
     Interference => "interference", Response => "response", Explain => "explain",
     ClockOverhead => "clock-overhead",
     ClockPrimes => "clock-primes", ClockMalloc => "clock-malloc", ClockSampling => "clock-sampling",
-    Sensitivity => "sensitivity", Measure => "measure");
+    Sensitivity => "sensitivity", Trace => "trace", Measure => "measure");
 
 /// Kinds of cases that an experiment has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +112,8 @@ impl Experiment {
             | Self::ClockPrimes
             | Self::ClockMalloc
             | Self::ClockSampling
-            | Self::Sensitivity => CaseKinds::Trials,
+            | Self::Sensitivity
+            | Self::Trace => CaseKinds::Trials,
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod overhead;
 pub mod primes;
 pub mod sampling;
 pub mod sensitivity;
+pub mod trace;
 pub mod wakeup;
 
 #[cfg(test)]
@@ -78,6 +79,8 @@ pub enum ExperimentFindings {
     Interference(Box<interference::InterferenceFindings>),
     /// `sensitivity`.
     Sensitivity(Box<sensitivity::SensitivityFindings>),
+    /// `trace`.
+    Trace(Box<trace::TraceFindings>),
 }
 
 impl ExperimentFindings {
@@ -90,6 +93,9 @@ impl ExperimentFindings {
             Experiment::Interference => Self::Interference(Box::new(interference::find(table))),
             Experiment::Sensitivity => {
                 Self::Sensitivity(Box::new(sensitivity::find(table, competing)?))
+            }
+            Experiment::Trace => {
+                Self::Trace(Box::new(trace::TraceParts::from_table(table)?.findings()))
             }
             Experiment::ClockOverhead => Self::Overhead(overhead::find(table)),
             _ => return None,

@@ -109,6 +109,7 @@ impl PublishedMachine {
             launch_scatter: 0.0,
             case_scatters: Vec::new(),
             warnings: Vec::new(),
+            trace: None,
             cases,
         }
     }

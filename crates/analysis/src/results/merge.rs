@@ -21,7 +21,7 @@ const LAUNCH_FIELDS: [(&str, &str); 8] = [
 
 impl Results {
     /// Merges several launches of one plan: each case of the first gets the figures of all launches
-    /// that have it, each at its own clock. Absent without a launch.
+    /// that have it, each at its own clock. Traces become one trace. Absent without a launch.
     pub fn from_launches(launches: Vec<Self>) -> Option<Self> {
         let clocks: Vec<f64> = launches.iter().filter_map(|launch| launch.clock_ghz).collect();
         let mut launches = launches.into_iter();
@@ -45,6 +45,11 @@ impl Results {
         }
         for warning in &launch.warnings {
             self.warnings.push(format!("{}: {warning}", launch.side.name));
+        }
+        if let (Some(trace), Some(added)) = (&mut self.trace, &launch.trace) {
+            trace.append(added);
+            self.cases = trace.cases();
+            return;
         }
         for case in &mut self.cases {
             if let Some(added) = launch.cases.iter().find(|added| added.is_same_case(case)) {

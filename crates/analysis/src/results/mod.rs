@@ -20,6 +20,7 @@ mod merge;
 mod parts;
 mod runs;
 mod side;
+mod traces;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +34,7 @@ pub use merge::SchedulerConflict;
 pub(crate) use parts::WHOLE;
 pub use runs::plan_cases;
 pub use side::{ComparisonSide, Origin};
+pub use traces::TraceResults;
 
 use crate::noise::{self, NoiseVerdict};
 use crate::setting_changes::run_warnings;
@@ -103,6 +105,8 @@ pub struct Results {
     pub case_scatters: Vec<Option<f64>>,
     /// Warnings from reading the run's file; empty for published figures.
     pub warnings: Vec<String>,
+    /// The parts that the cases of a trace are computed from; absent for all else.
+    pub trace: Option<TraceResults>,
     /// The cases.
     pub cases: Vec<CaseResults>,
 }
@@ -145,7 +149,12 @@ impl Results {
         cases.extend(runs::trials(run, table));
         cases.sort_by_key(|case| case.number);
         cases.extend(parts::parts(run, table));
-        Self { noise: Some(noise::judge(table)), clock_ghz, cases, ..Self::without_cases(run) }
+        let trace = TraceResults::from_run(run, table);
+        if let Some(trace) = &trace {
+            cases.extend(trace.cases());
+        }
+        let noise = Some(noise::judge(table));
+        Self { noise, clock_ghz, trace, cases, ..Self::without_cases(run) }
     }
 
     /// Builds the results of a run from its header and its end alone.
@@ -169,6 +178,7 @@ impl Results {
             launch_scatter: reference.launch_scatter.unwrap_or(ASSUMED_LAUNCH_SCATTER),
             case_scatters,
             warnings,
+            trace: None,
             cases: Vec::new(),
         }
     }

@@ -20,7 +20,7 @@ use crate::summary::{CaseSummary, failure_of, summaries_at_clocks};
 use crate::table::Table;
 
 /// Settings of a trial that are not labels, as they do not change what is tried.
-const NOT_LABELS: &[&str] = &["duration_ns", "laps", "seed", "noise_cpu"];
+const NOT_LABELS: &[&str] = &["bins_ns", "duration_ns", "laps", "seed", "noise_cpu"];
 
 /// Returns the title and the labels of each case of a plan, by its number.
 pub fn plan_cases(plan: &Plan) -> Vec<(String, Labels)> {
@@ -55,7 +55,8 @@ pub(super) fn rings(run: &Run, table: &Table) -> Vec<CaseResults> {
     rings
 }
 
-/// Returns the trials of a run whose figure is a time. A sleeper's share of the ticks is no cost.
+/// Returns the trials of a run whose figure is a time. A sleeper's share of the ticks is no cost; a
+/// trace has cases of its own.
 pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
     let mut trials = Vec::new();
     for (number, case) in table.plan.trials() {

@@ -36,6 +36,10 @@ impl PlannedCases {
         let cases = plan_cases(plan);
         let mut distinct: Vec<FollowedCase> = Vec::new();
         for (experiment, numbers) in plan.spans() {
+            // What others did at that time is no cost of the machine.
+            if experiment == Experiment::Trace {
+                continue;
+            }
             for (title, labels) in &cases[numbers] {
                 let labels = labels.iter().cloned().collect();
                 let case = FollowedCase { experiment, title: title.clone(), labels };

@@ -62,6 +62,7 @@ pub(crate) fn run(
         Trial::Loop { call } => loops::time_loop(call, trials),
         Trial::TwoProcesses => loops::time_two_processes(trials),
         Trial::Command(command) => command::run(case, command, round, trials),
+        Trial::Switches(_) => Err(TrialError("a trace is not measured by a worker".to_string())),
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let stolen = steal_before.zip(steal_ns(&[case.cpu]));

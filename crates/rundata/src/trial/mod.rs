@@ -14,6 +14,7 @@ pub mod overhead;
 pub mod primes;
 mod sample;
 pub mod sampling;
+pub mod switches;
 pub mod wakeup;
 
 use std::fmt;
@@ -30,6 +31,7 @@ use interference::Execution;
 pub use measure::{MeasureUnit, TrialMeasure};
 pub use sample::{Gap, SlicedTallies, Tally, TallySummary, TrialSample};
 use sampling::SleepPhase;
+use switches::SwitchTrace;
 use wakeup::Wakeup;
 
 /// Kind of a trial and its settings.
@@ -78,6 +80,8 @@ pub enum Trial {
     Wakeup(Wakeup),
     /// A command runs once, alone or beside a neighbour.
     Command(CommandTrial),
+    /// The switches of a program or of the machine, as a tracer counted them.
+    Switches(SwitchTrace),
 }
 
 impl Trial {
@@ -94,6 +98,7 @@ impl Trial {
             Self::Gaps { .. } => &gaps::MEASURES,
             Self::Wakeup(_) => &wakeup::MEASURES,
             Self::Command(_) => &command::MEASURES,
+            Self::Switches(_) => &switches::MEASURES,
         }
     }
 
@@ -123,6 +128,7 @@ impl fmt::Display for Trial {
             Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
             Self::Wakeup(wakeup) => wakeup.fmt(f),
             Self::Command(command) => command.fmt(f),
+            Self::Switches(trace) => trace.fmt(f),
         }
     }
 }
@@ -132,13 +138,21 @@ impl fmt::Display for Trial {
 pub struct TrialCase {
     /// Kind and settings.
     pub trial: Trial,
-    /// CPU of the trial.
+    /// CPU of the trial; 0 for a trace, which is of all.
     pub cpu: u32,
     /// Scheduling policy of the trial.
     pub policy: Policy,
 }
 
 impl TrialCase {
+    /// Returns the CPU that is measured; `None` for a trace, which is of all.
+    pub fn measured_cpu(&self) -> Option<u32> {
+        match self.trial {
+            Trial::Switches(_) => None,
+            _ => Some(self.cpu),
+        }
+    }
+
     /// Checks that all numbers are in range.
     pub fn check(&self) -> Result<(), String> {
         check_within("CPU", self.cpu, 0..=MAX_CPUS - 1)?;
@@ -150,6 +164,7 @@ impl TrialCase {
             }
             Trial::Execution(execution) => execution.check(),
             Trial::Command(command) => command.check(),
+            Trial::Switches(trace) => trace.check(),
             Trial::Wakeup(wakeup) => {
                 check_within("wakes", wakeup.wakes, 1..=MAX_COUNT)?;
                 check_within("period_ns", wakeup.period_ns, 1..=MAX_DURATION_NS)
@@ -179,7 +194,7 @@ mod tests {
 
     #[test]
     fn measures_have_names_of_their_own_that_end_in_their_unit() {
-        let all: [&[TrialMeasure]; 10] = [
+        let all: [&[TrialMeasure]; 11] = [
             &overhead::MEASURES,
             &primes::MEASURES,
             &malloc::MEASURES,
@@ -190,6 +205,7 @@ mod tests {
             &gaps::MEASURES,
             &wakeup::MEASURES,
             &command::MEASURES,
+            &switches::MEASURES,
         ];
         for measures in all {
             let mut names: Vec<&str> = measures.iter().map(|of| of.name).collect();

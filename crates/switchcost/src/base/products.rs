@@ -28,6 +28,8 @@ struct ProductFeature {
 
 const DOCUMENTS: ProductFeature =
     ProductFeature { name: "documents", is_built: cfg!(feature = "documents") };
+const SWITCHES: ProductFeature =
+    ProductFeature { name: "switches", is_built: cfg!(feature = "switches") };
 const PROGRAMS: ProductFeature =
     ProductFeature { name: "programs", is_built: cfg!(feature = "programs") };
 
@@ -39,6 +41,7 @@ fn feature_of(experiment: Experiment) -> Option<ProductFeature> {
         | Experiment::ClockMalloc
         | Experiment::ClockSampling => Some(DOCUMENTS),
         Experiment::Sensitivity => Some(PROGRAMS),
+        Experiment::Trace => Some(SWITCHES),
         Experiment::Ring
         | Experiment::Cost
         | Experiment::Response

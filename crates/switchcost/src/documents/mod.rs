@@ -36,9 +36,9 @@ pub(crate) fn text(record: &TrialRecord, findings: &ExperimentFindings, view: Vi
         ExperimentFindings::Malloc(found) => malloc::text(record, found, view),
         ExperimentFindings::Sampling(points) => sampling::text(record, points),
         ExperimentFindings::Interference(found) => interference::table::text(record, found, view),
-        ExperimentFindings::Overhead(_) | ExperimentFindings::Sensitivity(_) => {
-            measures::text(record, view)
-        }
+        ExperimentFindings::Overhead(_)
+        | ExperimentFindings::Sensitivity(_)
+        | ExperimentFindings::Trace(_) => measures::text(record, view),
     }
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn figure(
         ExperimentFindings::Interference(found) => {
             interference::table::figure(record, found, index)
         }
-        ExperimentFindings::Overhead(_) | ExperimentFindings::Sensitivity(_) => {
-            measures::figure(record, index)
-        }
+        ExperimentFindings::Overhead(_)
+        | ExperimentFindings::Sensitivity(_)
+        | ExperimentFindings::Trace(_) => measures::figure(record, index),
     }
 }

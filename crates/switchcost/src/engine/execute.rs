@@ -317,8 +317,12 @@ pub(crate) fn resume(
     Ok(finish(RecordedRun { run, file: Some(file), interrupt, words: None }, &host, progress))
 }
 
-/// Refuses a run that cannot be resumed: half of a session, and a command, whose words are gone.
+/// Refuses a run that cannot be resumed: half of a session, a command, whose words are gone, and a
+/// trace, whose time is over.
 fn check_resumable(run: &mut Run) -> Result<()> {
+    if run.header.plan.experiment == Experiment::Trace {
+        return Err(usage(format!("{} is a trace: trace anew", run.header.run)));
+    }
     if run.header.session.is_some() {
         return Err(usage(format!(
             "{} is one half of a session of two settings, which cannot be resumed alone (compare \

@@ -86,6 +86,7 @@ pub(super) fn results_of_record(
         launch_scatter: SHARED_LAUNCH_SCATTER,
         case_scatters: Vec::new(),
         warnings: Vec::new(),
+        trace: None,
         cases,
     }
 }

@@ -279,9 +279,7 @@ trait ExperimentReport {
 
     /// Returns the result in a few words, for a list of runs; by default the first tile.
     fn result(&self) -> Option<RunResult> {
-        let tile = self.tiles().into_iter().next()?;
-        let text = format!("{} {} {}", tile.figure(), tile.unit, tile.name);
-        Some(RunResult { text, is_rough: !tile.mark.is_empty() })
+        first_tile(&self.tiles())
     }
 
     /// Returns the sentence that every report begins with.
@@ -295,6 +293,13 @@ trait ExperimentReport {
 
     /// Returns the figures that stand for the run, what matters most first.
     fn tiles(&self) -> Vec<Tile>;
+}
+
+/// Returns the first tile in a few words.
+fn first_tile(tiles: &[Tile]) -> Option<RunResult> {
+    let tile = tiles.first()?;
+    let text = format!("{} {} {}", tile.figure(), tile.unit, tile.name);
+    Some(RunResult { text, is_rough: !tile.mark.is_empty() })
 }
 
 /// Adds the charts of single rounds to those of an experiment, and a note where figures are rough.
@@ -412,10 +417,17 @@ impl ExperimentReport for TrialRecord {
         CommonFacts { ns_per_tick: self.found.ns_per_tick, ..CommonFacts::from_record(self) }
     }
 
+    fn result(&self) -> Option<RunResult> {
+        trials::result(self)
+    }
+
     fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout {
+        if let Some(printout) = trials::own_printout(self, run, path, view) {
+            return printout;
+        }
         let mut text = trials::text(self, view);
-        if let Some(case) = self.cases.first() {
-            text.heading = format!(", on CPU {}", case.case.cpu);
+        if let Some(cpu) = self.cases.first().and_then(|case| case.case.measured_cpu()) {
+            text.heading = format!(", on CPU {cpu}");
         }
         terminal::report(run, text, &self.common(), path, view)
     }
@@ -425,7 +437,12 @@ impl ExperimentReport for TrialRecord {
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
-        with_rounds(trials::figure(self, index).into_iter().collect(), run, index)
+        let figures = trials::figure(self, index).into_iter().collect();
+        if self.header.plan.experiment == Experiment::Trace {
+            // Its parts are no repetitions of each other, and in its own chart.
+            return figures;
+        }
+        with_rounds(figures, run, index)
     }
 
     fn tiles(&self) -> Vec<Tile> {

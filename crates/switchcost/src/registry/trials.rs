@@ -2,18 +2,25 @@
 //! has its table and its chart in the folder of its experiment. Without findings, or where this
 //! build leaves their experiment out, the declared measures of the trials are shown.
 
+use std::path::Path;
+
 use analysis::findings::ExperimentFindings;
 use analysis::record::TrialRecord;
 use charts::Figure;
+use rundata::run::{Run, RunResult};
 
+use super::first_tile;
 #[cfg(feature = "documents")]
 use crate::documents;
 use crate::experiments::clock::{HEADLINE_CALLS, overhead};
 use crate::experiments::measures;
 #[cfg(feature = "programs")]
 use crate::programs::sensitivity;
+use crate::report::printout::Printout;
 use crate::report::terminal::{ReportText, View};
 use crate::report::tiles::Tile;
+#[cfg(feature = "switches")]
+use crate::switches::trace::stored;
 
 /// Returns the report for a terminal.
 pub(super) fn text(record: &TrialRecord, view: View) -> ReportText {
@@ -23,6 +30,8 @@ pub(super) fn text(record: &TrialRecord, view: View) -> ReportText {
         Some(ExperimentFindings::Sensitivity(findings)) => {
             sensitivity::table::text(record, findings)
         }
+        #[cfg(feature = "switches")]
+        Some(ExperimentFindings::Trace(findings)) => stored::text(findings),
         #[cfg(feature = "documents")]
         Some(findings) => documents::text(record, findings, view),
         _ => measures::text(record, view),
@@ -37,6 +46,8 @@ pub(super) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {
         Some(ExperimentFindings::Sensitivity(findings)) => {
             sensitivity::figures::figure(findings, index)
         }
+        #[cfg(feature = "switches")]
+        Some(ExperimentFindings::Trace(findings)) => stored::figure(findings, index),
         #[cfg(feature = "documents")]
         Some(findings) => documents::figure(record, findings, index),
         _ => measures::figure(record, index),
@@ -48,6 +59,36 @@ pub(super) fn tiles(record: &TrialRecord) -> Vec<Tile> {
     match &record.found.findings {
         #[cfg(feature = "programs")]
         Some(ExperimentFindings::Sensitivity(findings)) => sensitivity::figures::tiles(findings),
+        #[cfg(feature = "switches")]
+        Some(ExperimentFindings::Trace(findings)) => stored::tiles(findings),
         _ => measures::tiles(record, &HEADLINE_CALLS),
+    }
+}
+
+/// Returns the result in a few words, for a list of runs: of a trace its switches, else the first
+/// tile.
+pub(super) fn result(record: &TrialRecord) -> Option<RunResult> {
+    match &record.found.findings {
+        #[cfg(feature = "switches")]
+        Some(ExperimentFindings::Trace(findings)) => Some(stored::result(findings)),
+        _ => first_tile(&tiles(record)),
+    }
+}
+
+/// Returns the report of a trace, to which nothing applies that is said of measurements: no rounds,
+/// no speed of a core. `None` for all else.
+#[cfg_attr(not(feature = "switches"), allow(unused_variables))]
+pub(super) fn own_printout(
+    record: &TrialRecord,
+    run: &Run,
+    path: Option<&Path>,
+    view: View,
+) -> Option<Printout> {
+    match &record.found.findings {
+        #[cfg(feature = "switches")]
+        Some(ExperimentFindings::Trace(findings)) => {
+            Some(stored::printout(run, findings, path, view))
+        }
+        _ => None,
     }
 }

@@ -31,10 +31,11 @@ pub(crate) enum SwitchCommand {
     /// pair, with the wait in the run queue and the time on the CPU. Needs CAP_BPF and CAP_PERFMON,
     /// or root, and a kernel with BTF; nothing stays attached, however tracing ends. What the
     /// switches cost is looked up in the stored run of `cost`. With a command the figures go to
-    /// standard error, and the exit code is the command's.
+    /// standard error, and the exit code is the command's. Figures are stored as a run, without the
+    /// names of other programs: `compare` says what changed from one trace to another.
     #[command(
         after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all \
-             --budget 5s\n  switchcost trace -- make -j4"
+             --budget 5s --name before\n  switchcost trace -- make -j4"
     )]
     #[command(
         mut_arg("csv", |arg| arg.help("Write who was switched to whom and how often as CSV to a \

@@ -10,8 +10,8 @@ use flate2::read::GzDecoder;
 
 use crate::common::{Home, PROGRAM, Said};
 
-/// Runs of ring, cost, response and clock, each with what it is called in `tests/captured`.
-pub const RUNS: [&str; 9] = [
+/// Runs of ring, cost, response, clock and trace, each with what it is called in `tests/captured`.
+pub const RUNS: [&str; 10] = [
     "ring",
     "ring-again",
     "links",
@@ -21,6 +21,7 @@ pub const RUNS: [&str; 9] = [
     "wakeup",
     "clock",
     "clock-not-seen",
+    "trace",
 ];
 
 fn captured(name: &str) -> PathBuf {
@@ -83,12 +84,17 @@ fn wide_tables_are_as_captured() {
 #[test]
 fn comparisons_and_tables_are_as_captured() {
     let home = Home::new();
-    let [one, two, links, calls] =
-        ["ring", "ring-again", "links", "calls"].map(|name| unpacked(&home, name));
+    let [one, two, links, calls, trace, trace_again] =
+        ["ring", "ring-again", "links", "calls", "trace", "trace-again"]
+            .map(|name| unpacked(&home, name));
     for (name, args) in [
         ("compare", &["compare", &*one, &*two][..]),
         ("compare-several", &["compare", &*one, &*two, &*links]),
         ("compare-markdown", &["compare", &*one, &*two, "--markdown"]),
+        ("compare-traces", &["compare", &*trace, &*trace_again, "--verbose"]),
+        ("trace-summary-csv", &["runs", "export", &*trace, "--format", "summary-csv"]),
+        ("trace-openmetrics", &["runs", "export", &*trace, "--format", "openmetrics"]),
+        ("trace-markdown", &["runs", "export", &*trace, "--format", "markdown"]),
         ("summary-csv", &["runs", "export", &*one, "--format", "summary-csv"]),
         ("markdown", &["runs", "export", &*one, "--format", "markdown"]),
         ("go-bench", &["runs", "export", &*one, "--format", "go-bench"]),

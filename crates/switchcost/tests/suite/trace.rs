@@ -12,6 +12,7 @@ use testing::{Need, lacks, skip};
 
 use crate::common::schema::Schema;
 use crate::common::{Home, PROGRAM, Process, Rows, Said, wait_for};
+use crate::snapshots::unpacked;
 
 /// Whether switches can be traced here: tried once.
 pub fn can_trace() -> bool {
@@ -385,5 +386,242 @@ fn a_kill_leaves_nothing() {
         process.kill();
     }
     home.wait_until_alone();
-    assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
+    // Nothing but the run, as far as it came.
+    let left: Vec<_> =
+        fs::read_dir(home.path()).unwrap().flatten().map(|of| of.file_name()).collect();
+    assert_eq!(left, ["switchcost"]);
+    let run = fs::read_to_string(home.run_file()).expect("a run file");
+    assert!(run.starts_with("{\"header\":") && !run.contains("\n{\"end\":"), "{run}");
+}
+
+/// The lines of the run file that was stored under this name, as JSON.
+fn stored(home: &Home, name: &str) -> (String, Vec<Value>) {
+    for file in home.run_files() {
+        let text = fs::read_to_string(file).expect("a run file");
+        let lines: Vec<Value> =
+            text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        if lines[0]["header"]["name"] == name {
+            return (text, lines);
+        }
+    }
+    panic!("no run is called {name}");
+}
+
+/// The sum of a count over all parts of a stored trace.
+fn sum(lines: &[Value], count: &str) -> i64 {
+    let parts = lines.iter().filter_map(|line| line["sample"]["counts"][count].as_i64());
+    parts.sum()
+}
+
+#[test]
+fn a_trace_is_stored_with_the_counts_that_it_tells() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let (trace_file, ring_file) = (home.path().join("trace.json"), home.path().join("ring.csv"));
+    // Then it sleeps, so that there are several parts.
+    let ring = format!(
+        "{PROGRAM} ring --members 2 --rounds 1 --laps 20000 --budget 600s --quiet --csv {}; sleep 3",
+        ring_file.display()
+    );
+    let flags = ["trace", "--name", "load", "--json", trace_file.to_str().unwrap(), "--"];
+    let said = home.run(&[&flags[..], &["sh", "-c", &ring]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let (_, lines) = stored(&home, "load");
+    Schema::of("run-line").assert_holds(&lines[0]);
+    let trial = &lines[0]["header"]["plan"]["cases"][0]["trial"];
+    assert_eq!((&trial["of"], &trial["tasks"]), (&"switches".into(), &"command".into()));
+    assert_eq!(lines.last().unwrap()["result"]["is_rough"], false);
+    let parts = lines.iter().filter(|line| line.get("sample").is_some()).count();
+    assert!(parts >= 2, "{parts}");
+    // What the report tells as rates are the sums of the parts.
+    let trace = read(&home, "trace.json");
+    let seconds = number(&trace, "/seconds");
+    for (count, rate) in [
+        ("voluntary", "voluntary_per_s"),
+        ("preempted", "preempted_per_s"),
+        ("yielded", "yielded_per_s"),
+    ] {
+        let told = number(&trace["total"], &format!("/{rate}")) * seconds;
+        let kept = sum(&lines, count) as f64;
+        assert!((told - kept).abs() < 0.5, "{count}: {told} told, {kept} stored");
+    }
+    // All that the ring itself counted in its laps is among them.
+    let rows = Rows::parse(&fs::read_to_string(ring_file).expect("rows"));
+    let in_laps: u64 = rows.rows.iter().map(|row| row.switches()).sum();
+    let switches = sum(&lines, "voluntary") + sum(&lines, "preempted") + sum(&lines, "yielded");
+    assert!(in_laps >= 20_000 && switches as u64 > in_laps, "{switches} of {in_laps}");
+    let mut waits = 0;
+    for line in &lines {
+        for bin in line["sample"]["tallies"]["wait_ns"].as_array().into_iter().flatten() {
+            waits += bin[1].as_i64().expect("a count");
+        }
+    }
+    assert!(waits as u64 >= in_laps / 2, "{waits} waits of {in_laps}");
+}
+
+#[test]
+fn a_stored_trace_is_listed_shown_exported_and_compared() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    for name in ["one", "two"] {
+        let said = home.run(&["trace", "--all", "--budget", "0.3", "--quiet", "--name", name]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    let list = home.run(&["runs", "list"]);
+    assert!(list.out.contains("one") && list.out.contains("switches a second"), "{}", list.out);
+    let shown = home.run(&["runs", "show", "one"]);
+    assert!(shown.out.starts_with("The machine: "), "{}", shown.out);
+    // A third of a second is one part, which has no interval.
+    assert!(shown.out.contains("not judged: 1 part"), "{}", shown.out);
+    let csv = home.run(&["runs", "export", "one", "--format", "csv"]);
+    assert!(csv.rows().rows.iter().any(|row| row.text("quantity") == "voluntary"), "{}", csv.out);
+    let record = home.run(&["runs", "export", "one", "--format", "json"]).json();
+    Schema::of("record").assert_holds(&record);
+    assert_eq!(record["findings"]["trace"]["parts"], 1);
+    for format in ["summary-csv", "markdown", "go-bench", "openmetrics", "history"] {
+        let said = home.run(&["runs", "export", "one", "--format", format]);
+        assert_eq!(said.code, Some(0), "{format}: {}", said.err);
+    }
+    let compared = home.run(&["compare", "one", "two", "--json", "-"]);
+    assert_eq!(compared.code, Some(0), "{}", compared.err);
+    let changes = compared.json()["changes"].as_array().expect("cases").clone();
+    assert!(changes.iter().any(|change| change["of"] == "queue_wait_ns"), "{changes:?}");
+    let resumed = home.run(&["runs", "resume", "one"]);
+    assert_eq!(resumed.code, Some(2), "{}", resumed.err);
+    assert!(resumed.err.contains("is a trace"), "{}", resumed.err);
+    let page = home.path().join("report.html");
+    let drawn = home.run(&["report", "one", "two", "-o", page.to_str().unwrap()]);
+    assert_eq!(drawn.code, Some(0), "{}", drawn.err);
+}
+
+/// Two copies of a program with a name of its own, on one CPU, preempt each other.
+#[test]
+fn names_of_others_are_stored_only_where_they_are_asked_for() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let program = home.path().join("zyxload");
+    let yes = Command::new("sh").args(["-c", "command -v yes"]).output().expect("sh");
+    fs::copy(String::from_utf8(yes.stdout).unwrap().trim(), &program).expect("a copy of yes");
+    let mut loads = Vec::new();
+    for _ in 0..2 {
+        let mut load = home.command("taskset");
+        load.args(["-c", "0"]).arg(&program).stdout(Stdio::null());
+        loads.push(load.spawn().expect("taskset"));
+    }
+    home.wait_for_command("zyxload");
+    let name = |flags: &[&str]| {
+        let said = home.run(&[&["trace", "--all", "--budget", "0.5", "--quiet"], flags].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    };
+    name(&["--name", "plain"]);
+    name(&["--name", "named", "--store-names"]);
+    for load in &mut loads {
+        load.kill().expect("a load");
+        load.wait().expect("its end");
+    }
+    let (plain, lines) = stored(&home, "plain");
+    assert!(sum(&lines, "preempted") > 0, "{plain}");
+    assert!(!plain.contains("zyxload") && !plain.contains("preempted_by:"), "{plain}");
+    let (_, lines) = stored(&home, "named");
+    assert!(sum(&lines, "preempted_by:zyxload") > 0, "{lines:?}");
+    let shown = home.run(&["runs", "show", "named"]);
+    // The names that preempted most often; on a busy machine others than these two.
+    assert!(shown.out.contains("\npreempted by "), "{}", shown.out);
+}
+
+#[test]
+fn a_trace_that_cannot_begin_stores_nothing() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    // A thread is refused once the tracer has seen it.
+    let (tell, told) = std::sync::mpsc::channel();
+    let (end, ended) = std::sync::mpsc::channel::<()>();
+    let sleeper = thread::spawn(move || {
+        tell.send(rustix::thread::gettid().as_raw_nonzero()).expect("a receiver");
+        ended.recv().expect("the end");
+    });
+    let id = told.recv().expect("a thread id").to_string();
+    let said = home.run(&["trace", "--pid", &id, "--budget", "0.1"]);
+    end.send(()).expect("a sleeper");
+    sleeper.join().expect("its end");
+    assert!(said.error().contains("it is a thread of process"), "{}", said.err);
+    assert_eq!(home.run_files(), Vec::<std::path::PathBuf>::new());
+}
+
+/// A trace of the fixtures in the home, with some of its parts changed.
+fn captured_trace(home: &Home, name: &str, change: impl Fn(usize, &mut Value)) -> String {
+    let text = fs::read_to_string(home.path().join(unpacked(home, "trace"))).expect("a run");
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        if let Some(header) = line.get_mut("header") {
+            header["run"] = name.into();
+            header["name"] = name.into();
+        }
+        change(number, &mut line);
+        lines.push(line.to_string());
+    }
+    let path = home.path().join(format!("{name}.jsonl"));
+    fs::write(&path, lines.join("\n") + "\n").expect("a file");
+    path.to_str().expect("UTF-8").to_string()
+}
+
+#[test]
+fn two_stored_traces_are_compared_figure_by_figure() {
+    let home = Home::new();
+    let base = captured_trace(&home, "base", |_, _| ());
+    // Four times the preemptions, in every part.
+    let new = captured_trace(&home, "new", |_, line| {
+        if let Some(count) = line.pointer_mut("/sample/counts/preempted") {
+            *count = (4 * count.as_i64().expect("a count")).into();
+        }
+    });
+    let said = home.run(&["compare", &base, &new, "--json", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let comparison = said.json();
+    Schema::of("comparison").assert_holds(&comparison);
+    let mut answers = Vec::new();
+    for change in comparison["changes"].as_array().expect("cases") {
+        let (figure, answer) = (&change["labels"]["figure"], &change["answer"]);
+        answers.push((figure.as_str().unwrap().to_string(), answer.as_str().unwrap().to_string()));
+        if figure == "preempted" {
+            let ratio = number(change, "/ratio/value");
+            assert!((ratio - 4.0).abs() < 1e-9 && change["worse"] == true, "{change}");
+            let words = change["in_words"].as_str().unwrap();
+            assert!(words.contains("higher") && !words.contains("slower"), "{words}");
+        }
+    }
+    let figures =
+        ["wait-p50", "wait-p99", "voluntary", "preempted", "yielded", "migrations", "busiest-cpu"];
+    let expected = figures.map(|figure| {
+        let answer = if figure == "preempted" { "changed" } else { "cannot_tell" };
+        (figure.to_string(), answer.to_string())
+    });
+    assert_eq!(answers, expected);
+    let gate = home.run(&["compare", &base, &new, "--fail-above", "50%"]);
+    assert_eq!(gate.code, Some(1), "{}", gate.out);
+}
+
+/// Three traces on one side are one of three times the parts.
+#[test]
+fn traces_with_commas_between_them_are_one_side() {
+    let home = Home::new();
+    let names = ["a", "b", "c"].map(|name| captured_trace(&home, name, |_, _| ()));
+    let said = home.run(&["compare", &names[0], &names[1..].join(","), "--json", "-"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let comparison = said.json();
+    for change in comparison["changes"].as_array().expect("cases") {
+        let [base, new] = ["base_rounds", "new_rounds"].map(|of| number(change, &format!("/{of}")));
+        assert!(base > 4.0 && new == 2.0 * base, "{change}");
+        let [base, new] = ["base_ns", "new_ns"].map(|of| number(change, &format!("/{of}")));
+        assert!((new - base).abs() <= 1e-9 * base.abs(), "{change}");
+    }
 }

@@ -54,7 +54,7 @@ OLD = ["program", "ended", "kernel", "command_line", "cpus", "smt", "governor", 
 
 # A figure that can be compared: of a run that went to its end, found at full speed with nobody else on the CPU (or of a
 # kind where speed is not judged), with an interval of at most half of itself. Of placements only the relation counts:
-# the CPUs' numbers differ from host to host.
+# the CPUs' numbers differ from host to host. A trace is of what ran there, and says nothing of the host.
 # Cases are alike by their title. Where it has several keys, a setting tells its cases apart if it differs between keys
 # of one run, or has several values. One that only some versions of the program write does not. The CPU and the number
 # of the case do only where cases of one run differ in nothing else.
@@ -75,7 +75,7 @@ CREATE VIEW measured AS
            elasticity_error
     FROM cases JOIN machines USING (host, run)
     WHERE NOT in_future(machines.started) AND coalesce(end_reason, '') NOT IN ('interrupted', 'failed', 'killed')
-      AND estimate > 0 AND coalesce(speed, '') NOT IN {BELOW_FULL_SPEED}
+      AND estimate > 0 AND coalesce(speed, '') NOT IN {BELOW_FULL_SPEED} AND cases.experiment IS DISTINCT FROM 'trace'
       AND coalesce(high - low <= estimate / 2, true);
 CREATE VIEW case_settings AS
 WITH keys AS (

@@ -3,6 +3,7 @@
 mod bounds;
 mod costs;
 mod several;
+mod traces;
 
 use rundata::case::{self, Case, Sample};
 use rundata::experiment::Experiment;

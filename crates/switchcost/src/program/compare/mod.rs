@@ -76,6 +76,7 @@ pub(crate) struct CompareArgs {
     /// `ring --launches` stands for all launches that it was measured with.
     /// What `run` wrote (--json FILE.json) is a side, too: its commands, by real time or with
     /// `--cost cpu` by CPU time. So is what `profile` wrote: its functions, by the CPU time of a call.
+    /// Stored traces on one side are one trace.
     // No conflict with --ab here: clap takes what conflicts for not required.
     #[arg(required_unless_present_any = SESSION_OPTIONS)]
     pub(crate) base: Option<String>,

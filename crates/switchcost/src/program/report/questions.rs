@@ -11,7 +11,7 @@ pub(super) const DIFFERENCE: &str = "difference";
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
-const QUESTIONS: [(&str, &str); 26] = [
+const QUESTIONS: [(&str, &str); 27] = [
     (DIFFERENCE, "What differs?"),
     (RING_COST, "By processes?"),
     ("explain", "What is a switch made of?"),
@@ -25,6 +25,7 @@ const QUESTIONS: [(&str, &str); 26] = [
     ("policies", "Under which policy?"),
     ("response-late", "How late are timers?"),
     ("sensitivity", "What does a preemption cost the program?"),
+    ("trace-rates", "How often is it switched?"),
     (CLOCK_CALLS, "What does a clock cost?"),
     ("response-gaps", "Who disturbed?"),
     ("interference", "Does disturbance slow it?"),

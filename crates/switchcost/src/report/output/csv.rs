@@ -362,6 +362,7 @@ impl TrialRow<'_> {
         match (&self.case.trial, name) {
             (Trial::Call { call } | Trial::Loop { call }, "call") => call.clone(),
             (Trial::Command(command), "call") => command.to_string(),
+            (Trial::Switches(trace), "call") => trace.to_string(),
             (Trial::Command(command), "bytes") => command.bytes.to_string(),
             (Trial::TwoProcesses, "call") => "two-processes".to_string(),
             (Trial::Gaps { .. }, "call") => "gaps".to_string(),

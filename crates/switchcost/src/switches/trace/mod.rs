@@ -8,6 +8,8 @@ mod perfetto;
 mod pinning;
 mod recording;
 mod report;
+pub(crate) mod stored;
+mod storing;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -26,9 +28,11 @@ use clap::{ArgGroup, Args};
 use launcher::look_up;
 use probe::program::WatchedProcess;
 use rundata::reading::Reading;
+use rundata::run::StopReason;
+use rundata::trial::switches::TracedTasks;
 
 use crate::base::failure::usage;
-use crate::base::values::{Destination, List, UNTIL_END, bytes, duration};
+use crate::base::values::{Destination, List, UNTIL_END, bytes, duration, run_name};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::progress::Progress;
 use crate::observe::live::GroupBy;
@@ -46,9 +50,11 @@ use crate::report::output::{
     write_json, write_output,
 };
 use crate::report::printout::printout;
+use crate::report::terminal::run_file_line;
 use recording::PerfettoRecording;
 use report::{TraceCosts, TraceFacts, TraceTarget, TraceTimeline};
 use rundata::words::grouped;
+use storing::StoredTrace;
 
 /// Time between two readings of the ring buffer.
 const DRAIN_INTERVAL: Duration = Duration::from_millis(20);
@@ -120,6 +126,19 @@ pub(crate) struct TraceArgs {
     #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
     report: Option<Destination>,
 
+    /// Name of the stored trace, for `compare`, `report` and `runs`
+    ///
+    /// Letters, digits, dot, dash, underscore and plus. A name stands for all traces stored under
+    /// it: their histograms and counts add up.
+    #[arg(long, value_name = "NAME", value_parser = run_name, help_heading = "Output")]
+    name: Option<String>,
+
+    /// Store the names of tasks that preempted, too
+    ///
+    /// Without it the stored trace has figures alone: no name of another program is in it.
+    #[arg(long, conflicts_with = "anonymous", help_heading = "Output")]
+    store_names: bool,
+
     /// Trace a command and all that it starts; its exit code is this program's
     #[arg(last = true, value_name = "CMD")]
     command: Vec<OsString>,
@@ -173,6 +192,16 @@ impl TraceArgs {
         }
     }
 
+    fn traced_tasks(&self) -> TracedTasks {
+        if !self.command.is_empty() {
+            TracedTasks::Command
+        } else if self.all {
+            TracedTasks::Machine
+        } else {
+            TracedTasks::Processes
+        }
+    }
+
     fn recording_options(&self) -> Option<switchtrace::RecordingOptions> {
         self.perfetto.as_ref()?;
         Some(switchtrace::RecordingOptions { bytes: self.buffer, wakeups: self.wakeups })
@@ -186,6 +215,7 @@ impl TraceArgs {
         account: &SwitchAccount,
         grouping: RowGrouping<'_>,
         recording: Option<PerfettoRecording>,
+        path: Option<&Path>,
     ) -> bool {
         let files = &self.output.files;
         let report = match &self.report {
@@ -196,7 +226,7 @@ impl TraceArgs {
             None => Ok(()),
         };
         let printed =
-            if files.quiet { Ok(()) } else { self.print(trace, self.report_line(&report)) };
+            if files.quiet { Ok(()) } else { self.print(trace, self.report_line(&report), path) };
         all_written([
             printed,
             recording.map_or(Ok(()), PerfettoRecording::finish),
@@ -217,10 +247,11 @@ impl TraceArgs {
 
     /// Prints the figures: to standard error where standard output is the command's, or another
     /// output goes there.
-    fn print(&self, trace: &TraceReport, report_line: String) -> Result<()> {
+    fn print(&self, trace: &TraceReport, report_line: String, path: Option<&Path>) -> Result<()> {
         let UnstoredOptions { verbose, tables, .. } = &self.output;
         let layout = tables.layout();
-        let text = printout![table::text(trace, *verbose, layout), &report_line];
+        let stored_line = verbose.then(|| run_file_line(path) + "\n");
+        let text = printout![table::text(trace, *verbose, layout), stored_line, &report_line];
         let is_taken = self.outputs().iter().any(|(_, to)| *to == Some(&Destination::Stdout));
         if is_taken || !self.command.is_empty() {
             say_fitted(text, layout);
@@ -255,7 +286,9 @@ fn trace_running(
         processes.and_then(|processes| memory_watcher(processes, args.budget, &interrupt));
     let mut tracing = RunningTrace::begin(args, scope, &instead)?;
     if let Some(processes) = processes {
-        check_seen(&tracing.session, processes)?;
+        if let Err(error) = check_seen(&tracing.session, processes) {
+            return Err(tracing.give_up(error));
+        }
     }
     let end = Instant::now() + args.budget;
     tracing.follow(TraceEnd::WithAll, |longest| {
@@ -291,7 +324,11 @@ fn trace_running(
         Some(processes) => target(processes, &tracing.session),
         None => TraceTarget::machine(),
     };
-    if !tracing.tell(target, costs) {
+    let reason = match interrupt.signal() {
+        Some(_) => StopReason::Interrupted,
+        None => StopReason::BudgetSpent,
+    };
+    if !tracing.tell(target, costs, reason) {
         return Ok(ExitCode::FAILURE);
     }
     Ok(interrupt.exit_code().unwrap_or(0).into())
@@ -312,8 +349,11 @@ fn trace_command(args: &TraceArgs, named: Option<&ChosenProfile>) -> Result<Exit
     let scope = TraceScope::Tree(u32::MAX);
     let mut tracing = RunningTrace::begin(args, scope, "switchcost cost -- CMD")?;
     let anonymous = args.output.files.anonymous;
-    let mut command =
-        WatchedCommand::start(words, args.budget, anonymous, Some(&mut tracing.session))?;
+    let command = WatchedCommand::start(words, args.budget, anonymous, Some(&mut tracing.session));
+    let mut command = match command {
+        Ok(command) => command,
+        Err(error) => return Err(tracing.give_up(error)),
+    };
     tracing.follow(TraceEnd::Told, |longest| command.wait(Some(longest)));
     let mut ended = command.end()?;
     tracing.notices.splice(0..0, ended.end_notices());
@@ -327,7 +367,7 @@ fn trace_command(args: &TraceArgs, named: Option<&ChosenProfile>) -> Result<Exit
         children: tracing.session.account.children(),
         command: Some(ended.words.clone()),
     };
-    tracing.tell(target, costs);
+    tracing.tell(target, costs, StopReason::BudgetSpent);
     Ok(ended.exit_code())
 }
 
@@ -377,6 +417,7 @@ struct RunningTrace<'a> {
     session: TracerSession,
     recording: Option<PerfettoRecording>,
     timeline: TraceTimeline,
+    stored: StoredTrace,
     bar: Progress,
     /// Notes on what happened meanwhile.
     notices: Vec<String>,
@@ -389,12 +430,21 @@ const MISSED_END: Duration = Duration::from_secs(3);
 impl<'a> RunningTrace<'a> {
     fn begin(args: &'a TraceArgs, scope: TraceScope, instead: &str) -> Result<Self> {
         let recording = args.perfetto.as_ref().map(PerfettoRecording::start).transpose()?;
+        // Before anything is counted, as it takes a while.
+        let machine = probe::machine::read(Path::new("/"));
         let session = TracerSession::open(scope, args.recording_options(), args.by, instead)?;
+        let stored = StoredTrace::begin(args, &machine, &session);
         // The terminal is the command's.
         let is_hidden = args.output.files.quiet || !args.command.is_empty();
         let bar = Progress::for_budget(args.budget, is_hidden);
         let (timeline, notices) = (TraceTimeline::default(), Vec::new());
-        Ok(Self { args, session, recording, timeline, bar, notices })
+        Ok(Self { args, session, recording, timeline, stored, bar, notices })
+    }
+
+    /// Removes what was stored of a trace that could not begin; returns the reason.
+    fn give_up(self, error: anyhow::Error) -> anyhow::Error {
+        self.stored.remove();
+        error
     }
 
     /// Looks again and again, until `wait`, which waits so long at most, says that it is over.
@@ -428,6 +478,7 @@ impl<'a> RunningTrace<'a> {
             return;
         }
         self.session.look();
+        self.stored.look(&self.session);
         if let Some(recording) = &mut self.recording {
             recording.name(&self.session);
         }
@@ -438,8 +489,9 @@ impl<'a> RunningTrace<'a> {
     }
 
     /// Prints the figures and writes what was asked for; returns whether all could be written.
-    fn tell(self, target: TraceTarget, costs: TraceCosts) -> bool {
-        let Self { args, session, recording, timeline, notices, .. } = self;
+    fn tell(self, target: TraceTarget, costs: TraceCosts, reason: StopReason) -> bool {
+        let Self { args, session, recording, timeline, mut stored, notices, .. } = self;
+        stored.end(reason);
         let account = &session.account;
         let default = if has_one_process(account) { GroupBy::Thread } else { GroupBy::Process };
         let grouping = session.grouping(args.by.unwrap_or(default));
@@ -455,7 +507,7 @@ impl<'a> RunningTrace<'a> {
         trace.notices = session.gaps();
         trace.notices.extend(notices);
         trace.notices.extend(recording.as_ref().and_then(early_end_in_words));
-        args.write(&trace, account, grouping, recording)
+        args.write(&trace, account, grouping, recording, stored.path().as_deref())
     }
 }
 

@@ -1,0 +1,87 @@
+//! Comparisons of traces: one case a figure, told as higher or lower.
+
+use rundata::trial::Trial;
+use rundata::trial::switches::TracedTasks;
+
+use super::*;
+use crate::findings::trace::tests::{Second, traced_run};
+
+/// Builds the seconds of a trace: some rate, scattered a little, and waits in one bin.
+fn seconds(voluntary: i64, wait_ns: i64) -> Vec<Second> {
+    let mut seconds = Vec::new();
+    for second in 0..20 {
+        let voluntary = voluntary + second % 3;
+        seconds.push(Second { voluntary, preempted: 0, waits: vec![(wait_ns, 1000)] });
+    }
+    seconds
+}
+
+fn compared(base: &[Second], new: &[Second]) -> Comparison {
+    let [base, new] = [("before", base), ("after", new)]
+        .map(|(name, seconds)| Results::from_run(&traced_run(name, seconds)));
+    Comparison::from_results(&base, &new, terms())
+}
+
+fn change<'a>(comparison: &'a Comparison, figure: &str) -> &'a CaseChange {
+    let mut changes = comparison.changes.iter();
+    let found = changes.find(|change| change.labels["figure"] == figure);
+    found.unwrap_or_else(|| panic!("{figure} of {:?}", comparison.changes))
+}
+
+#[test]
+fn each_figure_of_two_traces_is_a_case() {
+    let comparison = compared(&seconds(1000, 1024), &seconds(3000, 8192));
+    let mut figures = Vec::new();
+    for change in &comparison.changes {
+        figures.push(change.labels["figure"].as_str());
+    }
+    let expected =
+        ["wait-p50", "wait-p99", "voluntary", "preempted", "yielded", "migrations", "busiest-cpu"];
+    assert_eq!((figures, comparison.unpaired.len()), (expected.to_vec(), 0));
+    let rate = change(&comparison, "voluntary");
+    assert_eq!((rate.quantity, rate.base_rounds), (Quantity::PerSecond, Some(20)));
+    assert_eq!(rate.answer, ChangeAnswer::Changed { worse: true, beyond_limit: true });
+    assert!(rate.in_words.starts_with("changed: 3.00x higher"), "{}", rate.in_words);
+    // Waits are eight times as long in each bin.
+    let wait = change(&comparison, "wait-p99");
+    assert_eq!(wait.quantity, Quantity::QueueWaitNs);
+    assert!(wait.ratio.value.is_some_and(|ratio| (ratio - 8.0).abs() < 1e-9), "{wait:?}");
+    let words = comparison.in_words.as_str();
+    assert!(words.contains("higher in 3") && words.contains("8.00x higher"), "{words}");
+    assert!(!words.contains("slower") && !words.contains("faster"), "{words}");
+}
+
+#[test]
+fn what_never_happened_is_the_same() {
+    let comparison = compared(&seconds(1000, 1024), &seconds(1000, 1024));
+    assert_eq!(change(&comparison, "preempted").answer, ChangeAnswer::NotChanged);
+}
+
+/// The interval has a term for the scatter between traces: a tenth is not told from none.
+#[test]
+fn a_small_difference_of_two_traces_is_not_decided() {
+    let comparison = compared(&seconds(1000, 1024), &seconds(1100, 1024));
+    let rate = change(&comparison, "voluntary");
+    assert!(matches!(rate.answer, ChangeAnswer::CannotTell { .. }), "{rate:?}");
+}
+
+#[test]
+fn one_part_decides_nothing() {
+    let comparison = compared(&seconds(1000, 1024)[..1], &seconds(9000, 8192)[..1]);
+    for change in &comparison.changes {
+        let is_same = change.answer == ChangeAnswer::NotChanged;
+        let has_few = change.why_undecided(["a", "b"]).is_some_and(|why| why.contains("too few"));
+        assert!(is_same && change.base_ns == 0.0 || has_few, "{change:?}");
+    }
+}
+
+#[test]
+fn traces_of_other_tasks_have_no_case_in_common() {
+    let mut run = traced_run("a", &seconds(1000, 1024));
+    let Case::Trial(case) = &mut run.header.plan.cases[0] else { panic!("a trial") };
+    let Trial::Switches(trace) = &mut case.trial else { panic!("a trace") };
+    trace.tasks = TracedTasks::Processes;
+    let machine = Results::from_run(&traced_run("b", &seconds(1000, 1024)));
+    let comparison = Comparison::from_results(&Results::from_run(&run), &machine, terms());
+    assert_eq!(comparison.changes.len(), 0);
+}

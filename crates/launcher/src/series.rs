@@ -74,7 +74,7 @@ pub struct StopRule {
 impl StopRule {
     /// Returns whether `rounds`, which took `elapsed`, are enough: one more of the same length would
     /// exceed the total time.
-    pub(crate) fn is_reached(self, rounds: u32, elapsed: Duration) -> bool {
+    pub fn is_reached(self, rounds: u32, elapsed: Duration) -> bool {
         let with_next = elapsed.as_nanos() * u128::from(rounds + 1);
         rounds >= self.runs.max(1) && with_next > u128::from(self.time_ns) * u128::from(rounds)
     }

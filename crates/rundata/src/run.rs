@@ -124,16 +124,30 @@ pub struct SessionHalf {
     /// halves differ by their prefixes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<Box<MachineSetting>>,
+    /// The command that brought the machine into the state under which this half was measured, its
+    /// program and a hash unless all of it was to be stored; empty where the machine was left as it
+    /// was. Absent where the halves differ in something else.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
 }
 
 impl SessionHalf {
-    /// Returns what tells this half from the other: its setting, or its prefix.
+    /// Returns what tells this half from the other: its setting, its command or its prefix.
     pub fn in_words(&self) -> String {
-        match &self.setting {
-            Some(setting) => setting.in_words(),
-            None if self.prefix.is_empty() => "no prefix".to_string(),
-            None => self.prefix.join(" "),
+        match (&self.setting, &self.command) {
+            (Some(setting), _) => setting.in_words(),
+            (None, Some(command)) => {
+                let program = command.split_whitespace().next().unwrap_or("no command");
+                format!("{} ({program})", self.arm.name())
+            }
+            (None, None) if self.prefix.is_empty() => "no prefix".to_string(),
+            (None, None) => self.prefix.join(" "),
         }
+    }
+
+    /// Returns whether the halves differ in the state of the whole machine.
+    pub fn is_of_machine(&self) -> bool {
+        self.setting.is_some() || self.command.is_some()
     }
 }
 

@@ -229,7 +229,7 @@ pub struct CaseChange {
     /// The last reported reason why the new side could not be measured in some round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_failure: Option<String>,
-    /// Each exported measure on both sides, by its id.
+    /// Each exported measure on both sides, by its id, and the counted switches of a hop.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub measures: BTreeMap<String, MeasurePair>,
     /// True if both are at one clock of the core, that of the base.

@@ -42,7 +42,7 @@ pub use several::{ComparedRun, FarthestCase, PairwiseComparison};
 use crate::estimate::widest;
 use crate::marked;
 use crate::marked::MarkedText;
-use crate::results::{ComparisonSide, Results};
+use crate::results::{ComparisonSide, Origin, Results};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
 /// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`. 5: labels of the
@@ -132,6 +132,21 @@ impl Comparison {
         self.changes.iter().any(CaseChange::is_worse_beyond_limit)
     }
 
+    /// Returns whether the sides are two states of the whole machine, measured in one session.
+    pub fn is_of_machine(&self) -> bool {
+        match &self.new.origin {
+            Origin::Run { session: Some(session), .. } => self.paired && session.is_of_machine(),
+            _ => false,
+        }
+    }
+
+    /// Returns the cases, the worst first by their ratios; those without an answer last.
+    pub fn worst_first(&self) -> Vec<&CaseChange> {
+        let mut sorted: Vec<&CaseChange> = self.changes.iter().collect();
+        sorted.sort_by(|one, other| told_ratio(other).total_cmp(&told_ratio(one)));
+        sorted
+    }
+
     /// Returns the cases that the base measured and the new side was to measure and could not. A
     /// gate that ignored them would pass a change that breaks a case.
     pub fn lost_cases(&self) -> Vec<LostCase<'_>> {
@@ -150,6 +165,11 @@ impl Comparison {
         }
         widest(widths.into_iter())
     }
+}
+
+/// Returns the ratio of a case by which it is sorted; 0 without an answer.
+fn told_ratio(change: &CaseChange) -> f64 {
+    if change.is_tested() { change.ratio.value.unwrap_or(0.0) } else { 0.0 }
 }
 
 /// Returns the names of the sides in sentences: their labels, unless these are the same.

@@ -220,6 +220,17 @@ pub const NS_PER_HOP: RingMeasure = RingMeasure {
     ..PLAIN
 };
 
+/// Counted switches of a hop.
+pub const SWITCHES_PER_HOP: RingMeasure = RingMeasure {
+    id: "switches_per_hop",
+    title: "switches/hop",
+    unit: ColumnUnit::PerHop,
+    meaning: "switches that the kernel counted per hop",
+    priority: 2,
+    read: |case| MeasureValue::from_count(case.switches_per_hop),
+    ..PLAIN
+};
+
 /// Cost of a switch.
 pub const NS_PER_SWITCH: RingMeasure = RingMeasure {
     id: "ns_per_switch_above_solo",
@@ -285,15 +296,7 @@ pub const MEASURES: &[RingMeasure] = &[
         ..PLAIN
     },
     NS_PER_HOP,
-    RingMeasure {
-        id: "switches_per_hop",
-        title: "switches/hop",
-        unit: ColumnUnit::PerHop,
-        meaning: "switches that the kernel counted per hop",
-        priority: 2,
-        read: |case| MeasureValue::from_count(case.switches_per_hop),
-        ..PLAIN
-    },
+    SWITCHES_PER_HOP,
     RingMeasure {
         id: "counts_disagree",
         title: "",
@@ -352,6 +355,11 @@ impl RingMeasure {
 /// Returns the measures that have columns of their own in exports and comparisons.
 pub fn exported_measures() -> impl Iterator<Item = &'static RingMeasure> {
     MEASURES.iter().filter(|measure| measure.is_exported)
+}
+
+/// Returns the measures that a comparison has of both sides beside their costs.
+pub(crate) fn compared_measures() -> impl Iterator<Item = &'static RingMeasure> {
+    exported_measures().chain([&SWITCHES_PER_HOP])
 }
 
 #[cfg(test)]

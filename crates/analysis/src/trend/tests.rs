@@ -336,6 +336,7 @@ fn what_does_not_hold_is_left_out_with_the_reason() {
             prefix,
             other: "o".into(),
             setting: None,
+            command: None,
         });
     }
     let found = trend(&all);

@@ -20,13 +20,16 @@
 
 pub(crate) mod effort;
 pub(crate) mod execute;
+mod guard_process;
 pub(crate) mod interrupt;
 pub(crate) mod machine_setting;
+pub(crate) mod machine_state;
 pub(crate) mod policies;
 pub(crate) mod progress;
 pub(crate) mod schedule;
 pub(crate) mod setting;
 pub(crate) mod setting_watcher;
+pub(crate) mod state_commands;
 pub(crate) mod store;
 pub(crate) mod worker_output;
 pub(crate) mod workers;

@@ -22,6 +22,8 @@ pub(crate) struct SettingWatcher {
     round: Option<u32>,
     /// Fields that the session itself changes.
     ignored: Vec<String>,
+    /// True if the session itself loads schedulers: then no load is somebody else's.
+    loads_schedulers: bool,
     /// Schedulers in BPF that were loaded since the machine started, at the first look and at the
     /// last.
     first_loads: Option<u64>,
@@ -40,6 +42,7 @@ impl SettingWatcher {
             differences,
             round: None,
             ignored: Vec::new(),
+            loads_schedulers: false,
             first_loads: loads,
             last_loads: loads,
         }
@@ -51,6 +54,7 @@ impl SettingWatcher {
         for difference in self.expected.changed_settings(other) {
             self.ignored.push(difference.field);
         }
+        self.loads_schedulers |= count_loads(&self.expected) != count_loads(other);
     }
 
     /// Looks at the settings if a case begins a new round; returns the changes.
@@ -75,7 +79,8 @@ impl SettingWatcher {
         let now = probe::machine::read_changeable_settings(&self.root);
         let mut differences = self.expected.changed_settings(&now);
         differences.retain(|difference| !self.ignored.contains(&difference.field));
-        let loads = count_loads(&now).or(self.last_loads);
+        let loads = if self.loads_schedulers { None } else { count_loads(&now) };
+        let loads = loads.or(self.last_loads);
         self.first_loads = self.first_loads.or(loads);
         let (names, kernel) = ([&self.expected, &now].map(scheduler_name), Some(KERNEL_SCHEDULER));
         if names[0] == names[1] && names[1] != kernel {
@@ -217,6 +222,23 @@ mod tests {
         load(root.path(), None, 5);
         assert_eq!(rounds(&watcher.before_case(3)), [(2, false), (3, true)]);
         assert_eq!(watcher.before_case(4), []);
+    }
+
+    #[test]
+    fn schedulers_that_the_session_loads_are_no_change() {
+        let root = tempfile::tempdir().expect("a folder");
+        load(root.path(), Some("one"), 1);
+        let mut watcher = watcher(root.path());
+        load(root.path(), Some("two"), 2);
+        watcher.ignore_differences(&probe::machine::read(root.path()));
+        assert_eq!(watcher.before_case(0), []);
+        for round in 1..5 {
+            let ops = if round % 2 == 0 { "two" } else { "one" };
+            load(root.path(), Some(ops), 2 + u64::from(round));
+            assert_eq!(watcher.before_case(round), []);
+        }
+        set(root.path(), "0");
+        assert_eq!(rounds(&watcher.before_case(5)), [(4, false)], "others' changes are seen");
     }
 
     #[test]

@@ -33,7 +33,7 @@ use signal_hook::consts::{SIGALRM, SIGKILL, SIGXCPU};
 use thiserror::Error;
 
 use crate::engine::interrupt::Interrupt;
-use crate::engine::machine_setting::SettingArm;
+use crate::engine::machine_state::MachineState;
 use crate::engine::worker_output::WorkerOutput;
 
 /// The hidden command of a worker.
@@ -84,14 +84,14 @@ pub(crate) struct Workers {
     prefix: Vec<String>,
     /// The CPUs that they may run on when they start, where these are not the calling thread's.
     started_on: Option<Vec<u32>>,
-    /// The value of a setting of the machine under which they measure.
-    setting: Option<SettingArm>,
+    /// The state of the machine under which they measure.
+    state: Option<MachineState>,
 }
 
 impl Workers {
     /// Returns workers that this program starts itself, on the CPUs of the calling thread.
     pub(crate) fn new(interrupt: Interrupt) -> Self {
-        Self { interrupt, prefix: Vec::new(), started_on: None, setting: None }
+        Self { interrupt, prefix: Vec::new(), started_on: None, state: None }
     }
 
     /// Returns workers that are started through a command, which must become them (exec): its
@@ -99,12 +99,12 @@ impl Workers {
     /// command finds the CPUs `allowed` to this program, not those to which the calling thread has
     /// moved out of the way.
     pub(crate) fn behind(interrupt: Interrupt, prefix: Vec<String>, allowed: Vec<u32>) -> Self {
-        Self { interrupt, prefix, started_on: Some(allowed), setting: None }
+        Self { interrupt, prefix, started_on: Some(allowed), state: None }
     }
 
-    /// Returns these workers, which measure under a value of a setting of the machine.
-    pub(crate) fn under(self, setting: SettingArm) -> Self {
-        Self { setting: Some(setting), ..self }
+    /// Returns these workers, which measure under a state of the machine.
+    pub(crate) fn under(self, state: MachineState) -> Self {
+        Self { state: Some(state), ..self }
     }
 
     /// Returns the scheduling state in which a worker is started, as one reports it that does
@@ -210,26 +210,35 @@ impl Workers {
     }
 
     /// Measures one case in one round; each sample goes to `sink` as it arrives. After `patience`
-    /// the worker is killed. Under a setting of the machine samples go there at the end, if the
-    /// setting is unchanged then.
+    /// the worker is killed. Under a state of the machine samples go there at the end, if the state
+    /// is unchanged then.
     pub(crate) fn measure(
         &self,
         assignment: &Assignment,
         patience: Duration,
         sink: &mut dyn FnMut(Sample),
     ) -> Result<(), WorkerError> {
-        let Some(setting) = &self.setting else {
+        let Some(state) = &self.state else {
             return self.measure_now(assignment, patience, sink);
         };
-        setting.establish().map_err(setting_lost)?;
+        state.establish().map_err(|error| self.state_lost(&error))?;
         let mut samples = Vec::new();
         let measured = self.measure_now(assignment, patience, &mut |sample| samples.push(sample));
         if measured == Err(WorkerError::Interrupted) {
             return measured;
         }
-        setting.check_unchanged().map_err(setting_lost)?;
+        state.check_unchanged().map_err(|error| self.state_lost(&error))?;
         samples.into_iter().for_each(sink);
         measured
+    }
+
+    /// Returns that the state of the machine is lost, or that a signal asked to stop, for which
+    /// nobody waits for the state.
+    fn state_lost(&self, error: &anyhow::Error) -> WorkerError {
+        match self.interrupt.signal() {
+            Some(_) => WorkerError::Interrupted,
+            None => WorkerError::SettingLost(format!("{error:#}")),
+        }
     }
 
     /// Measures one case under the settings in force.
@@ -279,10 +288,6 @@ impl Workers {
             None => end_in_words(status),
         }))
     }
-}
-
-fn setting_lost(error: anyhow::Error) -> WorkerError {
-    WorkerError::SettingLost(format!("{error:#}"))
 }
 
 /// Sends a worker its case.

@@ -36,6 +36,7 @@ use crate::documents::{
 use crate::engine::execute;
 use crate::engine::machine_setting::{guard_if_asked, restore_leftovers};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
+use crate::engine::state_commands;
 use crate::engine::workers::worker_if_asked;
 use crate::experiments::clock::overhead::{self, OverheadArgs};
 use crate::experiments::cost::{self, CostArgs};
@@ -96,7 +97,7 @@ pub(crate) fn run_program() -> ExitCode {
     let hidden = worker_if_asked();
     #[cfg(feature = "programs")]
     let hidden = hidden.or_else(launcher_if_asked);
-    let hidden = hidden.or_else(guard_if_asked);
+    let hidden = hidden.or_else(guard_if_asked).or_else(state_commands::guard_if_asked);
     if hidden.is_none() {
         restore_leftovers();
     }
@@ -343,7 +344,8 @@ enum Command {
     #[command(after_long_help = "Examples:\n  switchcost compare base last --fail-above 3%\n  \
              switchcost compare free pinned --across placement\n  switchcost compare --ab '' \
              'nice -n 10' --members 2\n  switchcost compare --ab-setting \
-             /proc/sys/kernel/sched_autogroup_enabled 0 1 --members 2")]
+             /proc/sys/kernel/sched_autogroup_enabled 0 1 --members 2\n  switchcost compare \
+             --ab-commands '' scx_lavd -- response --only wakeup")]
     Compare(Box<CompareArgs>),
     /// Follow a cost through stored runs: when did it change, and why?
     ///

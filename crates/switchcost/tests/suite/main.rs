@@ -2,6 +2,7 @@
 
 mod common;
 
+mod ab_commands;
 mod ab_setting;
 mod attacks;
 mod bad_input;

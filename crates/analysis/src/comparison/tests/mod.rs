@@ -340,7 +340,7 @@ fn a_published_machine_is_compared_by_hops_and_has_no_interval_of_its_own() {
 fn join_session(run: &mut Run, arm: Arm, prefix: &[&str]) {
     let prefix = prefix.iter().map(|word| word.to_string()).collect();
     let (id, other) = ("s".to_string(), "other".to_string());
-    run.header.session = Some(SessionHalf { id, arm, prefix, other, setting: None });
+    run.header.session = Some(SessionHalf { id, arm, prefix, other, setting: None, command: None });
 }
 
 #[test]

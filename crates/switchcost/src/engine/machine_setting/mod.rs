@@ -14,21 +14,18 @@ mod file;
 mod guard;
 mod leftover;
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use rundata::run::MachineSetting;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
 
 use self::file::{SettingFile, check_value};
 use self::guard::{GUARD, GuardAnswer, GuardRequest};
 use self::leftover::SettingNote;
+use super::guard_process::GuardProcess;
 use crate::base::failure::{print_message, usage};
 
 pub(crate) use self::guard::guard_if_asked;
@@ -42,15 +39,12 @@ const BEGIN_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Time after a change of the setting before anything is measured: longer than a timer tick of 100
 /// Hz, by which the scheduler of each CPU has run under the new one.
-const SETTLING_TIME: Duration = Duration::from_millis(20);
+pub(crate) const SETTLING_TIME: Duration = Duration::from_millis(20);
 
 /// A setting that is switched between two values. The old value comes back when it is dropped.
 pub(crate) struct SettingSwitch {
     file: SettingFile,
-    guard: Child,
-    /// The pipe to the guard; closed, it puts the old value back. Absent once that was asked for.
-    requests: Option<ChildStdin>,
-    answers: BufReader<ChildStdout>,
+    guard: GuardProcess,
     /// The value that is set.
     current: Option<String>,
     /// What puts the setting back; empty until the guard has tried it.
@@ -77,24 +71,9 @@ impl SettingSwitch {
         }
         let file =
             SettingFile::find(typed).map_err(|error| usage(format!("--ab-setting: {error}")))?;
-        let mut guard = Command::new("/proc/self/exe")
-            .arg(GUARD)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .context("cannot start the guard of the setting")?;
-        let (Some(requests), Some(answers)) = (guard.stdin.take(), guard.stdout.take()) else {
-            bail!("the guard of the setting has no pipes");
-        };
-        let mut switch = Self {
-            file,
-            guard,
-            requests: Some(requests),
-            answers: BufReader::new(answers),
-            current: None,
-            note: SettingNote::default(),
-            is_finished: false,
-        };
+        let guard = GuardProcess::start(GUARD, "the guard of the setting")?;
+        let mut switch =
+            Self { file, guard, current: None, note: SettingNote::default(), is_finished: false };
         let (file, values) = (switch.file.path.clone(), values.to_vec());
         let request = GuardRequest::Begin { file: file.clone(), values: values.clone() };
         match switch.ask(&request, BEGIN_PATIENCE)? {
@@ -134,7 +113,7 @@ impl SettingSwitch {
     /// Fails if the setting no longer has the value that was set: somebody else changed it, and what
     /// was measured since is of no known value.
     pub(crate) fn check_unchanged(&mut self) -> Result<()> {
-        if self.requests.is_none() {
+        if !self.guard.is_asked() {
             bail!("{} is not changed any more: see above", self.file.path.display());
         }
         let Some(current) = &self.current else { return Ok(()) };
@@ -154,50 +133,12 @@ impl SettingSwitch {
 
     /// Asks the guard for nothing any more: it puts the old value back.
     fn give_up(&mut self) {
-        self.requests = None;
+        self.guard.close();
     }
 
-    /// Asks the guard, and returns its answer. After an error nothing more is asked: a late answer
-    /// would be taken for that to the next request.
     fn ask(&mut self, request: &GuardRequest, patience: Duration) -> Result<GuardAnswer> {
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        let sent = match &mut self.requests {
-            Some(requests) => requests.write_all(&line).and_then(|()| requests.flush()),
-            None => bail!("the guard of the setting has ended"),
-        };
-        match self.answer(Instant::now() + patience) {
-            Ok(Some(answer)) => Ok(answer),
-            Ok(None) => {
-                self.give_up();
-                sent.context("the guard of the setting cannot be asked")?;
-                bail!("the guard of the setting was killed")
-            }
-            Err(error) => {
-                self.give_up();
-                Err(error)
-            }
-        }
-    }
-
-    /// Returns the next answer; `None` where the guard has ended without one.
-    fn answer(&mut self, until: Instant) -> Result<Option<GuardAnswer>> {
-        while !self.answers.buffer().contains(&b'\n') {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                bail!("{} did not take or give a value in time", self.file.path.display());
-            }
-            let timeout = Timespec::try_from(left).ok();
-            let mut fds = [PollFd::new(self.answers.get_ref(), PollFlags::IN)];
-            match poll(&mut fds, timeout.as_ref()) {
-                Ok(0) | Err(Errno::INTR) => {}
-                Ok(_) => break,
-                Err(errno) => return Err(errno).context("poll"),
-            }
-        }
-        let mut line = String::new();
-        self.answers.read_line(&mut line).context("the guard of the setting")?;
-        Ok(serde_json::from_str(&line).ok())
+        let asked = self.guard.ask(request, patience, None);
+        asked.with_context(|| self.file.path.display().to_string())
     }
 
     /// Ends the guard, which puts the old value back; where that was killed, it is put back by the
@@ -213,7 +154,7 @@ impl SettingSwitch {
         self.give_up();
         let until = Instant::now() + ANSWER_PATIENCE;
         loop {
-            match self.answer(until) {
+            match self.guard.answer(until, None) {
                 Ok(Some(GuardAnswer::Restored)) => break,
                 Ok(Some(GuardAnswer::NotRestored(why))) => bail!("{why}"),
                 // Late answers to earlier requests.
@@ -259,11 +200,17 @@ impl Drop for SettingSwitch {
 /// One of the two values of a setting that is switched.
 #[derive(Clone)]
 pub(crate) struct SettingArm {
-    pub(crate) switch: Arc<Mutex<SettingSwitch>>,
-    pub(crate) value: String,
+    switch: Arc<Mutex<SettingSwitch>>,
+    value: String,
 }
 
 impl SettingArm {
+    /// Starts the guard of a setting, and returns both of its values.
+    pub(crate) fn begin_both(file: &Path, values: &[String; 2]) -> Result<[Self; 2]> {
+        let switch = Arc::new(Mutex::new(SettingSwitch::begin(file, values)?));
+        Ok(values.clone().map(|value| Self { switch: switch.clone(), value }))
+    }
+
     /// Returns the setting as a run's header has it.
     pub(crate) fn stored(&self) -> MachineSetting {
         let file = self.locked().file.path.display().to_string();

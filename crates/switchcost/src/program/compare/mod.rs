@@ -4,6 +4,7 @@
 //! switchcost compare BASE NEW       names --> find_sides --> Comparison         --> table, report, exit code
 //! switchcost compare A B C          names --> find_sides --> PairwiseComparison --> table, report
 //! switchcost compare --ab A B       session::measure     --> Comparison         --> table, report, exit code
+//!                    --ab-setting ... -- run CMD    session::run_in_turn  --> the report of `run`
 //! ```
 //!
 //! A side is what one name stands for: a run, several launches of one plan, a published machine, or
@@ -34,14 +35,16 @@ use crate::experiments::ring::RingArgs;
 use crate::program::history::find_published;
 use crate::program::report::drawn::{DrawnFile, DrawnRun};
 use crate::program::report::records::{self, is_record};
-use crate::program::session::{MeasuredSession, TypedSettings};
+use crate::program::session::{MeasuredSession, SessionCommand, SessionExperiment, TypedSettings};
 use crate::program::{report, session};
+#[cfg(feature = "programs")]
+use crate::programs::run::SessionOptions;
 use crate::registry::Record;
-use crate::report::output::write_json;
+use crate::report::output::{OutputOptions, write_json};
 use crate::report::page;
 
 /// The options that measure two settings in one session.
-const SESSION_OPTIONS: [&str; 2] = ["ab", "ab_setting"];
+const SESSION_OPTIONS: [&str; 3] = ["ab", "ab_setting", "ab_commands"];
 
 /// The group of these options, one of which is given.
 const SESSION_GROUP: &str = "session";
@@ -49,9 +52,13 @@ const SESSION_GROUP: &str = "session";
 /// Options of `ring` that a comparison of stored runs takes, too; the others need a session.
 const SHARED_OPTIONS: [&str; 4] = ["json", "csv", "quiet", "verbose"];
 
+/// Options of a session of which the short help does not tell.
+const NOT_IN_SHORT_HELP: [&str; 2] = ["launches", "name"];
+
 /// Returns the command, whose options of `ring` need a session.
 pub(crate) fn with_session(command: Command) -> Command {
     let ring = RingArgs::augment_args(Command::new("ring"));
+    let output = OutputOptions::augment_args(Command::new("output"));
     let command = command.group(ArgGroup::new(SESSION_GROUP).args(SESSION_OPTIONS));
     command.mut_args(|arg| {
         let id = arg.get_id().as_str();
@@ -59,8 +66,15 @@ pub(crate) fn with_session(command: Command) -> Command {
         if id == "plot" {
             // A comparison is no run: its charts are in the report.
             arg.requires(SESSION_GROUP).hide(true)
-        } else if is_of_ring && !SHARED_OPTIONS.contains(&id) {
+        } else if id == "experiment" {
             arg.requires(SESSION_GROUP)
+        } else if NOT_IN_SHORT_HELP.contains(&id) {
+            arg.requires(SESSION_GROUP).hide_short_help(true)
+        } else if is_of_ring && !SHARED_OPTIONS.contains(&id) {
+            let is_of_output = output.get_arguments().any(|option| option.get_id() == id);
+            let arg = arg.requires(SESSION_GROUP);
+            // An experiment behind -- has its own.
+            if is_of_output { arg } else { arg.conflicts_with("experiment") }
         } else {
             arg
         }
@@ -89,7 +103,7 @@ pub(crate) struct CompareArgs {
     ///
     /// Each is compared with each. The odd one out differs from all others in a case in which the
     /// others agree.
-    #[arg(conflicts_with_all = ["ab", "ab_setting", "fail_above", "across", "markdown"])]
+    #[arg(conflicts_with_all = ["ab", "ab_setting", "ab_commands", "fail_above", "across", "markdown"])]
     pub(crate) more: Vec<String>,
 
     /// Measure two settings, interleaved in one session, not stored runs
@@ -116,6 +130,27 @@ pub(crate) struct CompareArgs {
     /// locks of the kernel, is not recognised as such.
     #[arg(long, num_args = 3, value_names = ["FILE", "A", "B"])]
     pub(crate) ab_setting: Option<Vec<String>>,
+
+    /// Measure two states of the machine, each made by a command
+    ///
+    /// '' is no command: the machine as it is. Each is run by `sh -c` before the half of a round that is measured under it. One that goes
+    /// on, as a scheduler does, is ended before the other begins: by SIGINT, after 3 s SIGTERM,
+    /// after 1 s SIGKILL. One that ends by itself, as `sysctl -w` does, runs again at each change.
+    /// Which it is, its first start shows: one that runs for 2 s goes on. A command that fails,
+    /// hangs, or leaves something running in the background ends the session. When that ends, is
+    /// interrupted or killed, nothing of the commands runs any more; if CMD_A ends by itself, it
+    /// has been run last. A process of its own sees to that, which outlives this one. What CMD_B
+    /// changes must be undone by CMD_A.
+    #[arg(long, num_args = 2, value_names = ["CMD_A", "CMD_B"])]
+    pub(crate) ab_commands: Option<Vec<String>>,
+
+    /// What a session measures [default: ring]
+    ///
+    /// With --ab-setting or --ab-commands: ring, cost, response, explain, clock overhead, or run
+    /// with one command; with their own options. What is measured under fifo by default, as cost,
+    /// needs --policy other for schedulers to matter.
+    #[arg(last = true, value_name = "EXPERIMENT")]
+    pub(crate) experiment: Vec<String>,
 
     /// Exit with 1 if a case has become slower by more than this, with 3 if that is not decided,
     /// with 2 if there is nothing to compare; also the share within which a case is called not
@@ -172,7 +207,7 @@ fn answer(args: &CompareArgs) -> Result<ExitCode> {
         across: args.across,
     };
     if let Some(settings) = typed_settings(args)? {
-        return measure_and_compare(args, settings, terms);
+        return measure_session(args, settings, terms);
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
     let FoundSides { sources, results } = find_sides(&names)?;
@@ -277,13 +312,18 @@ fn first_label(results: &Results, setting: ComparedSetting) -> Option<&str> {
 /// Returns the two settings that are to be measured in one session; `None` where stored runs are
 /// compared.
 fn typed_settings(args: &CompareArgs) -> Result<Option<TypedSettings<'_>>> {
-    let (option, settings) = match (args.ab.as_deref(), args.ab_setting.as_deref()) {
-        (Some(prefixes), _) => ("--ab", TypedSettings::Prefixes(prefixes)),
-        (None, Some([file, values @ ..])) => {
-            ("--ab-setting", TypedSettings::OfMachine { file: Path::new(file), values })
-        }
-        _ => return Ok(None),
+    let settings = match (&args.ab, &args.ab_setting, &args.ab_commands) {
+        (Some(prefixes), _, _) => TypedSettings::Prefixes(prefixes),
+        (None, Some(words), _) => match &words[..] {
+            [file, values @ ..] => {
+                TypedSettings::OfMachine { file: Path::new(file), values: two(values)? }
+            }
+            [] => return Ok(None),
+        },
+        (None, None, Some(commands)) => TypedSettings::Commands(two(commands)?),
+        (None, None, None) => return Ok(None),
     };
+    let option = settings.option();
     if args.ring.launches > 1 {
         return Err(usage(format!(
             "--launches {}: {option} measures both settings in one session (accepted with it: 1; \
@@ -304,14 +344,55 @@ fn typed_settings(args: &CompareArgs) -> Result<Option<TypedSettings<'_>>> {
     Ok(Some(settings))
 }
 
-/// Measures two settings in one session and compares them.
-fn measure_and_compare(
+/// Returns the two values of an option that takes two.
+fn two(values: &[String]) -> Result<&[String; 2]> {
+    <&[String; 2]>::try_from(values).context("two settings are compared")
+}
+
+/// Measures what stands behind `--`, or rings, under two settings and compares them.
+fn measure_session(
     args: &CompareArgs,
     settings: TypedSettings<'_>,
     terms: ComparisonTerms,
 ) -> Result<ExitCode> {
+    if args.experiment.is_empty() {
+        return measure_and_compare(args, settings, SessionExperiment::Ring(&args.ring), terms);
+    }
+    #[cfg_attr(not(feature = "programs"), allow(unused_mut))]
+    let mut command = SessionCommand::parse(&args.experiment)?;
+    #[cfg(feature = "programs")]
+    if let SessionCommand::Run(run) = &mut command {
+        run.take_session_options(SessionOptions {
+            fail_above: args.fail_above,
+            allow_undecided: args.allow_undecided,
+            markdown: args.markdown.then_some(Destination::Stdout),
+            report: args.report.as_ref(),
+            files: Some(&args.ring.output.files),
+            verbose: args.ring.output.view.verbose,
+        });
+        return session::run_in_turn(settings, run);
+    }
+    let Some(experiment) = SessionExperiment::from_command(&command) else {
+        bail!("{}: nothing to measure", args.experiment.join(" "));
+    };
+    if let (TypedSettings::Prefixes(_), false) =
+        (settings, matches!(experiment, SessionExperiment::Ring(_)))
+    {
+        return Err(usage("--ab: prefixes are compared by rings (accepted behind --: ring)"));
+    }
+    experiment.check_output()?;
+    measure_and_compare(args, settings, experiment, terms)
+}
+
+/// Measures two settings in one session and compares them.
+fn measure_and_compare(
+    args: &CompareArgs,
+    settings: TypedSettings<'_>,
+    experiment: SessionExperiment<'_>,
+    terms: ComparisonTerms,
+) -> Result<ExitCode> {
     let MeasuredSession { comparison, halves, put_back } =
-        session::measure(settings, &args.ring, terms)?;
+        session::measure(settings, experiment, &args.ring.output, terms)?;
     let paths: Vec<PathBuf> = halves.iter().filter_map(RecordedRun::path).collect();
     // Asked before the answer is printed: an interrupt while it is printed does not change it.
     let interrupted = halves[0].interrupt.exit_code();

@@ -9,10 +9,11 @@ use analysis::comparison::{
     PairwiseComparison, UnpairedCase, round_bound,
 };
 use analysis::marked::{MarkedText, SpanRole};
-use analysis::measures::{self, MeasurePair};
+use analysis::measures::{self, MeasurePair, RingMeasure, SWITCHES_PER_HOP};
 use analysis::results::{ComparisonSide, Origin, Quantity};
 use anyhow::{Context, Result};
 use rundata::machine::FieldDifference;
+use rundata::run::{Arm, SessionHalf};
 use serde::Serialize;
 use textwrap::core::display_width;
 
@@ -125,7 +126,7 @@ fn text(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Print
         // On a narrow terminal the answer is the last that goes.
         let mut first_to_go: Vec<&str> =
             measures::exported_measures().map(|measure| measure.title).collect();
-        first_to_go.extend([heads[1], heads[0]]);
+        first_to_go.extend([heads[1], heads[0], SWITCHES_PER_HOP.title]);
         parts.push(table.first_to_go(&first_to_go).into());
     }
     let mut lines = Vec::new();
@@ -166,9 +167,10 @@ fn text(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Print
 }
 
 /// Returns the cases that have a row. Where many have no ratio, these are told below instead. Of many
-/// cases of which none is decided, no row says more than the lines below.
+/// cases of which none is decided, no row says more than the lines below. Of two states of the
+/// machine the worst case comes first.
 fn shown_changes<'a>(comparison: &'a Comparison, args: &CompareArgs) -> Vec<&'a CaseChange> {
-    let changes: Vec<&CaseChange> = comparison.changes.iter().collect();
+    let changes = ordered_changes(comparison);
     let view = &args.ring.output.view;
     if view.wide || view.verbose {
         return changes;
@@ -181,6 +183,14 @@ fn shown_changes<'a>(comparison: &'a Comparison, args: &CompareArgs) -> Vec<&'a 
     with_ratio.retain(|change| change.has_ratio() && change.ratio.value.is_some());
     let without_ratio = changes.len() - with_ratio.len();
     if with_ratio.is_empty() || without_ratio <= MAX_TITLES { changes } else { with_ratio }
+}
+
+fn ordered_changes(comparison: &Comparison) -> Vec<&CaseChange> {
+    if comparison.is_of_machine() {
+        comparison.worst_first()
+    } else {
+        comparison.changes.iter().collect()
+    }
 }
 
 /// Cases that have no answer for the same reason.
@@ -282,8 +292,13 @@ fn conditions(comparison: &Comparison) -> Option<String> {
 }
 
 /// Returns the heads of the columns of both sides: what these are called, unless that is long or the
-/// same.
+/// same. Sides that are commands have their letters.
 fn column_heads(comparison: &Comparison) -> [&str; 2] {
+    if let Origin::Run { session: Some(SessionHalf { command: Some(_), .. }), .. } =
+        &comparison.new.origin
+    {
+        return [Arm::A.name(), Arm::B.name()];
+    }
     let labels = [&*comparison.base.label, &*comparison.new.label];
     let fits = |label: &&str| (1..=MAX_HEAD_WIDTH).contains(&display_width(label));
     if labels[0] != labels[1] && labels.iter().all(fits) { labels } else { ["base", "new"] }
@@ -320,7 +335,7 @@ fn markdown(comparison: &Comparison, args: &CompareArgs) -> String {
         text += &format!("{}\n\n", comparison.gate.in_words);
     }
     let heads = column_heads(comparison);
-    let table = columns(comparison, heads).markdown(&comparison.changes);
+    let table = columns(comparison, heads).markdown(ordered_changes(comparison));
     text += &format!("**{}**\n\n{table}\n", headline(comparison));
     let mut notes = Vec::new();
     notes.extend(conditions(comparison));
@@ -337,7 +352,12 @@ fn side_in_words(side: &ComparisonSide) -> String {
     let from = match &side.origin {
         Origin::Publication { source } => source.clone(),
         Origin::Run { session: Some(session), .. } => {
-            format!("{}: {}", session.arm.name(), session.in_words())
+            let words = session.in_words();
+            match &session.command {
+                Some(command) if command.is_empty() => words,
+                Some(command) => format!("{}: {command}", session.arm.name()),
+                None => format!("{}: {words}", session.arm.name()),
+            }
         }
         Origin::Run { .. } => side.experiment.clone(),
     };
@@ -381,13 +401,23 @@ fn columns<'a>(comparison: &'a Comparison, [base, new]: [&str; 2]) -> Columns<'a
         .or_dash("interval", |change| interval_in_words(change))
         .marked("answer", |change| answer(change));
     for measure in measures::exported_measures() {
-        columns = columns.or_dash(measure.title, |change| {
-            let MeasurePair { base, new } = *change.measures.get(measure.id)?;
-            let [base, new] = [base, new].map(figure);
-            Some(format!("{base}, {new}"))
-        });
+        columns = columns.or_dash(measure.title, |change| both_values(change, measure));
+    }
+    let has_switches =
+        comparison.changes.iter().any(|change| change.measures.contains_key(SWITCHES_PER_HOP.id));
+    if comparison.is_of_machine() && has_switches {
+        // A scheduler that switches more often may be dearer at the same cost of a switch.
+        let measure = &SWITCHES_PER_HOP;
+        columns = columns.or_dash(measure.title, |change| both_values(change, measure));
     }
     columns
+}
+
+/// Writes a measure of a case on both sides: `1.00, 1.37`.
+fn both_values(change: &CaseChange, measure: &RingMeasure) -> Option<String> {
+    let MeasurePair { base, new } = *change.measures.get(measure.id)?;
+    let [base, new] = [base, new].map(figure);
+    Some(format!("{base}, {new}"))
 }
 
 /// Returns the title of a case and its quantity, unless that is the cost of a switch, or the title

@@ -2,10 +2,11 @@
 //! the worst case on top.
 
 use analysis::comparison::{CaseChange, Comparison, ComparisonTerms};
+use analysis::measures::SWITCHES_PER_HOP;
 use analysis::results::{Quantity, Results};
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 
-use super::questions::DIFFERENCE;
+use super::questions::{DIFFERENCE, SWITCHES};
 use crate::base::values::each_once;
 use crate::engine::effort::CONFIDENCE;
 use crate::report::terminal::counted;
@@ -27,7 +28,9 @@ pub(super) struct ComparedSide<'a> {
 pub(super) struct RunDifference {
     /// A sentence for each run that is compared with the first.
     pub(super) in_words: String,
-    pub(super) figure: Option<Figure>,
+    /// Ratios; of two states of the machine also the switches of a hop, which may differ although a
+    /// switch costs the same.
+    pub(super) figures: Vec<Figure>,
     /// The ratios of all cases, the worst first.
     pub(super) tiles: Vec<Tile>,
 }
@@ -57,8 +60,10 @@ impl RunDifference {
             tiles.push(Tile::ratio(run + &row.case, row.ratio));
         }
         let left_out = LeftOutCases::count(&compared, &rows);
-        let figure = ratio_figure(&base.name, &rows, &left_out);
-        Some(Self { in_words: sentences(&compared), tiles, figure })
+        let mut figures = Vec::new();
+        figures.extend(ratio_figure(&base.name, &rows, &left_out));
+        figures.extend(switches_figure(&base.name, &compared));
+        Some(Self { in_words: sentences(&compared), tiles, figures })
     }
 }
 
@@ -201,4 +206,38 @@ fn ratio_figure(base: &str, rows: &[RatioRow], left_out: &LeftOutCases) -> Optio
     let y = Axis::new(&label, Unit::Ratio, Scale::Linear);
     let figure = Figure::new(DIFFERENCE, "Difference of the costs", x, y);
     Figure { in_words, ..figure }.with_series(series)
+}
+
+/// Draws the switches of a hop of both states of the machine, the worst case by its cost on top;
+/// `None` of other sides, and where no ring was measured.
+fn switches_figure(base: &str, compared: &[ComparedPair]) -> Option<Figure> {
+    let [pair] = compared else { return None };
+    if !pair.comparison.is_of_machine() {
+        return None;
+    }
+    let changes = &pair.comparison.changes;
+    let mut cases = Vec::new();
+    let mut points = [Vec::new(), Vec::new()];
+    for change in pair.comparison.worst_first() {
+        let Some(measured) = change.measures.get(SWITCHES_PER_HOP.id) else { continue };
+        let (Some(base), Some(new)) = (measured.base, measured.new) else { continue };
+        let place = cases.len() as f64;
+        points[0].push(Point::bare(place, base));
+        points[1].push(Point::bare(place, new));
+        cases.push(title(change, changes));
+    }
+    if cases.is_empty() {
+        return None;
+    }
+    let x = Axis::with_names("case", cases);
+    let y = Axis::new("switches per hop", Unit::Ratio, Scale::Linear);
+    let figure = Figure::new(SWITCHES, "Switches per hop", x, y);
+    let in_words = "Switches that the kernel counted, per hop: more of them cost more time although \
+                    each costs the same.";
+    let [of_base, of_new] = points;
+    let series = vec![
+        Series::new(base.to_string(), 0, Role::Measured, of_base),
+        Series::new(pair.name.to_string(), pair.run, Role::Measured, of_new),
+    ];
+    Figure { in_words: in_words.to_string(), ..figure }.with_series(series)
 }

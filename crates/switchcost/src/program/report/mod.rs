@@ -361,7 +361,7 @@ impl ReportPage {
         let run_titles = self.run_titles(&names);
         let mut figures = with_published(figures, &machines, &run_titles);
         if let Some(difference) = &self.difference {
-            figures.extend(difference.figure.clone());
+            figures.extend(difference.figures.iter().cloned());
         }
         figures.sort_by_key(questions::rank);
         let page = HtmlPage {

@@ -7,12 +7,15 @@ use crate::report::figures::{CLOCK_CALLS, CLOCK_MALLOC, COST_BY_ARRAY, RING_COST
 
 /// Id of the chart of the difference of two runs.
 pub(super) const DIFFERENCE: &str = "difference";
+/// Id of the chart of the switches of a hop in two states of the machine.
+pub(super) const SWITCHES: &str = "difference-switches";
 /// Id of the chart of the cost of a switch over the years.
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
 const QUESTIONS: [(&str, &str); 27] = [
     (DIFFERENCE, "What differs?"),
+    (SWITCHES, "Does it switch more often?"),
     (RING_COST, "By processes?"),
     ("explain", "What is a switch made of?"),
     ("explain-added", "What would add to it?"),

@@ -162,7 +162,43 @@ pub(crate) struct RunArgs {
     pub(super) output: UnstoredOptions,
 }
 
+/// Options of a session of two states, which stand before `--`.
+#[derive(Default)]
+pub(crate) struct SessionOptions<'a> {
+    pub(crate) fail_above: Option<f64>,
+    pub(crate) allow_undecided: bool,
+    /// Where the comparison goes in Markdown.
+    pub(crate) markdown: Option<Destination>,
+    pub(crate) report: Option<&'a Destination>,
+    pub(crate) files: Option<&'a FileOptions>,
+    pub(crate) verbose: bool,
+}
+
 impl RunArgs {
+    /// Takes the options that were typed before `--`; those behind it go before them.
+    pub(crate) fn take_session_options(&mut self, session: SessionOptions<'_>) {
+        self.fail_above = self.fail_above.or(session.fail_above);
+        self.allow_undecided |= session.allow_undecided;
+        self.markdown = self.markdown.take().or(session.markdown);
+        self.report.report = self.report.report.take().or(session.report.cloned());
+        self.output.verbose |= session.verbose;
+        let files = &mut self.output.files;
+        if let Some(outer) = session.files {
+            files.json = files.json.take().or(outer.json.clone());
+            files.quiet |= outer.quiet;
+            files.anonymous |= outer.anonymous;
+            files.store_command |= outer.store_command;
+        }
+    }
+
+    /// Returns whether the number of runs or their time was typed.
+    pub(super) fn has_own_runs(&self) -> bool {
+        self.runs.is_some()
+            || self.budget.is_some()
+            || self.min_runs.is_some()
+            || self.max_runs.is_some()
+    }
+
     /// Returns whether commands are compared in a gate or a table in Markdown.
     pub(super) fn compares_commands(&self) -> bool {
         self.fail_above.is_some() || self.markdown.is_some()

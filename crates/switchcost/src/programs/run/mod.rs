@@ -16,6 +16,7 @@ mod display;
 mod figures;
 mod findings;
 mod gate;
+mod in_turn;
 mod markdown;
 mod notices;
 mod output;
@@ -28,7 +29,8 @@ mod table;
 mod tests;
 mod typed;
 
-pub(crate) use args::RunArgs;
+pub(crate) use args::{RunArgs, SessionOptions};
+pub(crate) use in_turn::{check_in_turn, run_in_turn};
 pub(crate) use page::build_page;
 pub(crate) use record::CommandUseRecord;
 pub(crate) use results::build_results;

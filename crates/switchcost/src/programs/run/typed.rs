@@ -20,7 +20,7 @@ use crate::programs::watch::command::{report_unmeasured, shown_words};
 use crate::report::terminal::counted;
 
 /// Default runs of several commands and of command lines: enough for an interval.
-const DEFAULT_RUNS: u32 = 10;
+pub(super) const DEFAULT_RUNS: u32 = 10;
 
 /// Default budget and default minimum of runs if a number of runs is bounded, as in hyperfine.
 const DEFAULT_BUDGET_NS: u64 = 3_000_000_000;

@@ -1,6 +1,7 @@
 //! `compare --ab`: two settings measured in one session, interleaved round by round, as two runs
 //! that know of each other. A setting is a command before the worker, which runs where that leaves
-//! it, under the policy that it sets; or with `--ab-setting` a value of a setting of the machine.
+//! it, under the policy that it sets; with `--ab-setting` a value of a setting of the machine; with
+//! `--ab-commands` what a command does to the machine.
 //!
 //! ```text
 //! compare --ab '' 'chrt -f 10' --members 2
@@ -10,8 +11,11 @@
 //!   store    NAME-a, NAME-b, each with the name of the other
 //! ```
 
+mod experiment;
+
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+#[cfg(feature = "programs")]
+use std::process::ExitCode;
 use std::time::SystemTime;
 
 use analysis::comparison::{Comparison, ComparisonTerms};
@@ -19,11 +23,10 @@ use anyhow::{Context, Result, anyhow};
 use probe::policy::{self, SchedulingState};
 use probe::{THREAD_BYTES, room_for_thread};
 use rundata::case::Case;
-use rundata::experiment::Experiment;
 use rundata::machine::{CpuRelation, Machine};
 use rundata::notice::Notice;
 use rundata::plan::Plan;
-use rundata::ring::{Policy, RegisterState};
+use rundata::ring::{Policy, RegisterState, Work};
 use rundata::run::{Arm, Header, Run, SessionHalf};
 
 use crate::base::failure::{Interrupted, usage};
@@ -32,13 +35,19 @@ use crate::engine::execute::{
     self, HeaderOptions, RecordedRun, distribute, move_controller, run_name,
 };
 use crate::engine::interrupt::Interrupt;
-use crate::engine::machine_setting::{SettingArm, SettingSwitch};
+use crate::engine::machine_setting::SettingArm;
+use crate::engine::machine_state::MachineState;
 use crate::engine::progress::Progress;
 use crate::engine::schedule::RoundRules;
 use crate::engine::setting::{CurrentLoad, LocalHost};
+use crate::engine::state_commands::CommandArm;
 use crate::engine::store::speed::{known_speed, results_of};
 use crate::engine::workers::{WorkerError, Workers};
-use crate::experiments::ring::{self, RingArgs};
+#[cfg(feature = "programs")]
+use crate::programs::run::{self, RunArgs};
+use crate::report::output::OutputOptions;
+
+pub(crate) use experiment::{SessionCommand, SessionExperiment};
 
 /// Both settings, as they were typed.
 #[derive(Clone, Copy)]
@@ -50,8 +59,35 @@ pub(crate) enum TypedSettings<'a> {
         /// Its file.
         file: &'a Path,
         /// Both values.
-        values: &'a [String],
+        values: &'a [String; 2],
     },
+    /// Commands, each of which brings the machine into a state.
+    Commands(&'a [String; 2]),
+}
+
+impl TypedSettings<'_> {
+    /// Returns the option that takes them.
+    pub(crate) fn option(self) -> &'static str {
+        match self {
+            Self::Prefixes(_) => "--ab",
+            Self::OfMachine { .. } => "--ab-setting",
+            Self::Commands(_) => "--ab-commands",
+        }
+    }
+
+    /// Starts the guard of both states of the machine; `None` for prefixes, which leave the machine
+    /// as it is.
+    fn begin_states(self, interrupt: &Interrupt) -> Result<Option<[MachineState; 2]>> {
+        Ok(match self {
+            Self::Prefixes(_) => None,
+            Self::OfMachine { file, values } => {
+                Some(SettingArm::begin_both(file, values)?.map(MachineState::Setting))
+            }
+            Self::Commands(commands) => {
+                Some(CommandArm::begin_both(commands, interrupt)?.map(MachineState::Command))
+            }
+        })
+    }
 }
 
 /// A session that was measured.
@@ -63,21 +99,23 @@ pub(crate) struct MeasuredSession {
     pub(crate) put_back: Result<()>,
 }
 
-/// Measures the rings of `args` under both settings, stores both runs, compares B with A.
+/// Measures an experiment under both settings, stores both runs, compares B with A. `output` are the
+/// options of the session.
 ///
 /// # Errors
 /// [`Interrupted`] where somebody asked to stop before the first round.
 pub(crate) fn measure(
     settings: TypedSettings<'_>,
-    args: &RingArgs,
+    experiment: SessionExperiment<'_>,
+    output: &OutputOptions,
     terms: ComparisonTerms,
 ) -> Result<MeasuredSession> {
     let host = LocalHost::detect()?;
     let interrupt = Interrupt::watch()?;
     let planned = match settings {
-        TypedSettings::Prefixes(prefixes) => plan_halves(prefixes, &interrupt, args, &host),
-        TypedSettings::OfMachine { file, values } => {
-            plan_setting_halves(file, values, &interrupt, args, &host)
+        TypedSettings::Prefixes(prefixes) => plan_halves(prefixes, &interrupt, experiment, &host),
+        TypedSettings::OfMachine { .. } | TypedSettings::Commands(_) => {
+            plan_state_halves(settings, &interrupt, experiment, &host)
         }
     };
     if let Some(code) = interrupt.exit_code() {
@@ -87,15 +125,17 @@ pub(crate) fn measure(
     let [a, b] = &halves;
     let both = Plan { cases: [&a.plan.cases[..], &b.plan.cases].concat(), ..a.plan.clone() };
     let started = SystemTime::now();
-    let name = run_name(Experiment::Ring, started);
+    let name = run_name(experiment.experiment(), started);
     let notices = move_controller(&both, &host);
-    let options = HeaderOptions::from_output(&args.output);
+    let options = experiment.header_options(output);
     let headers = halves.each_ref().map(|half| half.header(&name, started, &notices, &options));
     let empty_runs = headers.clone().map(Run::new);
     let rules = RoundRules {
         order: Box::new(|start| match settings {
             TypedSettings::Prefixes(_) => halves[0].plan.order_of_twins(start.round),
-            TypedSettings::OfMachine { .. } => halves[0].plan.order_of_halves(start.round),
+            TypedSettings::OfMachine { .. } | TypedSettings::Commands(_) => {
+                halves[0].plan.order_of_halves(start.round)
+            }
         }),
         precision: Box::new(|samples, failures| {
             let mut runs = empty_runs.clone();
@@ -110,15 +150,15 @@ pub(crate) fn measure(
     let workers = halves.each_ref().map(|half| {
         let prefix = half.prefix.clone();
         let workers = Workers::behind(interrupt.clone(), prefix, host.allowed.clone());
-        match &half.setting {
-            Some(setting) => workers.under(setting.clone()),
+        match &half.state {
+            Some(state) => workers.under(state.clone()),
             None => workers,
         }
     });
-    let progress = Progress::new(&both, args.output.files.quiet);
+    let progress = Progress::new(&both, experiment.is_quiet(output));
     let runs = headers.map(|header| RecordedRun::begin(header, &interrupt));
     let runs = execute::measure_runs(runs, workers, &both, rules, &host, progress);
-    let put_back = halves[0].setting.as_ref().map_or(Ok(()), SettingArm::finish);
+    let put_back = halves[0].state.as_ref().map_or(Ok(()), MachineState::finish);
     let comparison = compare(runs.each_ref().map(|recorded| &recorded.run), terms);
     Ok(MeasuredSession { comparison, halves: runs, put_back })
 }
@@ -133,40 +173,42 @@ struct PlannedHalf {
     arm: Arm,
     /// Words of the command before the worker.
     prefix: Vec<String>,
-    /// The value of the setting of the machine; absent where a prefix makes the difference.
-    setting: Option<SettingArm>,
+    /// The state of the machine; absent where a prefix makes the difference.
+    state: Option<MachineState>,
     /// The machine under this setting.
     machine: Machine,
     plan: Plan,
     notices: Vec<Notice>,
 }
 
-/// Plans both halves of the same rings under two values of a setting of the machine.
-fn plan_setting_halves(
-    file: &Path,
-    values: &[String],
+/// Plans both halves of the same cases under two states of the machine.
+fn plan_state_halves(
+    settings: TypedSettings<'_>,
     interrupt: &Interrupt,
-    args: &RingArgs,
+    experiment: SessionExperiment<'_>,
     host: &LocalHost,
 ) -> Result<[PlannedHalf; 2]> {
-    let [a, b] = values else { return Err(usage("--ab-setting: two values are compared")) };
+    let option = settings.option();
     let workers = Workers::behind(interrupt.clone(), Vec::new(), host.allowed.clone());
     let scheduling = workers.look().map_err(|why| anyhow!("the worker {why}"))?;
     let unchanged = PrefixSetting { scheduling, sets_policy: false };
-    let switch = Arc::new(Mutex::new(SettingSwitch::begin(file, values)?));
-    let plan_half = |arm: Arm, value: &String| {
-        let setting = SettingArm { switch: switch.clone(), value: value.clone() };
-        setting.establish()?;
-        let host = LocalHost::detect()?;
-        let half = PlannedHalf::plan(arm, Vec::new(), &unchanged, args, &host)?;
-        Ok::<_, anyhow::Error>(PlannedHalf { setting: Some(setting), ..half })
+    let states = settings.begin_states(interrupt)?;
+    let [a, b] = states.context("prefixes are no states of the machine")?;
+    let shown = [a.shown(), b.shown()].join(" and ");
+    // The CPU of both halves is chosen by the same load.
+    let load = Some(host.current_load());
+    let plan_half = |arm: Arm, state: MachineState| {
+        state.establish()?;
+        let host = LocalHost { load: load.clone(), ..LocalHost::detect()? };
+        let half = PlannedHalf::plan(arm, Vec::new(), &unchanged, experiment, &host)?;
+        Ok::<_, anyhow::Error>(PlannedHalf { state: Some(state), ..half })
     };
     let halves = [plan_half(Arm::A, a)?, plan_half(Arm::B, b)?];
-    if compared_rings(&halves[0].plan) != compared_rings(&halves[1].plan) {
-        return Err(usage(
-            "--ab-setting: the two values allow different rings: name rings that both allow \
-             (--link, --placement)",
-        ));
+    if compared_cases(&halves[0].plan) != compared_cases(&halves[1].plan) {
+        return Err(usage(format!(
+            "{option}: {shown} allow different cases: name some that both allow (--link, \
+             --placement, --only)"
+        )));
     }
     Ok(halves)
 }
@@ -175,16 +217,16 @@ fn plan_setting_halves(
 fn plan_halves(
     prefixes: &[String],
     interrupt: &Interrupt,
-    args: &RingArgs,
+    experiment: SessionExperiment<'_>,
     host: &LocalHost,
 ) -> Result<[PlannedHalf; 2]> {
     let [a, b] = prefixes else { return Err(usage("--ab: two prefixes are compared")) };
     let workers = Workers::behind(interrupt.clone(), Vec::new(), host.allowed.clone());
     let without_prefix = workers.look().map_err(|why| anyhow!("the worker {why}"))?;
     let looker = PrefixLooker { interrupt, host, without_prefix };
-    let halves = [looker.plan(Arm::A, a, args)?, looker.plan(Arm::B, b, args)?];
+    let halves = [looker.plan(Arm::A, a, experiment)?, looker.plan(Arm::B, b, experiment)?];
     // Only the same rings can be compared round by round, whatever CPU and policy they have.
-    if compared_rings(&halves[0].plan) != compared_rings(&halves[1].plan) {
+    if compared_cases(&halves[0].plan) != compared_cases(&halves[1].plan) {
         return Err(usage(
             "--ab: the two prefixes allow different rings: name rings that both allow (--link, \
                 --placement)",
@@ -193,26 +235,58 @@ fn plan_halves(
     Ok(halves)
 }
 
+/// Measures a command under both states of the machine, as `run` does.
+#[cfg(feature = "programs")]
+pub(crate) fn run_in_turn(settings: TypedSettings<'_>, args: &RunArgs) -> Result<ExitCode> {
+    run::check_in_turn(args)?;
+    let interrupt = Interrupt::watch()?;
+    let Some(states) = settings.begin_states(&interrupt)? else {
+        return Err(usage(format!(
+            "{}: `run` compares commands itself (--vs); behind -- it needs --ab-setting or \
+             --ab-commands",
+            settings.option()
+        )));
+    };
+    let code = run::run_in_turn(args, &states, &interrupt);
+    states[0].finish()?;
+    match (code, interrupt.exit_code()) {
+        (Err(_), Some(code)) => Err(Interrupted(code).into()),
+        (code, _) => code,
+    }
+}
+
+/// A case as it has to be in both halves.
+#[derive(PartialEq)]
+struct ComparedCase {
+    /// What it is called; of a ring its members alone.
+    title: String,
+    ring: Option<ComparedRing>,
+}
+
 /// Settings of a ring that have to be the same in both halves.
 #[derive(PartialEq)]
 struct ComparedRing {
-    members: u32,
     link: String,
     state: Option<RegisterState>,
     relation: Option<CpuRelation>,
+    work: Option<Work>,
 }
 
-fn compared_rings(plan: &Plan) -> Vec<ComparedRing> {
-    let mut rings = Vec::new();
-    for (_, case) in plan.rings() {
-        rings.push(ComparedRing {
-            members: case.members,
-            link: case.link.clone(),
-            state: case.state,
-            relation: case.placement.relation(),
-        });
+fn compared_cases(plan: &Plan) -> Vec<ComparedCase> {
+    let mut cases = Vec::new();
+    for case in &plan.cases {
+        let ring = match case {
+            Case::Trial(_) => None,
+            Case::Ring(ring) => Some(ComparedRing {
+                link: ring.link.clone(),
+                state: ring.state,
+                relation: ring.placement.relation(),
+                work: ring.work,
+            }),
+        };
+        cases.push(ComparedCase { title: case.title(), ring });
     }
-    rings
+    cases
 }
 
 /// Finds out what a prefix does to a worker.
@@ -225,14 +299,19 @@ struct PrefixLooker<'a> {
 
 impl PrefixLooker<'_> {
     /// Plans the half of a prefix as it was typed.
-    fn plan(&self, arm: Arm, typed: &str, args: &RingArgs) -> Result<PlannedHalf> {
+    fn plan(
+        &self,
+        arm: Arm,
+        typed: &str,
+        experiment: SessionExperiment<'_>,
+    ) -> Result<PlannedHalf> {
         let shown_prefix = masked(&[typed.to_string()]).concat();
         let name = format!("--ab, prefix {} ('{shown_prefix}')", arm.name());
         let prefix = shell_words::split(typed).map_err(|error| {
             usage(format!("{name}: {error} (accepted: words as a shell splits them)"))
         })?;
         let setting = self.find_setting(&prefix).map_err(|why| usage(format!("{name}: {why}")))?;
-        PlannedHalf::plan(arm, prefix, &setting, args, self.host).with_context(|| name)
+        PlannedHalf::plan(arm, prefix, &setting, experiment, self.host).with_context(|| name)
     }
 
     fn find_setting(&self, prefix: &[String]) -> Result<PrefixSetting, WorkerError> {
@@ -282,13 +361,13 @@ fn half_name(name: &str, arm: Arm) -> String {
 }
 
 impl PlannedHalf {
-    /// Plans the rings of a half. A worker places itself and takes the policy of its case, which
+    /// Plans the cases of a half. A worker places itself and takes the policy of its case, which
     /// would undo what the prefix did: so the cases have the policy of the prefix.
     fn plan(
         arm: Arm,
         prefix: Vec<String>,
         setting: &PrefixSetting,
-        args: &RingArgs,
+        experiment: SessionExperiment<'_>,
         host: &LocalHost,
     ) -> Result<Self> {
         let scheduling = &setting.scheduling;
@@ -297,10 +376,10 @@ impl PlannedHalf {
         // Both halves have the policy that their prefix leaves them, however busy the CPU is.
         let load = CurrentLoad { fifo: None, ..host.current_load() };
         let host = LocalHost { load: Some(load), ..host };
-        let (mut plan, notices) = ring::plan::plan(args, &host)?;
+        let (mut plan, notices) = experiment.plan(&host)?;
         plan.reference = known_speed(&host.machine, &plan.cpus());
         if setting.sets_policy {
-            let policy = checked_policy(scheduling, args)?;
+            let policy = checked_policy(scheduling, experiment)?;
             for case in &mut plan.cases {
                 if let Case::Ring(ring) = case {
                     ring.policy = policy;
@@ -308,7 +387,7 @@ impl PlannedHalf {
                 }
             }
         }
-        Ok(Self { arm, prefix, setting: None, machine: host.machine, plan, notices })
+        Ok(Self { arm, prefix, state: None, machine: host.machine, plan, notices })
     }
 
     /// Returns the header of the half's run. `name` is that of the session, `notices` are those of
@@ -327,9 +406,16 @@ impl PlannedHalf {
             shown(&kept_prefix(&self.prefix), options.anonymous)
         };
         let id = name.to_string();
-        let setting = self.setting.as_ref().map(|arm| Box::new(arm.stored()));
+        let (mut setting, mut command) = (None, None);
+        match &self.state {
+            Some(MachineState::Setting(arm)) => setting = Some(Box::new(arm.stored())),
+            Some(state @ MachineState::Command(_)) => {
+                command = Some(state.stored(options.anonymous, options.store_command));
+            }
+            None => {}
+        }
         let other = half_name(name, other);
-        let session = SessionHalf { id, arm: self.arm, prefix, other, setting };
+        let session = SessionHalf { id, arm: self.arm, prefix, other, setting, command };
         let notices = [&self.notices[..], notices].concat();
         let given_name = options.name.as_ref().map(|given| half_name(given, self.arm));
         let options = HeaderOptions { name: given_name, ..options.clone() };
@@ -340,7 +426,10 @@ impl PlannedHalf {
 }
 
 /// Returns the policy that a prefix has set, if rings can have it and no option contradicts it.
-fn checked_policy(scheduling: &SchedulingState, args: &RingArgs) -> Result<Policy> {
+fn checked_policy(
+    scheduling: &SchedulingState,
+    experiment: SessionExperiment<'_>,
+) -> Result<Policy> {
     let policy = scheduling.policy().ok_or_else(|| {
         usage(format!(
             "it sets policy {} (sched(7)), which members of a ring cannot have (accepted: other, \
@@ -348,7 +437,7 @@ fn checked_policy(scheduling: &SchedulingState, args: &RingArgs) -> Result<Polic
             scheduling.policy
         ))
     })?;
-    match args.policy {
+    match experiment.policy() {
         Some(asked) if asked != policy => Err(usage(format!(
             "it sets policy {policy}, and --policy {asked} would undo it (leave one of them out)"
         ))),

@@ -9,9 +9,12 @@
 //! the schedule's   0   1   2   3   4   5      case 4 is case 1 of B
 //! ```
 
+use std::borrow::Cow;
+use std::cell::RefCell;
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Result, bail};
@@ -224,6 +227,8 @@ pub(crate) struct RecordedRun {
     pub(crate) interrupt: Interrupt,
     /// Words of the command that the plan measures, which are in no file.
     words: Option<Vec<String>>,
+    /// The round in which an earlier session of the run was killed.
+    killed_in: Option<u32>,
 }
 
 impl RecordedRun {
@@ -234,7 +239,13 @@ impl RecordedRun {
         if let Err(error) = &file {
             print_message(&format!("error: the run is not stored: {error:#}; measuring continues"));
         }
-        Self { run: Run::new(header), file: file.ok(), interrupt: interrupt.clone(), words }
+        Self {
+            run: Run::new(header),
+            file: file.ok(),
+            interrupt: interrupt.clone(),
+            words,
+            killed_in: None,
+        }
     }
 
     /// Returns the file that has all of the run.
@@ -287,6 +298,7 @@ pub(crate) fn resume(
     row_builder: RowBuilder,
 ) -> Result<RecordedRun> {
     let (mut file, mut run) = RunFile::reopen(path)?;
+    let killed_in = if run.end.is_none() { run.rounds().checked_sub(1) } else { None };
     check_resumable(&mut run)?;
     args.check_preload(&run.header.plan)?;
     let host = LocalHost::detect()?;
@@ -314,7 +326,8 @@ pub(crate) fn resume(
         progress.row_builder = Some(row_builder);
     }
     let interrupt = Interrupt::watch()?;
-    Ok(finish(RecordedRun { run, file: Some(file), interrupt, words: None }, &host, progress))
+    let recorded = RecordedRun { run, file: Some(file), interrupt, words: None, killed_in };
+    Ok(finish(recorded, &host, progress))
 }
 
 /// Refuses a run that cannot be resumed: half of a session, a command, whose words are gone, and a
@@ -478,7 +491,14 @@ pub(crate) fn measure_runs<const N: usize>(
     for half in &runs[1..] {
         settings.ignore_differences(&half.run.header.machine);
     }
-    let mut recorder = Recorder { runs, plan, progress, tasks, settings };
+    if let Some(round) = runs[0].killed_in {
+        settings.continue_round(round);
+    }
+    let mut seen = Run::new(first.header.clone());
+    seen.setting_changes.clone_from(&first.setting_changes);
+    let seen = Rc::new(RefCell::new(seen));
+    let rules = leave_out_other_settings(rules, &seen);
+    let mut recorder = Recorder { runs, plan, progress, tasks, settings, seen };
     // Only a run that is measured alone is resumed.
     let first = &mut recorder.runs[0].run;
     let earlier = EarlierSessions {
@@ -501,6 +521,34 @@ pub(crate) fn measure_runs<const N: usize>(
         recorder.note(event);
     });
     recorder.end(outcome)
+}
+
+/// Makes rules that leave out samples of rounds under other settings, which are in no figure. `seen`
+/// has the changes so far.
+fn leave_out_other_settings<'a>(rules: RoundRules<'a>, seen: &Rc<RefCell<Run>>) -> RoundRules<'a> {
+    let RoundRules { order, precision, estimate, lacking, rows } = rules;
+    let [by_precision, by_estimate, by_lacking] = [(); 3].map(|()| seen.clone());
+    RoundRules {
+        order,
+        precision: Box::new(move |samples, failures| {
+            precision(&counted_samples(samples, &by_precision.borrow()), failures)
+        }),
+        estimate: Box::new(move |samples| {
+            estimate(&counted_samples(samples, &by_estimate.borrow()))
+        }),
+        lacking: Box::new(move |samples| lacking(&counted_samples(samples, &by_lacking.borrow()))),
+        rows,
+    }
+}
+
+/// Returns the samples of rounds under the settings of the header.
+fn counted_samples<'s>(samples: &'s [Sample], run: &Run) -> Cow<'s, [Sample]> {
+    if run.setting_changes.is_empty() {
+        return Cow::Borrowed(samples);
+    }
+    let mut counted = samples.to_vec();
+    counted.retain(|sample| run.is_under_header_settings(sample.round()));
+    Cow::Owned(counted)
 }
 
 /// Takes all samples of a run, those under other settings too: rounds are numbered by them.
@@ -537,6 +585,8 @@ struct Recorder<'a, const N: usize> {
     tasks: CompetitionWatcher,
     /// Watches the settings of the machine.
     settings: SettingWatcher,
+    /// A run with the changes of settings that were seen, for the rules of the rounds.
+    seen: Rc<RefCell<Run>>,
 }
 
 impl<const N: usize> Recorder<'_, N> {
@@ -577,6 +627,7 @@ impl<const N: usize> Recorder<'_, N> {
     /// Keeps changes of the machine's settings in all runs: they share their rounds.
     fn keep_changes(&mut self, changes: Vec<SettingChange>) {
         for change in changes {
+            self.seen.borrow_mut().push(RunFileLine::Setting(change.clone()));
             for run in 0..N {
                 let line = RunFileLine::Setting(change.clone());
                 self.keep(run, &line);
@@ -635,6 +686,8 @@ pub(crate) fn build_info() -> ProgramBuild {
 
 #[cfg(test)]
 mod tests {
+    use rundata::machine::FieldDifference;
+
     use super::*;
 
     #[test]
@@ -649,6 +702,37 @@ mod tests {
         let told = "nothing of what was asked for can be measured here: left out: c; left out: d; \
                     left out: e; 2 more";
         assert_eq!(refused.to_string(), told);
+    }
+
+    #[test]
+    fn rounds_under_other_settings_do_not_make_a_run_precise() {
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
+        let mut run = Run::parse(text).expect("a run file");
+        let samples = mem::take(&mut run.samples);
+        assert!(matches!(counted_samples(&samples, &run), Cow::Borrowed(_)));
+        let last = samples.iter().map(Sample::round).max().expect("samples");
+        let difference = run.header.machine.kernel.release.known().cloned();
+        let differences = vec![FieldDifference {
+            field: "scheduler.name".to_string(),
+            base: difference.clone().into(),
+            other: difference.into(),
+        }];
+        let at = run.header.started.clone();
+        run.push(RunFileLine::Setting(SettingChange { round: last, at, differences }));
+        let seen = Rc::new(RefCell::new(run));
+        let plan = seen.borrow().header.plan.clone();
+        let told = Rc::new(RefCell::new(Vec::new()));
+        let noted = told.clone();
+        let rules = RoundRules {
+            precision: Box::new(move |samples, _| {
+                noted.borrow_mut().extend(samples.iter().map(Sample::round));
+                None
+            }),
+            ..RoundRules::for_plan(&plan)
+        };
+        assert_eq!((leave_out_other_settings(rules, &seen).precision)(&samples, &[]), None);
+        let told = told.borrow();
+        assert!(!told.is_empty() && told.iter().all(|round| *round < last), "{told:?} {last}");
     }
 
     #[test]

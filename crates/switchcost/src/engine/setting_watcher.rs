@@ -57,6 +57,12 @@ impl SettingWatcher {
         self.loads_schedulers |= count_loads(&self.expected) != count_loads(other);
     }
 
+    /// Continues a run that was killed in this round: what has changed since its beginning, has
+    /// changed in it, as nobody looked at its end.
+    pub(crate) fn continue_round(&mut self, round: u32) {
+        self.round = Some(round);
+    }
+
     /// Looks at the settings if a case begins a new round; returns the changes.
     pub(crate) fn before_case(&mut self, round: u32) -> Vec<SettingChange> {
         if self.round == Some(round) {
@@ -187,6 +193,20 @@ mod tests {
         let mut second = SettingWatcher::new(root.path(), expected, Some(&change));
         assert_eq!(second.before_case(8), []);
         assert_eq!(second.at_end(), []);
+    }
+
+    #[test]
+    fn the_last_round_of_a_run_that_was_killed_is_judged_by_what_is_there_then() {
+        let root = tempfile::tempdir().expect("a folder");
+        let mut first = watcher(root.path());
+        first.continue_round(6);
+        set(root.path(), "0");
+        let change = first.before_case(7).pop().expect("a change");
+        assert_eq!(change.round, 6);
+        set(root.path(), "1");
+        let mut second = watcher(root.path());
+        second.continue_round(6);
+        assert_eq!(second.before_case(7), [], "nothing has changed");
     }
 
     /// Loads a scheduler, or none, as the kernel shows it.

@@ -124,11 +124,10 @@ pub struct SessionHalf {
     /// halves differ by their prefixes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setting: Option<Box<MachineSetting>>,
-    /// The command that brought the machine into the state under which this half was measured, its
-    /// program and a hash unless all of it was to be stored; empty where the machine was left as it
-    /// was. Absent where the halves differ in something else.
+    /// The command that brought the machine into the state under which this half was measured;
+    /// absent where the halves differ in something else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub command: Option<String>,
+    pub command: Option<Box<StateCommand>>,
 }
 
 impl SessionHalf {
@@ -137,7 +136,7 @@ impl SessionHalf {
         match (&self.setting, &self.command) {
             (Some(setting), _) => setting.in_words(),
             (None, Some(command)) => {
-                let program = command.split_whitespace().next().unwrap_or("no command");
+                let program = command.line.split_whitespace().next().unwrap_or("no command");
                 format!("{} ({program})", self.arm.name())
             }
             (None, None) if self.prefix.is_empty() => "no prefix".to_string(),
@@ -149,6 +148,14 @@ impl SessionHalf {
     pub fn is_of_machine(&self) -> bool {
         self.setting.is_some() || self.command.is_some()
     }
+}
+
+/// A command that brings the whole machine into a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StateCommand {
+    /// Its program and a hash of the other words, unless all was to be stored; empty where the
+    /// machine was left as it was.
+    pub line: String,
 }
 
 /// A setting of the whole machine.

@@ -337,7 +337,9 @@ fn usable_run<'a>(
         Some(session) if session.setting.is_some() => {
             return Err("measured under a setting (compare --ab-setting)".to_string());
         }
-        Some(session) if session.command.as_ref().is_some_and(|command| !command.is_empty()) => {
+        Some(session)
+            if session.command.as_ref().is_some_and(|command| !command.line.is_empty()) =>
+        {
             return Err("measured under a command (compare --ab-commands)".to_string());
         }
         Some(session) if !session.prefix.is_empty() => {

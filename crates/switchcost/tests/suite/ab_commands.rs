@@ -178,7 +178,7 @@ fn rings_are_measured_under_both_and_the_files_have_the_commands() {
         for file in states.home.run_files() {
             let session = lines_of(&file)[0]["header"]["session"].clone();
             assert!(session["setting"].is_null());
-            commands.push(session["command"].as_str().expect("a command").to_string());
+            commands.push(session["command"]["line"].as_str().expect("a command").to_string());
         }
         assert_eq!(commands.len(), 2);
         // The program and a hash of the rest.
@@ -214,7 +214,7 @@ fn commands_that_fail_or_leave_something_running_are_refused_with_the_reason() {
         (["exit 4", ""], "'exit 4' ended with exit code 4, and wrote nothing"),
         (["kill -9 $$", "true"], "ended with signal 9"),
         (["/no/such/scheduler", "true"], "exit code 127"),
-        (["sleep 1000 & true", "true"], "left sleep (process"),
+        (["sleep 1000 & true", "true"], "running, which was ended: let the command itself go on"),
         (["", "true"], "'true' ends by itself, and '' does not undo it"),
         (["true", ""], "'true' ends by itself, and '' does not undo it"),
     ];

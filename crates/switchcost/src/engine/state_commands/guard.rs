@@ -161,16 +161,19 @@ fn keep() -> Result<ExitCode> {
 
 /// Takes the lock of sessions of commands; the error is the reason.
 fn lock() -> Result<File, String> {
-    let cannot = |errno: Errno| format!("{LOCKED_FILE} cannot be locked: {errno}");
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-    let file = File::from(open(LOCKED_FILE, flags, Mode::empty()).map_err(cannot)?);
+    let file = File::from(open(LOCKED_FILE, flags, Mode::empty()).map_err(cannot_lock)?);
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
         Err(Errno::WOULDBLOCK) => {
             Err("another session of switchcost runs such commands: wait for its end".to_string())
         }
-        Err(errno) => Err(cannot(errno)),
+        Err(errno) => Err(cannot_lock(errno)),
     }
+}
+
+fn cannot_lock(errno: Errno) -> String {
+    format!("{LOCKED_FILE} cannot be locked: {errno}")
 }
 
 /// Answers the program; returns whether that is there to read it.
@@ -225,7 +228,7 @@ fn wait_for_end(
     ))
 }
 
-/// Like [`wait_for_end`]; a command that goes on is ended, which is an error.
+/// Waits for the end of a command that ends by itself; one that goes on is ended, which is an error.
 fn end_by_itself(command: RunningCommand, patience: Duration) -> Result<(), String> {
     let Some(mut hanging) = wait_for_end(command, patience)? else { return Ok(()) };
     let why = hanging.hang_in_words(patience);

@@ -287,7 +287,7 @@ impl CommandArm {
         if self.line.trim().is_empty() {
             return "no command".to_string();
         }
-        masked(&[self.line.clone()]).concat()
+        masked(std::slice::from_ref(&self.line)).concat()
     }
 
     /// Brings the machine into the state, if it is not in it.

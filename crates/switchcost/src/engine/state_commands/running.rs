@@ -39,6 +39,9 @@ const STAYING_PATIENCE: Duration = Duration::from_millis(500);
 /// Bytes of standard error that are kept: the last ones.
 const KEPT_BYTES: usize = 2048;
 
+/// Lines of it that are told: a hint may stand behind what is wrong.
+const TOLD_LINES: usize = 3;
+
 /// Characters of it that are told.
 const TOLD_CHARS: usize = 200;
 
@@ -63,18 +66,17 @@ impl RunningCommand {
         command.args(["-c", line]).stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::piped());
         in_own_session(&mut command);
-        let cannot = |error: io::Error| format!("{} cannot be started: {error}", shown(line));
-        let mut child = command.spawn().map_err(cannot)?;
+        let mut child = command.spawn().map_err(|error| cannot_start(line, &error))?;
         let errors = match child.stderr.take() {
-            Some(stream) => ErrorTail::read(stream).map_err(cannot),
-            None => Err(cannot(io::Error::other("it has no standard error"))),
+            Some(stream) => ErrorTail::read(stream),
+            None => Err(io::Error::other("it has no standard error")),
         };
         match errors {
             Ok(errors) => Ok(Self { line: line.to_string(), child, errors }),
-            Err(why) => {
+            Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(why)
+                Err(cannot_start(line, &error))
             }
         }
     }
@@ -136,6 +138,10 @@ impl RunningCommand {
     }
 }
 
+fn cannot_start(line: &str, error: &io::Error) -> String {
+    format!("{} cannot be started: {error}", shown(line))
+}
+
 /// Waits until no process of a group is left, but no longer than this.
 fn wait_for_group(group: Pid, longest: Duration) {
     let until = Instant::now() + longest;
@@ -180,7 +186,7 @@ impl ErrorTail {
         Ok(Self { bytes, reader })
     }
 
-    /// Returns the last line that is not empty, of at most [`TOLD_CHARS`] characters.
+    /// Returns the last lines that are not empty in one, of at most [`TOLD_CHARS`] characters.
     fn last_words(&self) -> Option<String> {
         let until = Instant::now() + ERROR_PATIENCE;
         while !self.reader.is_finished() && Instant::now() < until {
@@ -188,8 +194,13 @@ impl ErrorTail {
         }
         let bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&bytes);
-        let line = text.lines().rev().find(|line| !line.trim().is_empty())?.trim();
-        let line = masked(&[one_line(line)]).concat();
+        let mut lines: Vec<&str> = text.lines().map(str::trim).collect();
+        lines.retain(|line| !line.is_empty());
+        let last = &lines[lines.len().saturating_sub(TOLD_LINES)..];
+        if last.is_empty() {
+            return None;
+        }
+        let line = masked(&[one_line(&last.join("; "))]).concat();
         let count = line.chars().count();
         let end: String = line.chars().skip(count.saturating_sub(TOLD_CHARS)).collect();
         Some(end)
@@ -318,7 +329,7 @@ mod tests {
             .expect("it starts");
         let status = command.wait(LONG).expect("it is waited for").expect("it ends");
         let told = command.end_in_words(status);
-        assert!(told.ends_with("ended with exit code 3: no such thing"), "{told}");
+        assert!(told.ends_with("ended with exit code 3: first; no such thing"), "{told}");
         let mut silent = RunningCommand::start("kill -9 $$").expect("it starts");
         let status = silent.wait(LONG).expect("it is waited for").expect("it ends");
         let told = silent.end_in_words(status);

@@ -25,6 +25,9 @@ use crate::report::output::{print_fitted, say_fitted, write_json};
 use crate::report::printout::{Printout, printout};
 use crate::report::terminal::{self, counted, figure};
 
+/// Head of the column of ratios.
+const CHANGE: &str = "change";
+
 /// Most differences that --verbose prints; the JSON form has all.
 const MAX_DIFFERENCES: usize = 12;
 
@@ -123,10 +126,14 @@ fn text(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Print
     if !rows.is_empty() {
         let heads = column_heads(comparison);
         let table = columns(comparison, heads).table(rows);
-        // On a narrow terminal the answer is the last that goes.
+        // On a narrow terminal the answer is the last that goes; an interval says more than its
+        // middle.
         let mut first_to_go: Vec<&str> =
             measures::exported_measures().map(|measure| measure.title).collect();
-        first_to_go.extend([heads[1], heads[0], SWITCHES_PER_HOP.title]);
+        first_to_go.extend([heads[1], heads[0]]);
+        if comparison.is_of_machine() {
+            first_to_go.extend([CHANGE, SWITCHES_PER_HOP.title]);
+        }
         parts.push(table.first_to_go(&first_to_go).into());
     }
     let mut lines = Vec::new();
@@ -354,8 +361,8 @@ fn side_in_words(side: &ComparisonSide) -> String {
         Origin::Run { session: Some(session), .. } => {
             let words = session.in_words();
             match &session.command {
-                Some(command) if command.is_empty() => words,
-                Some(command) => format!("{}: {command}", session.arm.name()),
+                Some(command) if command.line.is_empty() => words,
+                Some(command) => format!("{}: {}", session.arm.name(), command.line),
                 None => format!("{}: {words}", session.arm.name()),
             }
         }
@@ -397,7 +404,7 @@ fn columns<'a>(comparison: &'a Comparison, [base, new]: [&str; 2]) -> Columns<'a
         .right(new, |change| {
             side_cost(change.quantity, change.new_ns, change.new_not_quotable.is_some())
         })
-        .or_dash("change", |change| change_in_words(change))
+        .or_dash(CHANGE, |change| change_in_words(change))
         .or_dash("interval", |change| interval_in_words(change))
         .marked("answer", |change| answer(change));
     for measure in measures::exported_measures() {

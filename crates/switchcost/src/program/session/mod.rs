@@ -27,7 +27,7 @@ use rundata::machine::{CpuRelation, Machine};
 use rundata::notice::Notice;
 use rundata::plan::Plan;
 use rundata::ring::{Policy, RegisterState, Work};
-use rundata::run::{Arm, Header, Run, SessionHalf};
+use rundata::run::{Arm, Header, Run, SessionHalf, StateCommand};
 
 use crate::base::failure::{Interrupted, usage};
 use crate::base::secrets::{kept_prefix, masked, shown};
@@ -410,7 +410,8 @@ impl PlannedHalf {
         match &self.state {
             Some(MachineState::Setting(arm)) => setting = Some(Box::new(arm.stored())),
             Some(state @ MachineState::Command(_)) => {
-                command = Some(state.stored(options.anonymous, options.store_command));
+                let line = state.stored(options.anonymous, options.store_command);
+                command = Some(Box::new(StateCommand { line }));
             }
             None => {}
         }

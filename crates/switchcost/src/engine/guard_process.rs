@@ -4,7 +4,7 @@
 //! A session sends requests, a line of JSON each, and gets an answer to each. The end of the pipe, by
 //! close or kill, is the order to put back.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -76,8 +76,13 @@ impl GuardProcess {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => {
                 self.close();
-                sent.with_context(|| format!("{name} cannot be asked"))?;
-                bail!("{name} was killed")
+                // A pipe that nobody reads is one more sign of the same.
+                match sent {
+                    Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+                        Err(error).with_context(|| format!("{name} cannot be asked"))
+                    }
+                    _ => bail!("{name} was killed"),
+                }
             }
             Err(error) => {
                 self.close();

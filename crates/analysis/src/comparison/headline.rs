@@ -136,7 +136,7 @@ fn seen_in_session(
     let (title, seen) = (&change.title, seen_times(change));
     match ChangeAnswer::from_interval([low, high], limit) {
         Some(ChangeAnswer::NotChanged) => marked![
-            format!("{new} costs the same as {base} within "),
+            format!("{} {base} within ", same_as(change, new)),
             MarkedText::figure(percent(limit)),
             format!(" ({title}): {seen}")
         ],
@@ -150,9 +150,9 @@ fn seen_in_session(
         }
         None => marked![
             format!("{new} may be "),
-            ratio_words(low),
+            ratio_words(change.quantity, low),
             " to ",
-            ratio_words(high),
+            ratio_words(change.quantity, high),
             format!(" than {base} ({title}): {seen}")
         ],
     }

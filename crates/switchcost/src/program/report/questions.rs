@@ -13,7 +13,7 @@ pub(super) const SWITCHES: &str = "difference-switches";
 pub(super) const HISTORY: &str = "history";
 
 /// Charts by id, each with its question: what matters most first.
-const QUESTIONS: [(&str, &str); 27] = [
+const QUESTIONS: &[(&str, &str)] = &[
     (DIFFERENCE, "What differs?"),
     (SWITCHES, "Does it switch more often?"),
     (RING_COST, "By processes?"),

@@ -534,6 +534,7 @@ mod tests {
             priority: None,
             state: None,
             burden: None,
+            flight: None,
         }
     }
 

@@ -178,6 +178,9 @@ pub(super) fn ring_labels(case: &RingCase) -> Labels {
     if let Some(burden) = case.burden {
         labels.push(label("burden", burden));
     }
+    if let Some(flight) = case.flight {
+        labels.push(label("flight", flight));
+    }
     labels
 }
 

@@ -467,7 +467,7 @@ fn clean_slices_of_sample(
     let has_competitors = slices.beside_others();
     for (number, elapsed_ns) in slices.elapsed_ns.iter().enumerate() {
         let laps = slices.laps_of(number, sample.laps);
-        let hops = laps.saturating_mul(case.members.into());
+        let hops = laps.saturating_mul(case.hops_per_lap());
         if hops == 0 || has_competitors.get(number) == Some(&true) {
             continue;
         }
@@ -500,7 +500,7 @@ pub(crate) fn hops_as_they_were(
     let mut as_they_were = Vec::new();
     for sample in samples {
         let Some(slices) = sample.judged_slices() else { continue };
-        let hops = slices.laps.saturating_mul(case.members.into()) as f64;
+        let hops = slices.laps.saturating_mul(case.hops_per_lap()) as f64;
         if hops == 0.0 {
             continue;
         }
@@ -539,7 +539,7 @@ pub(crate) fn clean_events(
             let quantum = level.quantum_of_slice(ClockFilter::Any, slices, number);
             if quantum.is_some() && has_competitors.get(number) != Some(&true) {
                 counted += *count as f64;
-                hops += slices.laps_of(number, sample.laps) as f64 * f64::from(case.members);
+                hops += slices.laps_of(number, sample.laps) as f64 * case.hops_per_lap() as f64;
             }
         }
     }

@@ -20,6 +20,7 @@ fn case(placement: Placement, state: Option<RegisterState>) -> RingCase {
         policy: Policy::Other,
         priority: None,
         burden: None,
+        flight: None,
         state,
     }
 }

@@ -57,6 +57,7 @@ pub fn case(link: &str, kind: MemberKind, members: u32) -> RingCase {
         priority: None,
         state: None,
         burden: None,
+        flight: None,
     }
 }
 

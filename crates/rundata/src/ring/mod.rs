@@ -7,6 +7,7 @@
 
 mod burden;
 mod event;
+mod flight;
 mod pieces;
 mod sample;
 mod triples;
@@ -25,6 +26,7 @@ use crate::words;
 use crate::placement::Placement;
 pub use burden::Burden;
 pub use event::CountedEvent;
+pub use flight::{Flight, MAX_FLIGHT};
 pub use pieces::PieceFigures;
 pub use sample::*;
 pub use triples::was_alone_in_slice;
@@ -313,6 +315,9 @@ pub struct RingCase {
     /// Load that is put on the switches on purpose; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burden: Option<Burden>,
+    /// Items that are under way at once; absent where it is one, the token of the ring.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flight: Option<Flight>,
 }
 
 impl RingCase {
@@ -328,6 +333,7 @@ impl RingCase {
             priority: None,
             state: None,
             burden: None,
+            flight: None,
         }
     }
 
@@ -337,6 +343,9 @@ impl RingCase {
         check_known_within("priority", self.priority, 0..=MAX_PRIORITY)?;
         if let Some(work) = self.work {
             work.check()?;
+        }
+        if let Some(flight) = self.flight {
+            flight.check(self.members)?;
         }
         self.placement.check()
     }
@@ -352,9 +361,15 @@ impl RingCase {
     }
 
     /// Returns the solo with which this ring is compared. For a sweep's pair of CPUs it runs on the
-    /// first.
+    /// first. It has one token however many the ring has: it never waits for one.
     pub fn solo(&self) -> RingCase {
-        RingCase { members: 1, placement: self.placement.of_solo(), ..self.clone() }
+        RingCase { members: 1, placement: self.placement.of_solo(), flight: None, ..self.clone() }
+    }
+
+    /// Returns the hops of a lap. In a stream over a full link an item makes one: it is sent by the
+    /// leader and received by the other member.
+    pub fn hops_per_lap(&self) -> u64 {
+        if self.flight == Some(Flight::Full) { 1 } else { self.members.into() }
     }
 
     /// Returns whether `self` is the solo with which `other` is compared.
@@ -380,6 +395,9 @@ impl RingCase {
         }
         if let Some(burden) = self.burden {
             title.push_str(&format!(" under {burden}"));
+        }
+        if let Some(flight) = self.flight {
+            title.push_str(&format!(" with {}", flight.in_words()));
         }
         title
     }
@@ -499,6 +517,26 @@ mod tests {
         assert!(!other_policy.is_solo_of(&case(8)));
         let other_state = RingCase { state: Some(RegisterState::Sse), ..case(1) };
         assert!(!other_state.is_solo_of(&case(8)));
+    }
+
+    #[test]
+    fn rings_with_several_items_under_way_share_the_solo_of_the_ring_with_one() {
+        let several = RingCase { flight: Some(Flight::Items(16)), ..case(2) };
+        let full = RingCase { flight: Some(Flight::Full), ..case(2) };
+        assert!(case(1).is_solo_of(&several) && case(1).is_solo_of(&full));
+        assert!(case(2).belongs_to(&several) && several.belongs_to(&full));
+        assert_eq!([case(2), several, full].map(|ring| ring.hops_per_lap()), [2, 2, 1]);
+    }
+
+    #[test]
+    fn a_ring_with_one_item_is_stored_as_before() {
+        let text = serde_json::to_string(&case(2)).unwrap();
+        assert!(!text.contains("flight"), "{text}");
+        for flight in [Flight::Items(16), Flight::Full] {
+            let ring = RingCase { flight: Some(flight), ..case(2) };
+            let text = serde_json::to_string(&ring).unwrap();
+            assert_eq!(serde_json::from_str::<RingCase>(&text).unwrap(), ring);
+        }
     }
 
     #[test]

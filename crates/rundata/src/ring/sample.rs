@@ -88,7 +88,7 @@ pub struct RingSample {
     pub sample: u32,
     /// Timed laps.
     pub laps: u64,
-    /// Timed hops: laps times members.
+    /// Timed hops: laps times members, or the items of a stream over a full link.
     pub hops: u64,
     /// Time of the timed laps, in nanoseconds (CLOCK_MONOTONIC_RAW).
     pub elapsed_ns: u64,
@@ -267,6 +267,12 @@ impl RingSample {
     /// Returns the counted switches per hop.
     pub fn switches_per_hop(&self) -> f64 {
         self.switches() as f64 / self.hops as f64
+    }
+
+    /// Returns the wake-ups per hop. Members sleep at both ends of a sample, or run (the leader), so
+    /// that each wait of a member, a voluntary switch, has one wake-up.
+    pub fn wakeups_per_hop(&self) -> f64 {
+        self.counters.voluntary as f64 / self.hops as f64
     }
 
     /// Lists the disturbances of the sample, as far as the kernel's counts show them.
@@ -692,6 +698,7 @@ mod tests {
             priority: None,
             state: None,
             burden: None,
+            flight: None,
         }
     }
 

@@ -26,7 +26,7 @@ use rundata::case::Case;
 use rundata::machine::{CpuRelation, Machine};
 use rundata::notice::Notice;
 use rundata::plan::Plan;
-use rundata::ring::{Policy, RegisterState, Work};
+use rundata::ring::{Flight, Policy, RegisterState, Work};
 use rundata::run::{Arm, Header, Run, SessionHalf, StateCommand};
 
 use crate::base::failure::{Interrupted, usage};
@@ -268,6 +268,7 @@ struct ComparedCase {
 struct ComparedRing {
     link: String,
     state: Option<RegisterState>,
+    flight: Option<Flight>,
     relation: Option<CpuRelation>,
     work: Option<Work>,
 }
@@ -280,6 +281,7 @@ fn compared_cases(plan: &Plan) -> Vec<ComparedCase> {
             Case::Ring(ring) => Some(ComparedRing {
                 link: ring.link.clone(),
                 state: ring.state,
+                flight: ring.flight,
                 relation: ring.placement.relation(),
                 work: ring.work,
             }),

@@ -79,7 +79,7 @@ pub(crate) fn run(
     let one = |round: u32, index: usize| {
         let case = plan.ring(index).unwrap();
         let is_solo = case.members == 1;
-        let hops = 1000 * u64::from(case.members);
+        let hops = 1000 * case.hops_per_lap();
         let scatter = 1000 + [0, 7, 3, 9, 5, 1, 8, 2][(round as usize + index) % 8];
         let above = if is_solo { 0 } else { cost(case) * scatter / 1000 };
         sample((index, round), hops, hops * (1000 + above), if is_solo { 0 } else { hops })

@@ -206,13 +206,14 @@ fn find_cell<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
     Some(*cell)
 }
 
-/// Returns whether rows of a plan's rings have a column: one of an event only if it is counted, that
-/// of burdens only if a case has one. So the rows of plans without them stay as they were before
+/// Returns whether rows of a plan's rings have a column: one of an event only if it is counted, those
+/// of burdens and of items under way only if a case has them. So the rows of plans without them stay as they were before
 /// these columns existed, byte by byte.
 fn has_ring_column(plan: &Plan, name: &str) -> bool {
     match name.parse::<CountedEvent>() {
         Ok(event) => is_counted(plan, event),
         Err(_) if name == BURDEN => plan.rings().any(|(_, case)| case.burden.is_some()),
+        Err(_) if name == FLIGHT => plan.rings().any(|(_, case)| case.flight.is_some()),
         Err(_) => true,
     }
 }
@@ -274,11 +275,14 @@ type RingCell = fn(&RingRow) -> String;
 /// Name of the column that only plans with a burden have.
 const BURDEN: &str = "burden";
 
+/// Name of the column that only plans with several items under way have.
+const FLIGHT: &str = "flight";
+
 /// Names of the columns with a figure for each slice of a sample.
 const SLICE_COLUMNS: [&str; 3] = ["slices_ns", "latency_quanta_ns", "throughput_quanta_ns"];
 
 /// Columns of rings, in their order.
-const RING_COLUMNS: [(&str, RingCell); 47] = [
+const RING_COLUMNS: [(&str, RingCell); 48] = [
     ("experiment", |row| experiment_of(row.plan, row.sample.case).to_string()),
     ("case", |row| row.sample.case.to_string()),
     ("round", |row| row.sample.round.to_string()),
@@ -317,6 +321,7 @@ const RING_COLUMNS: [(&str, RingCell); 47] = [
     ("waited_ns", |row| row.slices(|slices| known(slices.waited_ns()))),
     ("huge_page_bytes", |row| known(row.sample.huge_page_bytes)),
     (BURDEN, |row| known(row.case.burden.map(Burden::name))),
+    (FLIGHT, |row| known(row.case.flight)),
     ("cycles", |row| row.counted(CountedEvent::Cycles)),
     ("instructions", |row| row.counted(CountedEvent::Instructions)),
     ("L1-dcache-load-misses", |row| row.counted(CountedEvent::L1Misses)),
@@ -432,7 +437,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use rundata::placement::Placement;
-    use rundata::ring::{AccessKind, CoreWait, Counters, Policy, Walk};
+    use rundata::ring::{AccessKind, CoreWait, Counters, Flight, Policy, Walk};
     use rundata::trial::interference::{Execution, Noise, PacketWire, ProgramSetting};
     use rundata::trial::sampling::SleepPhase;
     use rundata::trial::wakeup::{Wakeup, WakeupLoad};
@@ -498,6 +503,7 @@ mod tests {
             priority: Some(17),
             state: Some(RegisterState::Avx),
             burden: Some(Burden::Seccomp),
+            flight: Some(Flight::Items(16)),
         };
         let slices = Slices {
             laps: 5,
@@ -546,7 +552,8 @@ mod tests {
                         disturbed=steal:14ns major-faults:13 migrations:11, walk=sparse, \
                         huge_pages=true, priority=17, state=avx, slice_laps=5, slices_ns=31 32, \
                         latency_quanta_ns=41 42, throughput_quanta_ns=51 52, waited_ns=61, \
-                        huge_page_bytes=16, burden=seccomp, cycles=108, instructions=107, \
+                        huge_page_bytes=16, burden=seccomp, flight=16, cycles=108, \
+                        instructions=107, \
                         L1-dcache-load-misses=106, LLC-load-misses=105, dTLB-load-misses=104, \
                         iTLB-load-misses=103, context-switches=102, page-faults=101, \
                         cpu-migrations=100";

@@ -189,6 +189,13 @@ pub(super) const COLUMNS: &[ColumnDeclaration] = &[
         &[Samples, Cases],
         "trial: exit latency of idle states that was asked for",
     ).filled(|row| row.label("cpu-latency-us")),
+    column(
+        "flight",
+        Text,
+        "",
+        &[Samples, Cases],
+        "ring: items under way at once, or full; empty where it is one",
+    ).filled(|row| row.label("flight")),
     column("round", Integer, "", &[Samples, Commands], "number of the round"),
     column("sample", Integer, "", &[Samples], "ring: number of the sample in its round"),
     column("hops", Integer, "", &[Samples], "hops of all members"),

@@ -137,7 +137,7 @@ fn case_row(run: &Run, number: usize, machine_row: &ModernRow) -> Option<ModernR
 
 fn ring_row(ring: &RingCase, machine_row: &ModernRow) -> Option<ModernRow> {
     let is_on_one_cpu = matches!(ring.placement, Placement::Same { .. });
-    let is_plain = ring.state.is_none() && ring.burden.is_none();
+    let is_plain = ring.state.is_none() && ring.burden.is_none() && ring.flight.is_none();
     if !is_on_one_cpu || !is_plain || ring.kind != MemberKind::Process {
         return None;
     }

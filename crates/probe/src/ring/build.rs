@@ -13,6 +13,7 @@ use rustix::io::Errno;
 use rustix::process::getpid;
 use rustix::thread::gettid;
 
+use super::flight::channel_room;
 use super::link::{CallError, ChannelPlace, Link, LinkEnd, LinkError, RingError};
 use super::member::{HopWork, NoWork, RingMember, TimedMember, follow};
 use super::others::{
@@ -266,7 +267,8 @@ impl<L: Link> MemberPlan<L> {
 
     /// Returns the place of the channel to a member.
     fn place(&self, to: u32) -> ChannelPlace {
-        ChannelPlace { area: Arc::clone(&self.area), kind: self.case.kind, to }
+        let room = channel_room(self.case.flight);
+        ChannelPlace { area: Arc::clone(&self.area), kind: self.case.kind, to, room }
     }
 
     /// Describes a call that failed when `made` members existed.

@@ -44,6 +44,8 @@ pub struct ChannelPlace {
     pub kind: MemberKind,
     /// Number of the receiving member, which need not exist yet; the leader is 0.
     pub to: u32,
+    /// Items that the channel has to hold at once.
+    pub room: u32,
 }
 
 impl ChannelPlace {

@@ -16,11 +16,16 @@
 //! out shows at once. And in each control lap every member reports all hops that it made in its
 //! [`MemberCell`], which must be what the leader announced so far. Control laps count on neither
 //! side.
+//!
+//! With several items under way the leader begins a batch, or a slice of it, with so many tokens of
+//! ascending values, passes on one for each that comes back, and waits for the last ones at the end:
+//! the ring stands still as before. It checks the value of each. In a stream over a full link the
+//! leader only sends; the other member checks each item, and answers at the end of a slice.
 
 use std::mem::take;
 use std::sync::atomic::Ordering;
 
-use rundata::ring::Slices;
+use rundata::ring::{Flight, Slices};
 use rustix::io::Errno;
 
 use super::link::{LinkEnd, LinkError, RingError};
@@ -135,6 +140,22 @@ pub trait TimedMember {
     /// Makes the leader's hops of `laps` laps. The leader has `token` at the start; returns the
     /// token that it has at the end.
     fn drive(&mut self, token: u8, laps: u64) -> Result<u8, LinkError>;
+    /// Makes the leader's hops of `laps` laps with up to `under_way` tokens in circulation. The
+    /// first has the value `token`, each that follows one more; all come back with `changes` added.
+    /// Returns the number of tokens that did not.
+    fn circulate(
+        &mut self,
+        token: u8,
+        laps: u64,
+        under_way: u64,
+        changes: u8,
+    ) -> Result<u64, LinkError>;
+    /// Sends `items` tokens, each one more than the one before, the first one more than `token`;
+    /// then waits for the answer, which it returns.
+    fn stream(&mut self, token: u8, items: u64) -> Result<u8, LinkError>;
+    /// Receives `items` tokens of a stream, the first one more than `token`, and answers after each
+    /// `answer_items` of them, with one more than the last if all were as expected.
+    fn consume(&mut self, token: u8, items: u64, answer_items: u64) -> Result<(), LinkError>;
     /// Waits for the token.
     fn receive(&mut self) -> Result<u8, LinkError>;
     /// Passes the token on.
@@ -176,6 +197,72 @@ impl<E: LinkEnd, W: HopWork> TimedMember for RingMember<E, W> {
             self.work.touch();
         }
         Ok(token)
+    }
+
+    /// Measured code.
+    fn circulate(
+        &mut self,
+        token: u8,
+        laps: u64,
+        under_way: u64,
+        changes: u8,
+    ) -> Result<u64, LinkError> {
+        let under_way = under_way.min(laps);
+        let mut next_sent = token;
+        let mut next_received = token.wrapping_add(changes);
+        let mut wrong = 0;
+        begin_line();
+        for _ in 0..under_way {
+            retry(|| self.sender.send(next_sent))?;
+            next_sent = next_sent.wrapping_add(1);
+        }
+        for _ in under_way..laps {
+            let token = retry(|| self.receiver.receive())?;
+            self.work.touch();
+            wrong += u64::from(token != next_received);
+            next_received = next_received.wrapping_add(1);
+            retry(|| self.sender.send(next_sent))?;
+            next_sent = next_sent.wrapping_add(1);
+        }
+        for _ in 0..under_way {
+            let token = retry(|| self.receiver.receive())?;
+            self.work.touch();
+            wrong += u64::from(token != next_received);
+            next_received = next_received.wrapping_add(1);
+        }
+        Ok(wrong)
+    }
+
+    /// Measured code.
+    fn stream(&mut self, token: u8, items: u64) -> Result<u8, LinkError> {
+        begin_line();
+        let mut token = token;
+        for _ in 0..items {
+            token = token.wrapping_add(1);
+            retry(|| self.sender.send(token))?;
+        }
+        retry(|| self.receiver.receive())
+    }
+
+    /// Measured code.
+    fn consume(&mut self, token: u8, items: u64, answer_items: u64) -> Result<(), LinkError> {
+        begin_line();
+        let (mut next, mut left) = (token.wrapping_add(1), items);
+        while left > 0 {
+            let count = left.min(answer_items.max(1));
+            left -= count;
+            let mut wrong = 0;
+            for _ in 0..count {
+                let token = retry(|| self.receiver.receive())?;
+                self.work.touch();
+                wrong |= token ^ next;
+                next = next.wrapping_add(1);
+            }
+            let answer = next.wrapping_add(u8::from(wrong != 0));
+            retry(|| self.sender.send(answer))?;
+            next = answer.wrapping_add(1);
+        }
+        Ok(())
     }
 
     fn receive(&mut self) -> Result<u8, LinkError> {
@@ -276,10 +363,13 @@ pub fn follow(
         cut_walk(member, area);
         member.work().begin();
         let solo_laps = area.solo_laps.load(Ordering::Acquire);
+        let answer_laps = area.answer_laps.load(Ordering::Acquire);
         if solo_laps > 0 && member.has_solo_ends() {
             let token = member.receive()?;
             run_solo(member, solo_laps, cell)?;
             member.send(token.wrapping_add(1))?;
+        } else if answer_laps > 0 {
+            member.consume(token.wrapping_add(1), laps, answer_laps)?;
         } else {
             member.pass(laps)?;
         }
@@ -303,13 +393,20 @@ pub struct RingLeader<'a> {
     token: u8,
     /// Hops that each member must have made so far, without control laps.
     hops: u64,
+    /// Items under way in timed laps; `None` for one.
+    flight: Option<Flight>,
     meters: SliceMeters,
 }
 
 impl<'a> RingLeader<'a> {
     /// Builds the leader of the ring whose members share `area`.
     pub fn new(member: Box<dyn TimedMember + 'a>, area: &'a SharedArea) -> Self {
-        Self { member, area, token: 0, hops: 0, meters: SliceMeters::default() }
+        Self { member, area, token: 0, hops: 0, flight: None, meters: SliceMeters::default() }
+    }
+
+    /// Sets how many items are under way in timed laps.
+    pub fn set_flight(&mut self, flight: Option<Flight>) {
+        self.flight = flight;
     }
 
     /// Sets what is read around each slice from the next batch on.
@@ -327,8 +424,56 @@ impl<'a> RingLeader<'a> {
         self.area.cells()
     }
 
-    /// Runs `laps` laps and checks that each member has changed the token in each.
+    /// Runs timed laps with as many items under way as the ring has.
     fn run_laps(&mut self, laps: u64) -> Result<(), RingError> {
+        match self.flight {
+            None => self.run_one_token(laps),
+            Some(Flight::Items(count)) => self.run_several_tokens(laps, count.into()),
+            Some(Flight::Full) => self.run_stream(laps),
+        }
+    }
+
+    /// Runs `laps` laps with several tokens and checks that each member has changed each once.
+    fn run_several_tokens(&mut self, laps: u64, under_way: u64) -> Result<(), RingError> {
+        let first = self.token.wrapping_add(1);
+        let changes = (self.area.cells().len() as u8).wrapping_sub(1);
+        let wrong = if self.member.is_interruptible() {
+            self.member.circulate(first, laps, under_way, changes)?
+        } else {
+            wait_uninterruptible(|| self.member.circulate(first, laps, under_way, changes))
+                .unwrap_or(Err(LinkError::Closed))?
+        };
+        if wrong > 0 {
+            return Err(RingError::Other(format!(
+                "{wrong} of {laps} tokens came back in another order, or not changed by each member"
+            )));
+        }
+        // The last one that came back.
+        self.token = self.token.wrapping_add(laps as u8).wrapping_add(changes);
+        Ok(())
+    }
+
+    /// Sends `items` items and checks that the reader answers that it had all of them, in order.
+    fn run_stream(&mut self, items: u64) -> Result<(), RingError> {
+        let expected = self.token.wrapping_add(items as u8).wrapping_add(1);
+        let found = if self.member.is_interruptible() {
+            self.member.stream(self.token, items)?
+        } else {
+            wait_uninterruptible(|| self.member.stream(self.token, items))
+                .unwrap_or(Err(LinkError::Closed))?
+        };
+        if found != expected {
+            return Err(RingError::Other(format!(
+                "the reader of {items} items answered {found} instead of {expected}: one was lost \
+                 or changed"
+            )));
+        }
+        self.token = found;
+        Ok(())
+    }
+
+    /// Runs `laps` laps and checks that each member has changed the token in each.
+    fn run_one_token(&mut self, laps: u64) -> Result<(), RingError> {
         let changes = (laps as u8).wrapping_mul(self.area.cells().len() as u8);
         let expected = self.token.wrapping_add(changes);
         let found = if self.member.is_interruptible() {
@@ -350,10 +495,17 @@ impl<'a> RingLeader<'a> {
     /// Makes a control lap: announces the laps of the next phase (0: the end) and checks that every
     /// member made all hops of the phases before.
     pub fn announce(&mut self, laps: u64) -> Result<(), RingError> {
+        self.announce_in_slices(laps, laps)
+    }
+
+    /// Like [`Self::announce`], for a batch that is cut into slices of so many laps.
+    pub fn announce_in_slices(&mut self, laps: u64, slice_laps: u64) -> Result<(), RingError> {
+        let answer_laps = if self.flight == Some(Flight::Full) { slice_laps.max(1) } else { 0 };
+        self.area.answer_laps.store(answer_laps, Ordering::Release);
         self.area.laps.store(laps, Ordering::Release);
         self.member.settle()?;
         self.begin_phase();
-        self.run_laps(1)?;
+        self.run_one_token(1)?;
         for (member, cell) in self.area.cells().iter().enumerate().skip(1) {
             let found = cell.hops.load(Ordering::Acquire);
             if found != self.hops {
@@ -489,7 +641,7 @@ mod tests {
 
     fn channel() -> (OwnedFd, OwnedFd) {
         let area = Arc::new(SharedArea::new(1, false).unwrap());
-        PipeLink::channel(&ChannelPlace { area, kind: MemberKind::Thread, to: 0 }).unwrap()
+        PipeLink::channel(&ChannelPlace { area, kind: MemberKind::Thread, to: 0, room: 1 }).unwrap()
     }
 
     /// A ring of threads over pipes; member `skip` passes the token on unchanged, as a

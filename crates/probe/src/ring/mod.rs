@@ -6,10 +6,12 @@
 //! - `slices` cuts a batch into slices and waits for an idle core; `meters` are read around each
 //!   slice.
 //! - `pieces` cuts the hops of large working sets further.
+//! - `flight` says which links carry several items at once, and how many.
 //! - `burden` and `groups` make each switch dearer on purpose.
 
 mod build;
 mod burden;
+mod flight;
 mod groups;
 mod link;
 mod links;
@@ -24,6 +26,7 @@ mod slices;
 
 pub use build::check_state;
 pub use burden::check as check_burden;
+pub use flight::{FlightAbility, FlightRefusal};
 pub use groups::sweep as sweep_groups;
 pub use link::RingError;
 pub use links::{LINKS, RegisteredLink, find_link};

@@ -96,6 +96,7 @@ impl<L: RegisterKind> WithRegisters for Lead<L> {
                 area: Arc::clone(&area),
                 kind: MemberKind::Thread,
                 to,
+                room: 1,
             })
         };
         let (to_follower, from_leader) = channel(1).expect("a pipe");

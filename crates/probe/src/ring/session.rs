@@ -63,6 +63,10 @@ pub struct Assignment<C = RingCase, B = RingBatching> {
 /// (setrlimit(2), RLIMIT_RTTIME).
 const RT_SPIN_LIMIT_US: u64 = 2_000_000;
 
+/// Longest such time with several items under way, where a member may find the next item each time:
+/// a step's deadline ends a ring that hangs.
+const RT_FLIGHT_LIMIT_US: u64 = 60_000_000;
+
 /// Additional time for each member: the leader creates them all, and reads all their counts,
 /// without sleeping once. A fork takes some tens of microseconds.
 const RT_SPIN_PER_MEMBER_US: u64 = 1_000;
@@ -98,6 +102,10 @@ const TRIPLES_WAIT_NS: u64 = 15_000_000;
 /// Largest number of slices of a sample: one of prescribed laps may last for hours.
 const MAX_SLICES: u64 = 10_000;
 
+/// Smallest number of laps of a slice for each item under way: at most a quarter of them are made
+/// while items are few, at its end.
+const FLIGHTS_PER_SLICE: u64 = 4;
+
 /// Assumed time of a touch of one element, in nanoseconds, before one was timed.
 const SLOW_ELEMENT_NS: f64 = 1000.0;
 
@@ -122,6 +130,19 @@ fn check_room(case: &RingCase) -> Result<(), RingError> {
     room.map_err(|limits| RingError::TooMany { wanted: case.members, limits })
 }
 
+/// Checks that a ring with several items under way has the right size and no triples: a solo is a
+/// ring with one token.
+fn check_flight(assignment: &Assignment) -> Result<(), RingError> {
+    let Assignment { case, batching, .. } = assignment;
+    let Some(flight) = case.flight else { return Ok(()) };
+    flight.check(case.members).map_err(RingError::Other)?;
+    if batching.triples.is_some() || batching.places.is_some() {
+        let why = format!("{flight} items under way: not with solos on the same memory");
+        return Err(RingError::Other(why));
+    }
+    Ok(())
+}
+
 /// Runs one assignment like [`run`], with a clock of the caller's in nanoseconds. It is read
 /// before and after each batch; the last two readings before a sample reaches `sink` are those of
 /// its batch. Whatever else the clock does is part of the sample's time.
@@ -134,6 +155,7 @@ pub fn run_by_clock(
     let link = links::find_link(&case.link)
         .ok_or_else(|| RingError::Other(format!("no link is called '{}'", case.link)))?;
     link.suits(case)?;
+    check_flight(assignment)?;
     // Before there is a member: members inherit the mask that it sets.
     let halts = halts::HaltWatch::start();
     let start_ns = monotonic_raw_ns();
@@ -146,6 +168,10 @@ pub fn run_by_clock(
     })?;
     take_policy(case, link.sleeps)?;
     raise_open_files();
+    let under_way = match case.flight {
+        Some(flight) => link.count_items(flight).map_err(RingError::Other)?,
+        None => 1,
+    };
     // Members inherit the burden; it is released when they have ended.
     let _burden = case.burden.map(|burden| burden::take(burden, case)).transpose()?;
     if case.members > 1 {
@@ -163,6 +189,7 @@ pub fn run_by_clock(
     let BuiltRing { leader, area, others } = link.build(case, seed, has_solos)?;
     let setup_ns = monotonic_raw_ns() - start_ns - ballast_ns;
     let mut leader = RingLeader::new(leader, &area);
+    leader.set_flight(case.flight);
     let sampled = leader.announce(1).and_then(|()| {
         // All members have allocated their memory: they took part in a lap.
         drop(ballast);
@@ -178,6 +205,7 @@ pub fn run_by_clock(
             halts,
             setup_ns,
             ns_per_lap: slow_lap_ns,
+            under_way: under_way.into(),
             huge_page_bytes,
             places: None,
         };
@@ -202,6 +230,8 @@ struct RingSampler<'a, 'ring> {
     halts: halts::HaltWatch,
     setup_ns: u64,
     ns_per_lap: f64,
+    /// Items that are under way at once.
+    under_way: u64,
     huge_page_bytes: Option<u64>,
     places: Option<MemoryPlaces>,
 }
@@ -213,13 +243,14 @@ impl RingSampler<'_, '_> {
         self.warm_up()?;
         self.places = self.choose_place()?;
         let calibrated_laps = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
+        let calibrated_laps = calibrated_laps.max(self.fewest_laps());
         let slice_laps = self.slice_laps(batching.laps.unwrap_or(calibrated_laps));
         let whole_slices = calibrated_laps.next_multiple_of(slice_laps.unwrap_or(1));
         let laps = batching.laps.unwrap_or(whole_slices);
         let mut sampled_ns = 0;
         // The first reading is not used: page faults of its buffers are not the ring's.
         self.counts_before(self.tasks.len().min(1))?;
-        self.announce(laps)?;
+        self.announce_samples(laps, slice_laps)?;
         for number in 0.. {
             let start_ns = monotonic_raw_ns();
             let mut sample = self.sample(number, laps, slice_laps)?;
@@ -231,7 +262,7 @@ impl RingSampler<'_, '_> {
             let enough =
                 number + 1 >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
             // The next announcement also proves that every member made all its hops.
-            self.announce(if enough { 0 } else { laps })?;
+            self.announce_samples(if enough { 0 } else { laps }, slice_laps)?;
             sink(sample);
             if enough {
                 break;
@@ -242,8 +273,13 @@ impl RingSampler<'_, '_> {
 
     /// Announces the laps of the next batch, with a new deadline.
     fn announce(&mut self, laps: u64) -> Result<(), RingError> {
+        self.announce_samples(laps, None)
+    }
+
+    /// Like [`Self::announce`], for a batch that may be cut into slices of so many laps.
+    fn announce_samples(&mut self, laps: u64, slice_laps: Option<u64>) -> Result<(), RingError> {
         set_step_deadline((laps + 1) as f64 * self.ns_per_lap);
-        self.leader.announce(laps)
+        self.leader.announce_in_slices(laps, slice_laps.unwrap_or(laps))
     }
 
     /// Runs laps in growing batches until one lasts an eighth of a sample. The time of a lap is
@@ -300,7 +336,13 @@ impl RingSampler<'_, '_> {
         let wanted_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
         let laps = (wanted_ns as f64 / self.ns_per_lap) as u64;
         let fewest = sample_laps.div_ceil(MAX_SLICES);
-        Some(laps.max(fewest).max(1))
+        Some(laps.max(fewest).max(self.fewest_laps()))
+    }
+
+    /// Returns the fewest laps of a slice: it begins and ends with one item, or none, and has most of
+    /// its laps with all of them under way.
+    fn fewest_laps(&self) -> u64 {
+        if self.under_way > 1 { FLIGHTS_PER_SLICE * self.under_way } else { 1 }
     }
 
     /// Times one batch, with the kernel's counts read before and after it. The members' counts are
@@ -337,7 +379,7 @@ impl RingSampler<'_, '_> {
             round: self.assignment.round,
             sample: number,
             laps,
-            hops: laps * u64::from(case.members),
+            hops: laps * case.hops_per_lap(),
             elapsed_ns,
             counters: Counters { halts: self.halts.since(&halts_before), ..after.since(&before) },
             // A guest that was moved to another host may count from zero again: then it is unknown.
@@ -526,7 +568,8 @@ fn take_policy(case: &RingCase, sleeps: bool) -> Result<(), RingError> {
     if case.policy.is_realtime() && case.members > 1 && sleeps {
         let work_us = 20.0 * slow_hop_ns(case) / 1000.0;
         let members_us = RT_SPIN_PER_MEMBER_US * u64::from(case.members);
-        let soft = RT_SPIN_LIMIT_US + members_us + work_us as u64;
+        let awake_us = if case.flight.is_some() { RT_FLIGHT_LIMIT_US } else { RT_SPIN_LIMIT_US };
+        let soft = awake_us + members_us + work_us as u64;
         sys::limit_real_time(soft, RT_SPIN_LIMIT_US);
     }
     let taken = policy::take_at(case.policy, case.priority());

@@ -115,28 +115,28 @@ impl LinkEnd for SysvQueue {
     }
 }
 
-/// A POSIX queue for one message of one byte at a time.
+/// A POSIX queue for messages of one byte.
 pub struct PosixQueue(OwnedFd);
 
 impl PosixQueue {
-    /// Creates a queue and removes its name; returns both ends.
-    pub fn pair(name: &CStr) -> Result<(Self, Self), CallError> {
+    /// Creates a queue for `room` messages and removes its name; returns both ends.
+    pub fn pair(name: &CStr, room: u32) -> Result<(Self, Self), CallError> {
         // SAFETY: two system calls on a name that is there.
-        let opened = unsafe { in_vfork_helper(|| open_and_unlink(name)) };
+        let opened = unsafe { in_vfork_helper(|| open_and_unlink(name, room)) };
         let queue = opened.in_call("clone")?.in_call("mq_open")?;
         let receiver = fcntl_dupfd_cloexec(&queue, 0).in_call("fcntl")?;
         Ok((Self(queue), Self(receiver)))
     }
 }
 
-/// Creates a queue for one message of one byte, and removes its name.
-fn open_and_unlink(name: &CStr) -> Result<OwnedFd, Errno> {
+/// Creates a queue for `messages` messages of one byte, and removes its name.
+fn open_and_unlink(name: &CStr, messages: u32) -> Result<OwnedFd, Errno> {
     let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC;
     // SAFETY: the attributes' remaining fields may be zero; the name ends with a zero; a descriptor
     // that is given is ours.
     unsafe {
         let mut room: libc::mq_attr = std::mem::zeroed();
-        room.mq_maxmsg = 1;
+        room.mq_maxmsg = messages.into();
         room.mq_msgsize = 1;
         let mode: libc::mode_t = 0o600;
         let queue = check(libc::mq_open(name.as_ptr(), flags, mode, &raw mut room))?;

@@ -8,8 +8,9 @@ use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use rundata::ring::MAX_FLIGHT;
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MprotectFlags, madvise, mprotect};
 use rustix::param::page_size;
@@ -122,6 +123,40 @@ impl TokenSlot {
     }
 }
 
+/// Slots for tokens that one member puts in and another takes out, in order. Who waits for a token is
+/// told by a counter beside it.
+#[repr(C)]
+pub struct TokenQueue([AtomicU16; TokenQueue::SLOTS]);
+
+// SAFETY: atomics: zeros are a value, and they hold no address.
+unsafe impl Shareable for TokenQueue {}
+
+impl TokenQueue {
+    /// Number of slots.
+    pub const SLOTS: usize = MAX_FLIGHT as usize;
+    /// Value of an empty slot.
+    const EMPTY: u16 = 0;
+
+    /// Puts a token into a slot.
+    #[inline(always)]
+    pub fn put(&self, slot: u16, token: u8) {
+        self.0[usize::from(slot)].store(u16::from(token) + 1, Ordering::Release);
+    }
+
+    /// Takes the token out of a slot, if there is one.
+    #[inline(always)]
+    pub fn take(&self, slot: u16) -> Option<u8> {
+        let slot = &self.0[usize::from(slot)];
+        match slot.load(Ordering::Acquire) {
+            Self::EMPTY => None,
+            full => {
+                slot.store(Self::EMPTY, Ordering::Relaxed);
+                Some((full - 1) as u8)
+            }
+        }
+    }
+}
+
 /// State that a member publishes, in a cache line of its own: members share no line.
 #[repr(C, align(64))]
 #[derive(Default)]
@@ -206,6 +241,8 @@ pub struct AreaHeader {
     pub pieces: AtomicU64,
     /// Hops of the coming phase whose pieces each member notes.
     pub noted_hops: AtomicU64,
+    /// Items of a stream after which its reader answers; 0 if tokens go round.
+    pub answer_laps: AtomicU64,
     /// Phases (control laps and batches) that the leader has begun, for members that poll.
     phases: AtomicU32,
 }

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod elsewhere;
+mod flights;
 mod left_behind;
 mod losses;
 mod pieces;
@@ -41,7 +42,7 @@ fn main() -> ExitCode {
     // Which links there are is found out by forks, which a process with threads cannot make.
     drop(rings::available());
     let before = left_behind::things();
-    let one_by_one = [rings::TESTS, pieces::TESTS].concat();
+    let one_by_one = [rings::TESTS, flights::TESTS, pieces::TESTS].concat();
     // A test that fails here ends all: what is wrong with one link is most often so with all.
     one_by_one.iter().filter(chosen).for_each(make);
     // These wait for deaths most of the time.

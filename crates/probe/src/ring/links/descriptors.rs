@@ -1,13 +1,15 @@
 //! Links whose two ends are descriptors: the pipe (pipe(2)), which was Sloan's link and is the one
 //! that others are compared with; the FIFO, a pipe with a name (fifo(7)); the POSIX message queue
-//! (mq_overview(7)); pairs of connected sockets (socketpair(2)); the event counter (eventfd(2)).
-//! Names of FIFOs and queues are removed as soon as both ends are open.
+//! (mq_overview(7)); pairs of connected sockets (socketpair(2)); the event counter (eventfd(2)), in
+//! semaphore mode where several items are under way. Names of FIFOs and queues are removed as soon as
+//! both ends are open.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use rundata::ring::RingCase;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -15,8 +17,11 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::UnshareFlags;
 
 use crate::random::random_number;
-use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
-use crate::sys::{PosixQueue, fifo_unlinked, unshare};
+use crate::ring::build::{BuiltRing, build_ring};
+use crate::ring::link::{
+    CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError, RingError,
+};
+use crate::sys::{PosixQueue, SharedValue, TokenQueue, fifo_unlinked, unshare};
 
 /// A byte goes by one write(2) and one read(2).
 impl LinkEnd for OwnedFd {
@@ -116,7 +121,68 @@ impl LinkEnd for EventfdLink {
     }
 }
 
-/// The token is a message of one byte in a POSIX queue for one message.
+/// An eventfd in semaphore mode, which counts tokens that lie in shared memory, as programs count
+/// the items of a queue: each read takes one.
+pub struct SemaphoreEventfd {
+    counter: OwnedFd,
+    slots: SharedValue<TokenQueue>,
+    /// Number of the next token at this end, modulo the slots in use.
+    next: u16,
+    /// Slots in use, a power of two, less one: few lines of memory for few items.
+    mask: u16,
+}
+
+impl Link for SemaphoreEventfd {
+    type End = Self;
+
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::SEMAPHORE;
+        let counter = eventfd(0, flags).in_call("eventfd")?;
+        let receiver = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
+        let slots = SharedValue::<TokenQueue>::new().in_call("mmap")?;
+        let mask = (place.room.next_power_of_two() - 1).min(u16::MAX.into()) as u16;
+        let sender = Self { counter, slots: slots.clone(), next: 0, mask };
+        Ok((sender, Self { counter: receiver, slots, next: 0, mask }))
+    }
+}
+
+impl LinkEnd for SemaphoreEventfd {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.slots.put(self.next & self.mask, token);
+        rustix::io::write(&self.counter, &1_u64.to_ne_bytes())?;
+        self.next = self.next.wrapping_add(1);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        let mut one = [0; 8];
+        rustix::io::read(&self.counter, &mut one)?;
+        let token = self.slots.take(self.next & self.mask);
+        self.next = self.next.wrapping_add(1);
+        token.ok_or(LinkError::Closed)
+    }
+}
+
+/// Builds a ring by eventfd: by its count alone where one token goes round.
+pub fn build_by_eventfd(
+    case: &RingCase,
+    seed: u64,
+    has_solos: bool,
+) -> Result<BuiltRing, RingError> {
+    match case.flight {
+        None => build_ring::<EventfdLink>(case, seed, has_solos),
+        Some(_) => build_ring::<SemaphoreEventfd>(case, seed, has_solos),
+    }
+}
+
+/// Creates a POSIX queue for so many messages, and removes its name.
+pub fn posix_queue(messages: u32) -> Result<(PosixQueue, PosixQueue), CallError> {
+    PosixQueue::pair(&unused_name(Path::new("/"), "").in_call("mq_open")?, messages)
+}
+
+/// The token is a message of one byte in a POSIX queue for as many messages as are under way.
 impl Link for PosixQueue {
     type End = Self;
 
@@ -129,8 +195,8 @@ impl Link for PosixQueue {
         Ok(())
     }
 
-    fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        Self::pair(&unused_name(Path::new("/"), "").in_call("mq_open")?)
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        posix_queue(place.room)
     }
 }
 

@@ -102,7 +102,7 @@ mod tests {
 
     fn ends<L: Link>() -> (L::End, L::End) {
         let area = shared_area(1, false).unwrap();
-        L::channel(&ChannelPlace { area, kind: MemberKind::Thread, to: 0 }).unwrap()
+        L::channel(&ChannelPlace { area, kind: MemberKind::Thread, to: 0, room: 1 }).unwrap()
     }
 
     fn pass_every_token<L: Link>() {

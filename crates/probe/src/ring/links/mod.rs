@@ -13,6 +13,10 @@ use rundata::ring::{MemberKind, RingCase};
 use rustix::io::Errno;
 
 use super::build::{BuiltRing, RingMaker, build_ring};
+use super::flight::{
+    CountRoom, FlightAbility, FlightRefusal, room_of_descriptors, room_of_posix_queue,
+    room_of_signals, room_of_slots, room_of_sysv_queue,
+};
 use super::link::{CallError, RingError};
 use super::member::RingLeader;
 use crate::sys::{
@@ -20,8 +24,8 @@ use crate::sys::{
     set_deadline,
 };
 use coroutine::CoroutineLink;
-pub(super) use descriptors::PipeLink;
-use descriptors::{EventfdLink, FifoLink, SocketLink};
+use descriptors::{EventfdLink, FifoLink, SocketLink, build_by_eventfd};
+pub(super) use descriptors::{PipeLink, posix_queue};
 use epoll::{EpollEventfdLink, EpollSocketLink};
 use shared_memory::{FutexLink, FutexVectorLink, NEEDS, YieldLink, namespace_hint};
 use signal::{HandlerSignalLink, SignalLink};
@@ -46,6 +50,8 @@ pub struct RegisteredLink {
     suits: fn(&RingCase) -> Result<(), String>,
     /// Explains an errno of its calls, and what helps, if that is known.
     hint: fn(Errno) -> Option<String>,
+    /// Whether the link carries several items at once.
+    pub(super) flight: FlightAbility,
     build: fn(&RingCase, u64, bool) -> Result<BuiltRing, RingError>,
 }
 
@@ -64,37 +70,68 @@ const fn link<M: RingMaker>(
         sleeps: true,
         suits,
         hint,
+        flight: FlightAbility::HoldsOne(FlightRefusal::OneSlot),
         build: build_ring::<M>,
     }
 }
 
+/// Builds the entry of a link that queues items and makes the sender wait when it is full.
+const fn queue<M: RingMaker>(
+    name: &'static str,
+    summary: &'static str,
+    needs: &'static str,
+    room: CountRoom,
+) -> RegisteredLink {
+    RegisteredLink { flight: FlightAbility::queue(room), ..link::<M>(name, summary, needs) }
+}
+
 /// All links. A new one implements `LinkEnd` and `Link`, and has an entry here.
 pub const LINKS: &[RegisteredLink] = &[
-    link::<PipeLink>("pipe", "one byte through a pipe", "pipe(2)"),
-    link::<FifoLink>("fifo", "one byte through a named pipe", "mkfifo(3) in TMPDIR, or else /tmp"),
+    queue::<PipeLink>(
+        "pipe",
+        "one byte through a pipe",
+        "pipe(2)",
+        room_of_descriptors::<PipeLink>,
+    ),
+    queue::<FifoLink>(
+        "fifo",
+        "one byte through a named pipe",
+        "mkfifo(3) in TMPDIR, or else /tmp",
+        room_of_descriptors::<FifoLink>,
+    ),
     RegisteredLink {
         aliases: &["unix"],
-        ..link::<SocketLink<false>>(
+        ..queue::<SocketLink<false>>(
             "socket-stream",
             "one byte through local stream sockets",
             "socketpair(2)",
+            room_of_descriptors::<SocketLink<false>>,
         )
     },
-    link::<SocketLink<true>>(
+    queue::<SocketLink<true>>(
         "socket-dgram",
         "one byte through local datagram sockets",
         "socketpair(2)",
+        room_of_descriptors::<SocketLink<true>>,
     ),
     RegisteredLink {
         aliases: &["tcp-loopback"],
         hint: loopback_hint,
-        ..link::<TcpLoopback>(
+        ..queue::<TcpLoopback>(
             "tcp",
             "one byte through TCP over loopback",
             "a loopback device that is up (127.0.0.1)",
+            room_of_descriptors::<TcpLoopback>,
         )
     },
-    link::<EventfdLink>("eventfd", "a count through an eventfd", "eventfd(2)"),
+    RegisteredLink {
+        flight: FlightAbility::Holds {
+            room: room_of_slots,
+            never_full: Some(FlightRefusal::NeverFull),
+        },
+        build: build_by_eventfd,
+        ..link::<EventfdLink>("eventfd", "a count through an eventfd", "eventfd(2)")
+    },
     link::<EpollSocketLink>(
         "epoll-socket",
         "one byte through local stream sockets, waited for by epoll",
@@ -105,20 +142,39 @@ pub const LINKS: &[RegisteredLink] = &[
         "a count through an eventfd, waited for by epoll",
         "epoll_pwait(2), eventfd(2)",
     ),
-    link::<SignalLink>(
-        "signal",
-        "a real-time signal, waited for by sigwaitinfo",
-        "rt_tgsigqueueinfo(2)",
+    RegisteredLink {
+        flight: FlightAbility::Holds {
+            room: room_of_signals,
+            never_full: Some(FlightRefusal::SenderRefused),
+        },
+        ..link::<SignalLink>(
+            "signal",
+            "a real-time signal, waited for by sigwaitinfo",
+            "rt_tgsigqueueinfo(2)",
+        )
+    },
+    RegisteredLink {
+        flight: FlightAbility::HoldsOne(FlightRefusal::SignalsMerge),
+        ..link::<HandlerSignalLink>(
+            "handler-signal",
+            "a signal and its handler",
+            "tgkill(2), sigsuspend(2)",
+        )
+    },
+    queue::<PosixQueue>(
+        "posix-mq",
+        "one byte through a POSIX message queue",
+        "CONFIG_POSIX_MQUEUE",
+        room_of_posix_queue,
     ),
-    link::<HandlerSignalLink>(
-        "handler-signal",
-        "a signal and its handler",
-        "tgkill(2), sigsuspend(2)",
-    ),
-    link::<PosixQueue>("posix-mq", "one byte through a POSIX message queue", "CONFIG_POSIX_MQUEUE"),
     RegisteredLink {
         hint: namespace_hint,
-        ..link::<SysvQueue>("sysv-msg", "one byte through a System V message queue", NEEDS)
+        ..queue::<SysvQueue>(
+            "sysv-msg",
+            "one byte through a System V message queue",
+            NEEDS,
+            room_of_sysv_queue,
+        )
     },
     RegisteredLink {
         hint: namespace_hint,
@@ -133,7 +189,12 @@ pub const LINKS: &[RegisteredLink] = &[
     link::<TokenCondvar>("condvar", "a pthread condition variable", "process-shared mutexes"),
     RegisteredLink {
         hint: io_uring_hint,
-        ..link::<UringLink>("io-uring", "a pipe, written and read by io_uring", "io_uring_setup(2)")
+        ..queue::<UringLink>(
+            "io-uring",
+            "a pipe, written and read by io_uring",
+            "io_uring_setup(2)",
+            room_of_descriptors::<PipeLink>,
+        )
     },
     RegisteredLink {
         hint: |errno| newer_uring_hint(errno, "6.1"),
@@ -170,6 +231,7 @@ pub const LINKS: &[RegisteredLink] = &[
     },
     RegisteredLink {
         sleeps: false,
+        flight: FlightAbility::HoldsOne(FlightRefusal::HandedOver),
         suits: |case| match case.kind {
             MemberKind::Thread => {
                 check_one_cpu(case, "coroutines run in one thread, on one CPU at a time")
@@ -203,6 +265,9 @@ const DEADLINE_S: u32 = 5;
 impl RegisteredLink {
     /// Checks that the link can carry the token of a case's ring.
     pub fn suits(&self, case: &RingCase) -> Result<(), RingError> {
+        if let Some(flight) = case.flight {
+            self.check_kind_of_flight(flight).map_err(RingError::Other)?;
+        }
         (self.suits)(case).map_err(|why| RingError::Other(format!("--link {}: {why}", self.name)))
     }
 

@@ -104,8 +104,12 @@ mod tests {
     use crate::ring::link::LinkEnd;
 
     fn channel() -> (OwnedFd, OwnedFd) {
-        let place =
-            ChannelPlace { area: shared_area(1, false).unwrap(), kind: MemberKind::Thread, to: 0 };
+        let place = ChannelPlace {
+            area: shared_area(1, false).unwrap(),
+            kind: MemberKind::Thread,
+            to: 0,
+            room: 1,
+        };
         TcpLoopback::channel(&place).unwrap()
     }
 

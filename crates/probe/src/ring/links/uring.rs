@@ -321,7 +321,7 @@ mod tests {
                 return None;
             }
             let area = shared_area(2, false).unwrap();
-            let place = ChannelPlace { area, kind: MemberKind::Thread, to: 1 };
+            let place = ChannelPlace { area, kind: MemberKind::Thread, to: 1, room: 1 };
             let (mut sender, mut next_receiver) = L::channel(&place).unwrap();
             let (mut next_sender, mut receiver) = L::channel(&place).unwrap();
             L::join(&mut sender, &mut receiver).unwrap();

@@ -251,9 +251,9 @@ fn series(cases: &[CaseSummary]) -> Vec<Series> {
 }
 
 /// Returns the solo ring of a case, which is that of all cases that differ only in their size;
-/// absent for a ring that does not switch.
+/// absent for a ring that does not switch, and with several items under way.
 fn size_group(summary: &CaseSummary) -> Option<RingCase> {
-    if summary.does_not_switch {
+    if summary.does_not_switch || summary.case.flight.is_some() {
         return None;
     }
     Some(RingCase { members: 1, ..summary.case.clone() })

@@ -89,6 +89,9 @@ pub struct Counted {
 pub enum NoCost {
     /// It is a ring of one, which costs are above.
     Solo,
+    /// Several items are under way: its switches wait for several hops each, and what stands for it
+    /// is the time of an item.
+    SeveralItems,
     /// The kernel counted hardly a switch in it.
     DoesNotSwitch,
     /// It was not measured.
@@ -127,9 +130,13 @@ pub struct CaseSummary {
     pub contended_ns_per_hop: Option<Spread>,
     /// Switches per hop as the kernel counted them.
     pub switches_per_hop: Option<Estimate>,
+    /// Wake-ups per hop: a member that waits is switched out once (a voluntary switch, as the kernel
+    /// counted them) and woken once. Absent in plans whose rings all have one item under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakeups_per_hop: Option<Estimate>,
     /// (hop(N) - hop(1)) / switches per hop in nanoseconds: of clean slices where full speed was
-    /// seen, else paired within rounds, as the estimate says. Absent for the solo ring and for a
-    /// ring that does not switch.
+    /// seen, else paired within rounds, as the estimate says. Absent for the solo ring, for a ring
+    /// that does not switch, and with several items under way.
     pub ns_per_switch_above_solo: Option<Estimate>,
     /// Cost of a switch above solo in nanoseconds at whatever speed, paired within rounds. Absent
     /// where the speed was not judged.
@@ -163,10 +170,10 @@ pub struct CaseSummary {
     /// absent where none were asked for, and where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_page_share: Option<f64>,
-    /// The kernel's count differs from one switch per hop by more than 5 %.
+    /// The kernel's count differs from one switch per hop by more than 5 %, with one item under way.
     pub counts_disagree: bool,
-    /// A ring of several of which the kernel counted less than 0.1 switches per hop: its hops are
-    /// no switches, and it has no cost of one.
+    /// A ring of several with one item under way of which the kernel counted less than 0.1 switches
+    /// per hop: its hops are no switches, and it has no cost of one.
     #[serde(default)]
     pub does_not_switch: bool,
     /// Reason why the case was not measured, or not to the end.
@@ -174,16 +181,19 @@ pub struct CaseSummary {
 }
 
 impl CaseSummary {
-    /// Returns whether a hop stands for the case, not a switch: for a solo ring and for one that does
-    /// not switch.
+    /// Returns whether a hop stands for the case, not a switch: for a solo ring, for one that does
+    /// not switch, and with several items under way.
     pub(crate) fn is_told_by_hop(&self) -> bool {
-        self.case.members == 1 || self.does_not_switch
+        self.case.members == 1 || self.does_not_switch || self.case.flight.is_some()
     }
 
     /// Returns the cost of a switch, or why the case has none.
     pub fn cost_of_switch(&self) -> Result<Estimate, NoCost> {
         if self.case.members == 1 {
             return Err(NoCost::Solo);
+        }
+        if self.case.flight.is_some() {
+            return Err(NoCost::SeveralItems);
         }
         if self.does_not_switch {
             return Err(NoCost::DoesNotSwitch);
@@ -299,11 +309,12 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &RingCase)
     let counted = table.middle_by_round(index, RingSample::switches_per_hop);
     let switches_per_hop = table.over_rounds(&counted, first_stream + 1);
     let (mut does_not_switch, mut counts_disagree) = (false, false);
-    if let (Some(Estimate { value: per_hop, .. }), true) = (switches_per_hop, case.members > 1) {
+    let has_one_item = case.members > 1 && case.flight.is_none();
+    if let (Some(Estimate { value: per_hop, .. }), true) = (switches_per_hop, has_one_item) {
         does_not_switch = per_hop < HARDLY_SWITCHES_PER_HOP;
         counts_disagree = (per_hop - 1.0).abs() > COUNT_TOLERANCE;
     }
-    let is_told_by_hop = case.members == 1 || does_not_switch;
+    let is_told_by_hop = case.members == 1 || does_not_switch || case.flight.is_some();
     let elasticity =
         if is_told_by_hop { table.hop_elasticity(index) } else { table.elasticity(index) };
     let slices = table.slices(index).filter(|slices| slices.is_judged());
@@ -320,6 +331,7 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &RingCase)
         ns_per_hop: table.hop(index, first_stream),
         contended_ns_per_hop: slices.and_then(|_| Spread::from_rounds(contended_ns_per_hop)),
         switches_per_hop,
+        wakeups_per_hop: wakeups_per_hop(table, index),
         ns_per_switch_above_solo: None,
         contended_ns_per_switch_above_solo: None,
         cpu_ns_per_switch_above_solo: None,
@@ -343,10 +355,20 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &RingCase)
         }
         summary.events.push(counts);
     }
-    if !does_not_switch {
+    if !does_not_switch && case.flight.is_none() {
         add_switch_costs(&mut summary, table, index);
     }
     summary
+}
+
+/// Returns the wake-ups per hop of a ring in a plan with several items under way.
+fn wakeups_per_hop(table: &Table, index: usize) -> Option<Estimate> {
+    if table.plan.rings().all(|(_, case)| case.flight.is_none()) {
+        return None;
+    }
+    // A random stream of its own, apart from those of costs and charts.
+    let stream = (4 << 32) + table.rank(index);
+    table.over_rounds(&table.middle_by_round(index, RingSample::wakeups_per_hop), stream)
 }
 
 /// Adds the costs of a switch to the summary of a ring that may switch.

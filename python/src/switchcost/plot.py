@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 #: What tells lines of one chart apart, where it differs.
 _TELLING = (
     *("run", "host", "kind", "link", "stride_bytes", "op", "walk", "huge_pages", "placement", "policy", "priority"),
-    *("state", "burden"),
+    *("state", "burden", "flight"),
 )
 #: Estimates of which one is so many times another are drawn on a logarithmic axis.
 _SPAN = 30

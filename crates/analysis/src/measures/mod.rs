@@ -88,6 +88,8 @@ pub enum ColumnVisibility {
     Wide,
     /// Tables in which the flag is set in some row.
     WhereSet,
+    /// Tables in which some row has a value.
+    WhereKnown,
 }
 
 /// A measure of a ring.
@@ -298,6 +300,17 @@ pub const MEASURES: &[RingMeasure] = &[
     NS_PER_HOP,
     SWITCHES_PER_HOP,
     RingMeasure {
+        id: "wakeups_per_hop",
+        title: "wake-ups/hop",
+        unit: ColumnUnit::PerHop,
+        meaning: "wake-ups per hop (voluntary switches), in plans with several items under way",
+        priority: 2,
+        shown: ColumnVisibility::WhereKnown,
+        is_exported: true,
+        read: |case| MeasureValue::from_count(case.wakeups_per_hop),
+        ..PLAIN
+    },
+    RingMeasure {
         id: "counts_disagree",
         title: "",
         unit: ColumnUnit::Flag,
@@ -352,7 +365,8 @@ impl RingMeasure {
     }
 }
 
-/// Returns the measures that have columns of their own in exports and comparisons.
+/// Returns the measures that have columns of their own in exports and comparisons. Tables for people
+/// leave out those that no row has.
 pub fn exported_measures() -> impl Iterator<Item = &'static RingMeasure> {
     MEASURES.iter().filter(|measure| measure.is_exported)
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rundata::bounds::{MAX_COUNT, MAX_MEMBERS};
-use rundata::ring::Policy;
+use rundata::ring::{Flight, MAX_FLIGHT, Policy};
 
 /// Place that machine-readable output goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -145,6 +145,26 @@ fn add_range(low: u64, high: u64, step: RangeStep, values: &mut Vec<u64>) -> Res
 /// Parses ring sizes.
 pub(crate) fn sizes(text: &str) -> Result<List<u32>, String> {
     up_to(text, MAX_MEMBERS, &format!("a ring has 1 to {MAX_MEMBERS} members"))
+}
+
+/// Parses numbers of items under way, and the word full; in the order of their size, full last.
+pub(crate) fn flights(text: &str) -> Result<List<Flight>, String> {
+    let (mut flights, mut numbers) = (Vec::new(), Vec::new());
+    for item in text.split(',') {
+        match item.trim().parse() {
+            Ok(Flight::Full) => flights.push(Flight::Full),
+            _ => numbers.push(item),
+        }
+    }
+    if !numbers.is_empty() {
+        let refused = format!("1 to {MAX_FLIGHT} items can be under way, or full");
+        for count in up_to(&numbers.join(","), MAX_FLIGHT, &refused)? {
+            flights.push(Flight::Items(count));
+        }
+    }
+    flights.sort_unstable();
+    flights.dedup();
+    Ok(flights)
 }
 
 /// Parses counts or sizes above zero.

@@ -23,6 +23,7 @@ fn rare_options(command: &str) -> &'static [&'static str] {
             "work",
             "policy",
             "placement",
+            "flight",
             "precision",
             "cost",
             "json",

@@ -355,7 +355,7 @@ impl ExperimentReport for RingRecord {
 /// switch is resolved from the solo ring, the result is the time of a hop.
 fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<RunResult> {
     let smallest = smallest_ring(cases)?;
-    let cost = smallest.ns_per_switch_above_solo?;
+    let Some(cost) = smallest.ns_per_switch_above_solo else { return item_of(smallest) };
     if cost.quote_cost().is_err() {
         if let Some((twin, cost)) = quotable_twin_under_fifo(cases, &smallest.case) {
             let text = switch_in_words(&words::time(cost.value()), twin);
@@ -375,6 +375,14 @@ fn switch_of_smallest_ring(cases: &[CaseSummary]) -> Option<RunResult> {
             Some(Err(_)) | None => RunResult { text: why.with_time_unit(), is_rough: false },
         },
     })
+}
+
+/// Returns the time of an item of a ring with several under way: `310 ns an item (16 under way)`.
+fn item_of(ring: &CaseSummary) -> Option<RunResult> {
+    let flight = ring.case.flight?.in_words();
+    let time = ring.ns_per_hop?.answer_cost().ok()?;
+    let text = format!("{} an item ({flight})", time.brief_time());
+    Some(RunResult { text, is_rough: time.is_rough() })
 }
 
 /// Returns the first ring of several members whose switch has a figure; else the first of all.

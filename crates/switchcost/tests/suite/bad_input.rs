@@ -47,6 +47,21 @@ fn sizes() {
 }
 
 #[test]
+fn items_under_way() {
+    for list in ["0", "65537", "1000000000", "99999999999999999999", "1..100000:x2", "16,0"] {
+        let accepted = "accepted: numbers and ranges such as";
+        assert_ring_refused(&["--flight", list], "'", accepted);
+    }
+    for word in ["many", "", "1.5", "full,many", "16,,2", "FULL"] {
+        assert_ring_refused(&["--flight", word], "not a whole number", "accepted: ");
+    }
+    assert_ring_refused(&["--flight=-4"], "'-4'", "accepted: ");
+    let pair = "a stream has a writer and a reader";
+    assert_ring_refused(&["--flight", "full", "--members", "2,4"], "--members 4", pair);
+    assert_ring_refused(&["--flight", "2", "--state", "sse"], "--state", "cannot be used with");
+}
+
+#[test]
 fn work_that_cannot_be_walked() {
     let multiple = "must be a multiple of 8 bytes";
     for (work, stride, named, accepted) in [

@@ -45,6 +45,7 @@ mod screen;
 mod sensitivity;
 mod sessions;
 mod snapshots;
+mod streams;
 mod sweep;
 mod top;
 mod trace;

@@ -15,6 +15,7 @@ use rundata::ring::{MemberKind, Policy, RingCase};
 use rundata::run::unfinished;
 use rundata::words;
 
+use super::flight;
 use super::jump;
 use super::settings::under_policy as policy_phrase;
 use crate::base::values::each_once;
@@ -22,13 +23,13 @@ use crate::report::terminal::counted;
 
 /// The answer of a run: a first sentence without its full stop, to which more may be added, and what
 /// follows behind it.
-struct RingAnswer {
+pub(super) struct RingAnswer {
     first: MarkedText,
     rest: String,
 }
 
 impl RingAnswer {
-    fn new(first: impl Into<MarkedText>) -> Self {
+    pub(super) fn new(first: impl Into<MarkedText>) -> Self {
         Self { first: first.into(), rest: String::new() }
     }
 
@@ -146,6 +147,9 @@ fn is_one_setting(record: &RingRecord) -> bool {
 /// Returns the answer of rings under one policy, by what they differ in.
 fn headline_of_one(record: &RingRecord) -> RingAnswer {
     let rings = rings_of(record);
+    if let Some(answer) = flight::answer(&rings) {
+        return answer;
+    }
     if each_once(rings.iter().map(|ring| &ring.case.link)).len() > 1 {
         let is_whole = unfinished(record.end.as_ref()).is_none();
         return match cheapest(&record.cases, is_whole) {

@@ -32,6 +32,11 @@ struct SizeGroup<'a> {
 }
 
 impl SizeGroup<'_> {
+    /// Returns whether several items are under way in its rings.
+    fn is_in_flight(&self) -> bool {
+        self.cases.iter().any(|(_, summary)| summary.case.flight.is_some())
+    }
+
     /// Draws an estimate of each case against its size.
     fn line(
         &self,
@@ -69,7 +74,9 @@ pub(crate) fn figures(run: &Run, record: &RingRecord, index: usize) -> Vec<Figur
     if has_sizes || groups.len() == 1 {
         figures.extend(cost_by_size(record, &groups, index));
     }
-    if groups.len() > 1 {
+    if groups.iter().any(SizeGroup::is_in_flight) {
+        figures.extend(items_compared(&groups, index));
+    } else if groups.len() > 1 {
         figures.extend(settings_compared(&groups, index));
     }
     if has_sizes {
@@ -170,6 +177,9 @@ fn group_name(case: &RingCase) -> String {
     }
     if let Some(state) = case.state {
         words.push(format!("registers {state}"));
+    }
+    if let Some(flight) = case.flight {
+        words.push(flight.in_words());
     }
     words.join(", ")
 }
@@ -286,6 +296,20 @@ fn knee_mark(knee: &Knee, prefix: &str) -> AxisMark {
         None => format!("{prefix}knee"),
     };
     AxisMark { x: (low * high).sqrt(), between: Some((low, high)), label }
+}
+
+/// Draws the time of an item in the smallest ring of each group, side by side.
+fn items_compared(groups: &[SizeGroup], index: usize) -> Option<Figure> {
+    let mut times: Vec<(String, Estimate)> = Vec::new();
+    for group in groups {
+        let Some((_, summary)) = group.cases.first() else { continue };
+        if let Some(hop) = summary.ns_per_hop {
+            times.push((group.name.clone(), hop));
+        }
+    }
+    let labels =
+        ChartLabels { id: "flights", title: "Items under way compared", axis: "time of an item" };
+    bars(labels, "Time of a hop, in which an item is sent and received.", times, index)
 }
 
 /// Draws rings of one size, the one that most groups have, side by side.

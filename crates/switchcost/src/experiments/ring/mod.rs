@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 
 pub(crate) mod figures;
+mod flight;
 mod history;
 mod jump;
 pub(crate) mod launches;
@@ -13,9 +14,10 @@ pub(crate) mod table;
 mod tests;
 
 use clap::Args;
-use rundata::ring::{AccessKind, MemberKind, Policy};
+use clap::builder::ArgPredicate;
+use rundata::ring::{AccessKind, Flight, MemberKind, Policy};
 
-use crate::base::values::{List, above_zero, bytes, policy, sizes};
+use crate::base::values::{List, above_zero, bytes, flights, policy, sizes};
 use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
 use crate::report::output::OutputOptions;
@@ -25,7 +27,7 @@ pub(crate) struct RingArgs {
     /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
     ///
     /// The ring of one (solo) is always measured with the others, in every round.
-    #[arg(long, short = 'N', short_alias = 'n', alias = "processes", value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64")]
+    #[arg(long, short = 'N', short_alias = 'n', alias = "processes", value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64", default_value_if("flight", ArgPredicate::IsPresent, "2"))]
     pub(crate) members: List<u32>,
 
     /// What the members are: process or thread
@@ -58,6 +60,21 @@ pub(crate) struct RingArgs {
     /// What is done to each element: read, write, or rmw (load, add, store)
     #[arg(long, default_value_t = AccessKind::Rmw, help_heading = "Ring")]
     pub(crate) op: AccessKind,
+
+    /// Items under way: a list of numbers, or full (a full link) [default: 1]
+    ///
+    /// One item is the token of the ring. With 16 each member passes on one for each that it
+    /// receives, and finds the next one waiting. full is a stream: the first of two members writes
+    /// until the link makes it wait, the other reads. The table then has the time, the switches and
+    /// the wake-ups of an item (a hop). The members are two, unless --members says otherwise.
+    #[arg(
+        long,
+        value_name = "LIST|full",
+        value_parser = flights,
+        conflicts_with = "state",
+        help_heading = "Ring"
+    )]
+    pub(crate) flight: Option<List<Flight>>,
 
     /// Vector registers that each member writes in every hop: none, sse, avx, vzeroupper, avx512,
     /// neon, a list of them, or all that this CPU has

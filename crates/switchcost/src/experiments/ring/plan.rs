@@ -7,7 +7,7 @@ use probe::ring;
 use rundata::experiment::Experiment;
 use rundata::notice::Notice;
 use rundata::plan;
-use rundata::ring::{Policy, RegisterState, RingBatching, RingCase, Work};
+use rundata::ring::{Flight, Policy, RegisterState, RingBatching, RingCase, Work};
 
 use super::RingArgs;
 use crate::base::failure::usage;
@@ -47,7 +47,11 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
     for placement in &placements {
         placed.push(RingCase { kind: args.kind, work, policy, ..pair(placement.clone()) });
     }
+    let flights = args.flight.as_deref().unwrap_or(&[Flight::Items(1)]);
+    check_members(flights, &args.members)?;
     let (rings, left_out) = linked_rings(&args.link, &placed)?;
+    notices.extend(Notice::from_texts(left_out));
+    let (rings, left_out) = rings_in_flight(&rings, flights, args.link == [links::ALL])?;
     notices.extend(Notice::from_texts(left_out));
     if args.placement == PlacementArg::Sweep && placements.len() < 2 {
         let note = "--placement sweep: this program may use one CPU only (see taskset -p $$ and \
@@ -66,6 +70,46 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
     let batching = RingBatching { laps: args.laps, events, ..RingBatching::default() };
     let plan = args.effort.plan(Experiment::Ring, cases, plan::Batching::of_rings(batching));
     Ok((plan.with_solos(), notices))
+}
+
+/// Checks that a stream over a full link has a writer and a reader, and nobody else.
+fn check_members(flights: &[Flight], sizes: &[u32]) -> Result<()> {
+    let other = sizes.iter().find(|members| **members > 2);
+    match other {
+        Some(members) if flights.contains(&Flight::Full) => Err(usage(format!(
+            "--flight full with --members {members}: a stream has a writer and a reader (use \
+             --members 2, or a number of items)"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Returns each ring with each number of items under way, and a note on each that was left out. A
+/// link that cannot carry them and was asked for by name is an error.
+fn rings_in_flight(
+    rings: &[RingCase],
+    flights: &[Flight],
+    is_all: bool,
+) -> Result<(Vec<RingCase>, Vec<String>)> {
+    let (mut in_flight, mut notices) = (Vec::new(), Vec::new());
+    for ring in rings {
+        for flight in flights.iter().map(|flight| flight.above_one()) {
+            match check_flight(ring, flight) {
+                Ok(()) => in_flight.push(RingCase { flight, ..ring.clone() }),
+                Err(why) if is_all => notices.push(format!("left out: {why}")),
+                Err(why) => return Err(usage(why)),
+            }
+        }
+    }
+    Ok((in_flight, each_once(notices)))
+}
+
+/// Checks that the link of a ring carries so many items at once. The error says which links do.
+fn check_flight(ring: &RingCase, flight: Option<Flight>) -> Result<(), String> {
+    match (flight, ring::find_link(&ring.link)) {
+        (Some(flight), Some(link)) => link.check_flight(flight),
+        _ => Ok(()),
+    }
 }
 
 /// Builds the cases: each ring in each state and size, and under SCHED_FIFO those on one CPU again,

@@ -4,7 +4,7 @@
 use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
 use rundata::placement::Placement;
-use rundata::ring::{Policy, RegisterState, RingCase};
+use rundata::ring::{Flight, Policy, RegisterState, RingCase};
 
 use crate::base::values::each_once;
 use crate::report::printout::{Printout, printout};
@@ -20,11 +20,13 @@ enum Setting {
     Placement,
     Registers,
     Policy,
+    Flight,
 }
 
 impl Setting {
     /// Every setting, in the order of their columns.
-    const ALL: [Self; 4] = [Self::Link, Self::Placement, Self::Registers, Self::Policy];
+    const ALL: [Self; 5] =
+        [Self::Link, Self::Placement, Self::Registers, Self::Policy, Self::Flight];
 
     /// Returns the heading of its column.
     fn name(self) -> &'static str {
@@ -33,6 +35,7 @@ impl Setting {
             Self::Placement => "placement",
             Self::Registers => "registers",
             Self::Policy => "policy",
+            Self::Flight => "under way",
         }
     }
 
@@ -47,6 +50,7 @@ impl Setting {
             },
             Self::Registers => case.state.map_or("-", RegisterState::name).to_string(),
             Self::Policy => case.policy.to_string(),
+            Self::Flight => case.flight.unwrap_or(Flight::Items(1)).to_string(),
         }
     }
 
@@ -60,6 +64,10 @@ impl Setting {
                 None => String::new(),
             },
             Self::Policy => under_policy(case.policy),
+            Self::Flight => match case.flight {
+                Some(flight) => format!(" with {}", flight.in_words()),
+                None => String::new(),
+            },
         }
     }
 }
@@ -141,7 +149,13 @@ impl RingSettings {
     /// Returns the cases link by link, then policy by policy, state by state, placement by
     /// placement: a plan has all solo rings first.
     pub(crate) fn in_order<'a>(&self, record: &'a RingRecord) -> Vec<&'a CaseSummary> {
-        let order = [Setting::Link, Setting::Policy, Setting::Registers, Setting::Placement];
+        let order = [
+            Setting::Link,
+            Setting::Policy,
+            Setting::Registers,
+            Setting::Placement,
+            Setting::Flight,
+        ];
         let mut cases: Vec<&CaseSummary> = record.cases.iter().collect();
         cases.sort_by_key(|summary| order.map(|setting| self.rank(setting, &summary.case)));
         cases

@@ -129,6 +129,9 @@ fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static RingMe
             ColumnVisibility::WhereSet => {
                 cases.iter().any(|case| (measure.read)(case) == MeasureValue::Flag(true))
             }
+            ColumnVisibility::WhereKnown => {
+                cases.iter().any(|case| (measure.read)(case) != MeasureValue::Unknown)
+            }
         };
         if is_shown {
             columns.push(measure);
@@ -196,6 +199,7 @@ fn cost_cells(value: MeasureValue) -> [MarkedText; 2] {
 fn no_cost_words(why: NoCost) -> &'static str {
     match why {
         NoCost::Solo => "(solo)",
+        NoCost::SeveralItems => "several items",
         NoCost::DoesNotSwitch => "does not switch",
         NoCost::NotMeasured => "not measured",
         NoCost::NoSwitchCounted => "no switch counted",

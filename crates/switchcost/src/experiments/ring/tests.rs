@@ -5,7 +5,7 @@ use analysis::summary::CaseSummary;
 use charts::{Figure, Point, Role, Scale, Unit};
 use rundata::case::{Case, Sample};
 use rundata::experiment::Experiment;
-use rundata::ring::Policy;
+use rundata::ring::{Flight, Policy};
 use rundata::run::{Run, StopReason};
 
 use crate::registry::Record;
@@ -158,6 +158,67 @@ fn a_run_is_listed_with_the_figure_that_it_has() {
     assert_eq!(result(&[]), "3.01 us a switch (2)");
     assert_eq!(result(&[Policy::Other]), "2.01 us a switch (2, fifo)");
     assert_eq!(result(&[Policy::Other, Policy::Fifo]), "~3.01 us a switch (2)");
+}
+
+/// One by one an item takes 4 us, with 16 under way 1.5 us, over a full link 2 us.
+fn in_flight(flights: &[Option<Flight>]) -> Run {
+    let mut cases = Vec::new();
+    for flight in flights {
+        cases.push(rundata::ring::RingCase { flight: *flight, ..case(2, None) });
+    }
+    run(Experiment::Ring, cases, |case| match case.flight {
+        None => 3000,
+        Some(Flight::Items(_)) => 500,
+        // Of a lap of one hop.
+        Some(Flight::Full) => 1000,
+    })
+}
+
+#[test]
+fn the_first_line_tells_an_item_beside_one_by_one() {
+    let headline = |flights: &[Option<Flight>]| {
+        let run = in_flight(flights);
+        super::answer::headline(&analysis::record::RingRecord::from_run(&run)).to_string()
+    };
+    let several = Some(Flight::Items(16));
+    let words = headline(&[None, several, Some(Flight::Full)]);
+    assert!(words.starts_with("With 16 items under way an item takes 1.50"), "{words}");
+    assert!(
+        words.contains(" and 1.00 switches, 2.67x less than one by one (4.01 us); "),
+        "{words}"
+    );
+    assert!(words.ends_with("; with a full link 2.00 us and 1.00 switches."), "{words}");
+    let alone = headline(&[several]);
+    assert!(alone.ends_with(") and 1.00 switches."), "{alone}");
+    assert!(headline(&[None]).starts_with("A switch costs 3.01"));
+}
+
+#[test]
+fn several_items_have_no_cost_of_a_switch_and_no_law() {
+    let flights = [2, 4, 8, 16].map(|count| Some(Flight::Items(count)));
+    let run = in_flight(&[&[None], &flights[..]].concat());
+    let record = analysis::record::RingRecord::from_run(&run);
+    for summary in &record.cases {
+        let is_several = summary.case.flight.is_some();
+        assert_eq!(
+            summary.ns_per_switch_above_solo.is_some(),
+            !is_several && summary.case.members > 1
+        );
+        assert!(!summary.counts_disagree && !summary.does_not_switch);
+        let wakeups = if summary.case.members > 1 { 1.0 } else { 0.0 };
+        assert_eq!(summary.wakeups_per_hop.map(|count| count.value), Some(wakeups));
+    }
+    assert!(record.found.scaling.iter().all(|series| series.cases.len() == 1));
+    let table = super::table::text(&record, View::default()).table.to_string();
+    assert!(table.contains("under way") && table.contains("wake-ups/hop"), "{table}");
+    let items = figures(&run);
+    let names = &figure(&items, "flights").x.names;
+    assert_eq!(names.len(), 5, "{names:?}");
+    let result = Record::from_run(&in_flight(&flights[..1])).result().expect("an item");
+    assert_eq!(result.text, "1.50 us an item (2 under way)");
+    // Without several items the record is as it was.
+    let plain = analysis::record::RingRecord::from_run(&in_flight(&[None]));
+    assert!(plain.cases.iter().all(|summary| summary.wakeups_per_hop.is_none()));
 }
 
 #[test]

@@ -408,7 +408,9 @@ fn columns<'a>(comparison: &'a Comparison, [base, new]: [&str; 2]) -> Columns<'a
         .or_dash("interval", |change| interval_in_words(change))
         .marked("answer", |change| answer(change));
     for measure in measures::exported_measures() {
-        columns = columns.or_dash(measure.title, |change| both_values(change, measure));
+        if comparison.changes.iter().any(|change| change.measures.contains_key(measure.id)) {
+            columns = columns.or_dash(measure.title, |change| both_values(change, measure));
+        }
     }
     let has_switches =
         comparison.changes.iter().any(|change| change.measures.contains_key(SWITCHES_PER_HOP.id));

@@ -26,6 +26,7 @@ const QUESTIONS: &[(&str, &str)] = &[
     ("placements", "Between which CPUs?"),
     ("states", "With which registers?"),
     ("policies", "Under which policy?"),
+    ("flights", "How many items under way?"),
     ("response-late", "How late are timers?"),
     ("sensitivity", "What does a preemption cost the program?"),
     ("trace-rates", "How often is it switched?"),

@@ -182,10 +182,11 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>
         .or_dash("interval", |case| interval_words(case))
         .left("note", |case| clean(&note(case)));
     for measure in exported {
-        columns = columns.or_dash(measure.title, |case| {
-            let number = (measure.read)(case.summary.as_deref()?).number()?;
-            Some(words::three_digits(number))
-        });
+        if results.cases.iter().all(|case| measure_of(measure, case).is_none()) {
+            continue;
+        }
+        columns = columns
+            .or_dash(measure.title, |case| Some(words::three_digits(measure_of(measure, case)?)));
     }
     let unfinished = match run.unfinished() {
         Some(how) => format!(" ({})", how.to_lowercase()),
@@ -198,6 +199,11 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>
         columns.markdown(&results.cases)
     );
     text.into_bytes()
+}
+
+/// Returns the number of a measure of a case; absent where it is not known.
+fn measure_of(measure: &RingMeasure, case: &CaseResults) -> Option<f64> {
+    (measure.read)(case.summary.as_deref()?).number()
 }
 
 /// Escapes bars, which would end a cell of a table.

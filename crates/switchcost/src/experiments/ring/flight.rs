@@ -1,0 +1,123 @@
+//! The answer of rings with several items under way: what an item takes, beside one by one.
+
+use analysis::estimate::Estimate;
+use analysis::marked;
+use analysis::quote::QuotedFigure;
+use analysis::summary::CaseSummary;
+use rundata::ring::{Flight, RingCase};
+use rundata::words;
+
+use super::answer::RingAnswer;
+use crate::base::values::each_once;
+
+/// Returns `With 16 items under way an item takes 310 ns (305 to 315) and 0.063 switches, 5.1x less
+/// than one by one (1.58 us)`; `None` where all rings have one item.
+///
+/// Where rings differ in more than that, it is of those that are like the first.
+pub(super) fn answer(rings: &[&CaseSummary]) -> Option<RingAnswer> {
+    let first = rings.iter().find(|ring| ring.case.flight.is_some())?;
+    let mut alike: Vec<&CaseSummary> = Vec::new();
+    for ring in rings {
+        if one_by_one(&ring.case) == one_by_one(&first.case) {
+            alike.push(ring);
+        }
+    }
+    let base = alike.iter().find(|ring| ring.case.flight.is_none()).copied();
+    alike.retain(|ring| ring.case.flight.is_some());
+    alike.sort_by(|one, other| item_ns(one).total_cmp(&item_ns(other)));
+    let best = alike.first()?;
+    let setting = setting_in_words(rings, &best.case);
+    let Some(hop) = best.ns_per_hop else {
+        return Some(RingAnswer::new("What an item takes was not measured"));
+    };
+    let time = match hop.answer_cost() {
+        Ok(time) => time,
+        Err(why) => {
+            let flight = in_words(best.case.flight);
+            let why = why.with_time_unit();
+            return Some(RingAnswer::new(format!("What an item takes {flight}{setting}: {why}")));
+        }
+    };
+    let mut sentence = marked![
+        format!("With {}{setting} an item takes ", items_in_words(best.case.flight)),
+        time.marked_time_and_bound(),
+        switches_in_words(best)
+    ];
+    if let Some(base) = base {
+        sentence.push(difference_in_words(base.ns_per_hop, hop));
+    }
+    let full = alike[1..].iter().find(|ring| ring.case.flight == Some(Flight::Full));
+    if let Some(full) = full {
+        if let Some(Ok(time)) = full.ns_per_hop.map(|hop| hop.answer_cost()) {
+            let switches = switches_in_words(full);
+            sentence.push(format!("; with a full link {}{switches}", time.brief_time()));
+        }
+    }
+    Some(RingAnswer::new(sentence))
+}
+
+/// Returns a ring with one item under way.
+fn one_by_one(case: &RingCase) -> RingCase {
+    RingCase { flight: None, ..case.clone() }
+}
+
+/// Returns the time of an item in nanoseconds; infinity where it has no answer.
+fn item_ns(ring: &CaseSummary) -> f64 {
+    match ring.ns_per_hop.map(|hop| hop.answer_cost()) {
+        Some(Ok(time)) => time.value(),
+        _ => f64::INFINITY,
+    }
+}
+
+/// Returns `16 items under way`, `a full link`.
+fn items_in_words(flight: Option<Flight>) -> String {
+    match flight {
+        None => "one item".to_string(),
+        Some(Flight::Items(count)) => format!("{count} items under way"),
+        Some(flight @ Flight::Full) => flight.in_words(),
+    }
+}
+
+/// Returns `with 16 items under way`.
+fn in_words(flight: Option<Flight>) -> String {
+    format!("with {}", items_in_words(flight))
+}
+
+/// Returns ` and 0.063 switches`; empty where they were not counted.
+fn switches_in_words(ring: &CaseSummary) -> String {
+    match ring.switches_per_hop {
+        Some(switches) => format!(" and {} switches", words::three_digits(switches.value)),
+        None => String::new(),
+    }
+}
+
+/// Returns `, 5.10x less than one by one (1.58 us)`, or that no difference is resolved; empty where
+/// one of the two may not be quoted.
+fn difference_in_words(base: Option<Estimate>, hop: Estimate) -> String {
+    let quoted: Option<QuotedFigure> = base.and_then(|base| base.quote_cost().ok());
+    let (Some(base), Ok(hop)) = (quoted, hop.quote_cost()) else { return String::new() };
+    if !base.differs_from(&hop) {
+        return "; no difference from one by one is resolved".to_string();
+    }
+    let time = words::time(base.value());
+    if hop.value() < base.value() {
+        format!(", {} less than one by one ({time})", words::times(base.value() / hop.value()))
+    } else {
+        format!(", {} as much as one by one ({time})", words::times(hop.value() / base.value()))
+    }
+}
+
+/// Returns the link and the placement, where rings differ in them.
+fn setting_in_words(rings: &[&CaseSummary], case: &RingCase) -> String {
+    let mut setting = String::new();
+    if case.link != "pipe" || each_once(rings.iter().map(|ring| &ring.case.link)).len() > 1 {
+        setting += &format!(" by {}", case.link);
+    }
+    if each_once(rings.iter().map(|ring| &ring.case.placement)).len() > 1 {
+        setting += &format!(" on {}", case.placement);
+    }
+    if each_once(rings.iter().map(|ring| ring.case.members)).len() > 1 {
+        setting += &format!(" in a ring of {}", case.members);
+    }
+    setting
+}

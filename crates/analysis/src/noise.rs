@@ -535,6 +535,7 @@ mod tests {
             state: None,
             burden: None,
             flight: None,
+            beside: Vec::new(),
         }
     }
 

@@ -147,7 +147,7 @@ impl Assignment {
         self.batching.check(&self.case)?;
         match &self.case {
             Case::Ring(case) => {
-                case.work.map_or(Ok(()), |work| check_work(&work, case.members.into()))
+                case.work.map_or(Ok(()), |work| check_work(&work, case.members_of_all().into()))
             }
             Case::Trial(case) => check_trial(&case.trial, self.batching.trial.trials.into()),
         }
@@ -169,7 +169,7 @@ impl Assignment {
         };
         let prescribed = ring::max_prescribed_time(&self.ring_assignment(case));
         let member = SLOW_MEMBER.saturating_add(ring::max_walk_time(case));
-        Some(prescribed.saturating_add(member.saturating_mul(case.members)))
+        Some(prescribed.saturating_add(member.saturating_mul(case.members_of_all())))
     }
 
     /// Returns the variables that the worker's environment must have for the case, or must not have

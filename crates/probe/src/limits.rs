@@ -124,6 +124,20 @@ pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
     Ok(())
 }
 
+/// Descriptors that a worker has beside those of its rings, at most.
+const OTHER_DESCRIPTORS: u64 = 32;
+
+/// Checks that this process may open `count` more descriptors. The error describes the limit.
+pub fn check_open_files(count: u64) -> Result<(), String> {
+    let limit = open_files();
+    if count.saturating_add(OTHER_DESCRIPTORS) <= limit.value {
+        return Ok(());
+    }
+    let needed = count.saturating_add(OTHER_DESCRIPTORS);
+    let raise = format!("ulimit -n {needed} (root, or the hard limit in limits.conf(5))");
+    Err(KernelLimit { raise, ..limit }.to_string())
+}
+
 /// Returns the limits of tasks.
 fn tasks(root: &Path, machine: &Machine) -> Vec<Option<KernelLimit>> {
     let all_tasks = machine.load.tasks.known().copied();
@@ -301,6 +315,15 @@ mod tests {
         let machine = Machine { memory, ..machine };
         let why = check_tasks(&machine, 1000).unwrap_err();
         assert_eq!(why, "they need 31 MiB at least, and 10 MiB are free");
+    }
+
+    #[test]
+    fn descriptors_that_cannot_be_had_are_known_beforehand() {
+        assert_eq!(check_open_files(1), Ok(()));
+        let Some(limit) = getrlimit(Resource::Nofile).current else { return };
+        let why = check_open_files(limit).unwrap_err();
+        let begin = format!("RLIMIT_NOFILE is {limit}; to raise it: ulimit -n {}", limit + 32);
+        assert!(why.starts_with(&begin), "{why}");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::ops::RangeInclusive;
 
 /// Most members of a ring: the kernel has no more process ids (PID_MAX_LIMIT, proc_sys_kernel(5)).
 pub const MAX_MEMBERS: u32 = 4_194_304;
+/// Most rings that run at the same time: each has a process and a descriptor in the worker.
+pub const MAX_RINGS: u32 = 100_000;
 /// Most repetitions of anything: no machine has the memory or the patience for more.
 pub const MAX_COUNT: u32 = 1 << 30;
 /// Most laps of a sample, so that their hops can still be counted.

@@ -88,7 +88,7 @@ impl Case {
     /// Returns the CPUs that are measured on, sorted, each once; none where the kernel chose.
     pub fn cpus(&self) -> Vec<u32> {
         match self {
-            Self::Ring(case) => case.placement.cpus(),
+            Self::Ring(case) => case.cpus(),
             Self::Trial(case) => case.measured_cpu().into_iter().collect(),
         }
     }

@@ -127,6 +127,79 @@ pub fn placements_for_sweep(machine: &Machine, allowed: &[u32], first: u32) -> V
     placements
 }
 
+/// Builds the placements of rings that have a pair of CPUs each: for each relation, from near to
+/// far, as many pairs as the `allowed` CPUs make without one in two pairs. The first is that of a
+/// sweep. Returns an empty list where there is no pair.
+pub fn placements_for_pairs(machine: &Machine, allowed: &[u32], first: u32) -> Vec<Vec<Placement>> {
+    let mut by_relation = Vec::new();
+    for placement in placements_for_sweep(machine, allowed, first) {
+        let Some(relation) = placement.relation() else { continue };
+        let used = placement.cpus();
+        let mut left = allowed.to_vec();
+        left.retain(|cpu| !used.contains(cpu));
+        left.sort_by_key(|cpu| rank_cpu(machine, *cpu));
+        let mut pairs = vec![placement];
+        for cpus in disjoint_pairs(machine, relation, &left) {
+            pairs.push(Placement::Pinned { cpus: cpus.to_vec(), relation: Some(relation) });
+        }
+        by_relation.push(pairs);
+    }
+    by_relation
+}
+
+/// Returns pairs of that relation among CPUs that are sorted by rank, each CPU in one pair at most.
+fn disjoint_pairs(machine: &Machine, relation: CpuRelation, cpus: &[u32]) -> Vec<[u32; 2]> {
+    let mut left = Vec::new();
+    for cpu in cpus {
+        left.push(CpuSurroundings::from_machine(machine, *cpu));
+    }
+    let mut pairs = Vec::new();
+    while !left.is_empty() {
+        let one = left.remove(0);
+        let mut best = None;
+        for (number, other) in left.iter().enumerate() {
+            if one.relation(other) == relation {
+                let rank = rank_pair(machine, relation, &one, other);
+                if best.as_ref().is_none_or(|(best_rank, _)| rank < *best_rank) {
+                    best = Some((rank, number));
+                }
+            }
+        }
+        if let Some(number) = best.map(|(_, number)| number) {
+            pairs.push([one.cpu, left.remove(number).cpu]);
+        }
+    }
+    pairs
+}
+
+/// Returns the `allowed` CPUs in the order in which rings get one each: `first`, one of each other
+/// core, then the further hardware threads of the cores.
+pub fn cpus_for_spread(machine: &Machine, allowed: &[u32], first: u32) -> Vec<u32> {
+    let mut others = allowed.to_vec();
+    others.retain(|cpu| *cpu != first);
+    others.sort_by_key(|cpu| rank_cpu(machine, *cpu));
+    let (mut cpus, mut on_used_cores) = (vec![first], Vec::new());
+    let mut used_cpus = siblings_with(machine, first);
+    for cpu in others {
+        if used_cpus.contains(&cpu) {
+            on_used_cores.push(cpu);
+        } else {
+            used_cpus.extend(siblings_with(machine, cpu));
+            cpus.push(cpu);
+        }
+    }
+    cpus.extend(on_used_cores);
+    cpus
+}
+
+/// Returns the CPUs of a CPU's core; the CPU alone where they are not known.
+fn siblings_with(machine: &Machine, cpu: u32) -> Vec<u32> {
+    match machine.smt_siblings_of(cpu) {
+        Ok(siblings) => siblings.iter().collect(),
+        Err(_) => vec![cpu],
+    }
+}
+
 /// Returns the best pair of that relation that begins with a CPU that `may_begin`.
 fn best_pair(
     machine: &Machine,
@@ -279,6 +352,29 @@ mod tests {
         );
         assert_eq!(labels(&four, "0-3", 3), ["same", "other-node:3,2"]);
         assert_eq!(labels(&four, "0-1,3", 3), ["same", "other-node:3,1"]);
+    }
+
+    #[test]
+    fn rings_with_a_pair_each_share_no_cpu() {
+        let all = placements_for_pairs(&epyc(), list("0-15").as_slice(), 15);
+        let labels: Vec<String> = all.iter().map(|pairs| pairs[0].to_string()).collect();
+        let wanted = ["smt:15,7", "shared-cache:15,14", "other-cache:15,13", "other-node:15,11"];
+        assert_eq!(labels, wanted);
+        for pairs in &all {
+            let mut cpus: Vec<u32> = pairs.iter().flat_map(Placement::cpus).collect();
+            cpus.sort_unstable();
+            assert_eq!(cpus, (0..16).collect::<Vec<_>>(), "{pairs:?}");
+        }
+        assert!(placements_for_pairs(&epyc(), &[3], 3).is_empty());
+    }
+
+    #[test]
+    fn rings_with_a_cpu_each_get_a_core_each_as_long_as_there_are_cores() {
+        let spread = cpus_for_spread(&epyc(), list("0-15").as_slice(), 15);
+        assert_eq!(spread, [15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0]);
+        let spread = cpus_for_spread(&epyc(), list("0-3,8-9").as_slice(), 9);
+        assert_eq!(spread, [9, 8, 3, 2, 1, 0]);
+        assert_eq!(cpus_for_spread(&Machine::default(), &[0, 1], 1), [1, 0]);
     }
 
     #[test]

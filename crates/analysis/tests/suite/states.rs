@@ -21,6 +21,7 @@ fn case(placement: Placement, state: Option<RegisterState>) -> RingCase {
         priority: None,
         burden: None,
         flight: None,
+        beside: Vec::new(),
         state,
     }
 }

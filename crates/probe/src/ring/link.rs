@@ -98,6 +98,26 @@ pub enum RingError {
         /// Description of the limit that forbids it.
         limits: String,
     },
+    /// The machine has no room for so many rings at the same time; none was created.
+    #[error("{wanted} rings at the same time cannot be made: {limits}")]
+    TooManyRings {
+        /// Rings that were asked for.
+        wanted: u32,
+        /// Description of the limit that forbids it.
+        limits: String,
+    },
+    /// One of several rings failed, and all were ended.
+    #[error("ring {} of {rings}: {message}", .ring + 1)]
+    InRing {
+        /// Number of the ring, from 0.
+        ring: u32,
+        /// Number of rings.
+        rings: u32,
+        /// Description of its failure.
+        message: String,
+        /// Whether the machine ran out of a resource.
+        exhausted: bool,
+    },
     /// The members' memory cannot be allocated.
     #[error("{0}")]
     Memory(String),
@@ -119,6 +139,13 @@ impl RingError {
 
     /// Returns whether the machine ran out of a resource: then a larger ring would fail too.
     pub fn is_exhaustion(&self) -> bool {
-        matches!(self, Self::Refused { .. } | Self::TooMany { .. } | Self::Memory(_))
+        match self {
+            Self::InRing { exhausted, .. } => *exhausted,
+            Self::Refused { .. }
+            | Self::TooMany { .. }
+            | Self::TooManyRings { .. }
+            | Self::Memory(_) => true,
+            Self::Other(_) | Self::Call(_) | Self::Lost(_) | Self::Count(_) => false,
+        }
     }
 }

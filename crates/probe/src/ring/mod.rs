@@ -5,6 +5,7 @@
 //! - `member` has the timed loops and the leader's counts, `session` takes one worker's samples.
 //! - `slices` cuts a batch into slices and waits for an idle core; `meters` are read around each
 //!   slice.
+//! - `several` runs several rings at the same time, each in a process of its own.
 //! - `pieces` cuts the hops of large working sets further.
 //! - `flight` says which links carry several items at once, and how many.
 //! - `burden` and `groups` make each switch dearer on purpose.
@@ -22,6 +23,7 @@ mod pieces;
 #[cfg(test)]
 mod register_tests;
 mod session;
+mod several;
 mod slices;
 
 pub use build::check_state;

@@ -35,10 +35,11 @@ use super::links;
 use super::member::RingLeader;
 use super::meters::{MemberClocks, SliceMeters};
 use super::pieces;
+use super::several;
 use super::slices::{MIN_PLACES, PLACE_LAPS, PLACES_NS, WaitBudget, best_place};
 use crate::counters::{CounterSnapshot, steal_ns};
 use crate::program::huge_page_bytes_of_process;
-use crate::sys::{self, CpuEvents, PageBallast, TaskId, WorkArray, monotonic_raw_ns};
+use crate::sys::{self, CpuEvents, PageBallast, RingGate, TaskId, WorkArray, monotonic_raw_ns};
 use crate::{halts, limits, machine, placement, policy};
 
 /// Work order of a worker: one case in one round.
@@ -99,6 +100,11 @@ const SAMPLE_WAIT_FACTOR: u64 = 3;
 /// Limit of the time for which all triples of a worker together wait.
 const TRIPLES_WAIT_NS: u64 = 15_000_000;
 
+/// Wanted time of the laps that a ring turns while others still measure, in nanoseconds.
+const TURN_NS: f64 = 250_000.0;
+/// Assumed time that each of several rings adds to a wait for all of them, in nanoseconds.
+const GATE_NS_PER_RING: f64 = 50e6;
+
 /// Largest number of slices of a sample: one of prescribed laps may last for hours.
 const MAX_SLICES: u64 = 10_000;
 
@@ -117,17 +123,21 @@ const SLOW_HOP_NS: f64 = 10e6;
 /// to `sink` as soon as every member has proven that it made its hops.
 pub fn run(assignment: &Assignment, sink: &mut dyn FnMut(RingSample)) -> Result<(), RingError> {
     check_room(&assignment.case)?;
+    if assignment.case.has_several_rings() {
+        return several::run(assignment, sink);
+    }
     run_by_clock(assignment, &mut monotonic_raw_ns, sink)
 }
 
-/// Checks that the machine has room for all members of a large ring.
+/// Checks that the machine has room for all members of a large ring, or of many rings.
 fn check_room(case: &RingCase) -> Result<(), RingError> {
-    if case.members < MANY_MEMBERS || case.link == "coroutine" {
+    let wanted = if case.link == "coroutine" { case.rings() } else { case.members_of_all() };
+    if wanted < MANY_MEMBERS {
         return Ok(());
     }
     let machine = machine::read(Path::new("/"));
-    let room = limits::check_tasks(&machine, case.members.into());
-    room.map_err(|limits| RingError::TooMany { wanted: case.members, limits })
+    let room = limits::check_tasks(&machine, wanted.into());
+    room.map_err(|limits| RingError::TooMany { wanted, limits })
 }
 
 /// Checks that a ring with several items under way has the right size and no triples: a solo is a
@@ -148,6 +158,17 @@ fn check_flight(assignment: &Assignment) -> Result<(), RingError> {
 /// its batch. Whatever else the clock does is part of the sample's time.
 pub fn run_by_clock(
     assignment: &Assignment,
+    clock: &mut dyn FnMut() -> u64,
+    sink: &mut dyn FnMut(RingSample),
+) -> Result<(), RingError> {
+    run_at_gate(assignment, None, clock, sink)
+}
+
+/// Runs one ring like [`run_by_clock`]. With a gate it sets up, warms up and begins its samples
+/// together with other rings, and goes on turning until all of them have taken theirs.
+pub(super) fn run_at_gate(
+    assignment: &Assignment,
+    gate: Option<RingGate>,
     clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(RingSample),
 ) -> Result<(), RingError> {
@@ -182,7 +203,8 @@ pub fn run_by_clock(
     let has_solos = assignment.batching.triples.is_some() && case.members > 1;
     let ballast_start_ns = monotonic_raw_ns();
     // Differs between the workers of a run, and is the same in each run of a plan.
-    let seed = (u64::from(assignment.round) << 32) + assignment.case_number as u64;
+    let ring = gate.as_ref().map_or(0, |gate| u64::from(gate.ring));
+    let seed = (u64::from(assignment.round) << 32) + assignment.case_number as u64 + (ring << 16);
     let ballast = case.work.and_then(|work| PageBallast::hold(work.huge_pages, seed));
     // Not a part of the ring's set-up.
     let ballast_ns = monotonic_raw_ns() - ballast_start_ns;
@@ -199,6 +221,7 @@ pub fn run_by_clock(
         let huge_page_bytes = case.work.and_then(|_| huge_page_bytes(&tasks));
         let sampler = RingSampler {
             assignment,
+            gate,
             clock,
             leader: &mut leader,
             tasks,
@@ -224,6 +247,8 @@ pub fn run_by_clock(
 /// Takes the samples of a ring whose first batch, of one lap, has been announced.
 struct RingSampler<'a, 'ring> {
     assignment: &'a Assignment,
+    /// The gate of several rings; absent for a ring by itself.
+    gate: Option<RingGate>,
     clock: &'a mut dyn FnMut() -> u64,
     leader: &'a mut RingLeader<'ring>,
     tasks: Vec<TaskId>,
@@ -240,7 +265,9 @@ impl RingSampler<'_, '_> {
     /// Takes all samples of the round, and announces the end to the members.
     fn run(mut self, sink: &mut dyn FnMut(RingSample)) -> Result<(), RingError> {
         let batching = &self.assignment.batching;
+        self.wait_at_gate();
         self.warm_up()?;
+        self.turn_until_all_arrive()?;
         self.places = self.choose_place()?;
         let calibrated_laps = (batching.sample_ns.max(1) as f64 / self.ns_per_lap).ceil() as u64;
         let calibrated_laps = calibrated_laps.max(self.fewest_laps());
@@ -259,8 +286,17 @@ impl RingSampler<'_, '_> {
             let waited_ns = sample.slices.as_ref().and_then(Slices::waited_ns).unwrap_or(0);
             sampled_ns += (monotonic_raw_ns() - start_ns).saturating_sub(waited_ns);
             sample.triples = self.measure_triples(!sample.is_as_found())?.map(Box::new);
-            let enough =
+            let mut enough =
                 number + 1 >= batching.samples_per_round || sampled_ns >= batching.enough_ns;
+            if let Some(gate) = &self.gate {
+                if enough {
+                    gate.end_here();
+                }
+                self.turn_until_all_arrive()?;
+            }
+            if let Some(gate) = &self.gate {
+                enough = gate.ends_here();
+            }
             // The next announcement also proves that every member made all its hops.
             self.announce_samples(if enough { 0 } else { laps }, slice_laps)?;
             sink(sample);
@@ -282,14 +318,40 @@ impl RingSampler<'_, '_> {
         self.leader.announce_in_slices(laps, slice_laps.unwrap_or(laps))
     }
 
+    /// Sleeps until all of several rings have come as far as this one.
+    fn wait_at_gate(&mut self) {
+        let sample_ns = self.assignment.batching.laps.unwrap_or(1) as f64 * self.ns_per_lap;
+        let Some(gate) = &mut self.gate else { return };
+        set_step_deadline(sample_ns + GATE_NS_PER_RING * f64::from(gate.rings()));
+        gate.wait();
+    }
+
+    /// Says that this one of several rings has come so far, and keeps it turning until all have, so
+    /// that the load of the others stays as it is. No batch may be announced before.
+    fn turn_until_all_arrive(&mut self) -> Result<(), RingError> {
+        let Some(gate) = &mut self.gate else { return Ok(()) };
+        gate.arrive();
+        let laps = ((TURN_NS / self.ns_per_lap) as u64).max(1);
+        while self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
+            self.announce(laps)?;
+            self.leader.batch(laps, &mut *self.clock)?;
+        }
+        Ok(())
+    }
+
     /// Runs laps in growing batches until one lasts an eighth of a sample. The time of a lap is
-    /// that of the fastest batch: a disturbed one must not make the samples too short.
+    /// that of the fastest batch: a disturbed one must not make the samples too short. Of several
+    /// rings it is that of the last batch, as the others are no disturbance.
     fn warm_up(&mut self) -> Result<(), RingError> {
         let wanted_ns = self.assignment.batching.sample_ns.max(1);
         let mut laps = 1;
         loop {
             let elapsed_ns = self.leader.batch(laps, &mut *self.clock)?.max(1);
-            self.ns_per_lap = self.ns_per_lap.min(elapsed_ns as f64 / laps as f64);
+            let ns_per_lap = elapsed_ns as f64 / laps as f64;
+            self.ns_per_lap = match self.gate {
+                Some(_) => ns_per_lap,
+                None => self.ns_per_lap.min(ns_per_lap),
+            };
             if elapsed_ns >= wanted_ns / 8 {
                 return Ok(());
             }
@@ -361,14 +423,18 @@ impl RingSampler<'_, '_> {
         let Assignment { case, batching, unshared_ratio, .. } = self.assignment;
         let mut slices = slice_laps.map(|slice_laps| {
             let is_judged = slice_laps as f64 * self.ns_per_lap <= MAX_JUDGED_SLICE_NS as f64;
-            let waits = number > 0 && unshared_ratio.is_some() && is_judged;
+            let waits = number > 0 && unshared_ratio.is_some() && is_judged && self.gate.is_none();
             let new_slices = if waits { Slices::that_wait } else { Slices::with_room_for };
             let slices = new_slices(laps.div_ceil(slice_laps) as usize, slice_laps);
             slices.with_events(batching.events.len())
         });
         let mut budget = self.budget(batching.sample_ns.saturating_mul(SAMPLE_WAIT_FACTOR));
         let halts_before = self.halts.before();
-        let (before, stolen_before) = self.counts_before(self.tasks.len())?;
+        let others_before = CounterSnapshot::of_resting(&self.tasks)?;
+        // The leader sleeps here, before its own counts are read.
+        self.wait_at_gate();
+        let (before, stolen_before) = self.counts_with(&others_before)?;
+        let start_ns = self.gate.as_ref().map(|_| monotonic_raw_ns());
         let elapsed_ns = match &mut slices {
             Some(slices) => self.leader.batch_in_slices(laps, slices, &mut budget)?,
             None => self.leader.batch(laps, &mut *self.clock)?,
@@ -388,6 +454,8 @@ impl RingSampler<'_, '_> {
             slices,
             triples: None,
             huge_page_bytes: self.huge_page_bytes,
+            rings: Vec::new(),
+            start_ns,
         })
     }
 
@@ -497,7 +565,14 @@ impl RingSampler<'_, '_> {
     /// Reads the kernel's counts of the leader and of the first `count` other members, and the time
     /// stolen from their CPUs in nanoseconds, before a batch.
     fn counts_before(&self, count: usize) -> Result<(CounterSnapshot, Option<u64>), RingError> {
-        let others = CounterSnapshot::of_resting(&self.tasks[..count])?;
+        self.counts_with(&CounterSnapshot::of_resting(&self.tasks[..count])?)
+    }
+
+    /// Adds the leader's counts to those of `others`, and reads the time stolen in nanoseconds.
+    fn counts_with(
+        &self,
+        others: &CounterSnapshot,
+    ) -> Result<(CounterSnapshot, Option<u64>), RingError> {
         let steal_ns = steal_ns(&self.assignment.case.placement.cpus());
         Ok((others.plus(&CounterSnapshot::of_self_before(own_task())?), steal_ns))
     }
@@ -547,7 +622,7 @@ pub fn max_prescribed_time(assignment: &Assignment) -> Duration {
     let Assignment { case, batching, .. } = assignment;
     let batches = f64::from(batching.samples_per_round) + 1.0;
     let laps = batching.laps.map_or(0.0, |laps| laps as f64) * batches;
-    let ns = 20.0 * laps * f64::from(case.members) * slow_hop_ns(case);
+    let ns = 20.0 * laps * f64::from(case.members_of_all()) * slow_hop_ns(case);
     Duration::try_from_secs_f64(ns / 1e9).unwrap_or(Duration::MAX)
 }
 
@@ -588,8 +663,8 @@ pub fn check_events(cpu: u32, events: &[CountedEvent]) -> Result<(), (CountedEve
 }
 
 /// Raises the limit of open files as far as it is granted: threads of a ring share one table of
-/// descriptors.
-fn raise_open_files() {
+/// descriptors, and a worker of several rings has one for each.
+pub(super) fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     // A refusal shows later as the limit that it is, with its value.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });

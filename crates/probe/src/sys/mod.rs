@@ -17,6 +17,7 @@ mod pieces;
 mod process;
 mod quanta;
 mod registers;
+mod ring_gate;
 mod samples;
 mod scheduling;
 mod signal;
@@ -44,6 +45,7 @@ pub use page::*;
 pub use process::*;
 pub use quanta::*;
 pub use registers::*;
+pub use ring_gate::RingGate;
 pub use samples::{
     CpuEvents, CpuSamples, CpuTimer, TaskInstructions, ThreadSample, count_own_switches,
 };

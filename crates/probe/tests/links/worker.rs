@@ -58,6 +58,7 @@ pub fn case(link: &str, kind: MemberKind, members: u32) -> RingCase {
         state: None,
         burden: None,
         flight: None,
+        beside: Vec::new(),
     }
 }
 

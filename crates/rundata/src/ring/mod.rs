@@ -13,11 +13,13 @@ mod sample;
 mod triples;
 mod turns;
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bounds::{
-    MAX_COUNT, MAX_DURATION_NS, MAX_LAPS, MAX_MEMBERS, MAX_PRIORITY, check_known_within,
+    MAX_COUNT, MAX_DURATION_NS, MAX_LAPS, MAX_MEMBERS, MAX_PRIORITY, MAX_RINGS, check_known_within,
     check_within,
 };
 use crate::experiment::named;
@@ -318,6 +320,10 @@ pub struct RingCase {
     /// Items that are under way at once; absent where it is one, the token of the ring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flight: Option<Flight>,
+    /// Placements of the rings that run at the same time beside this one, which are like it in all
+    /// else; empty for a ring by itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<Placement>,
 }
 
 impl RingCase {
@@ -334,12 +340,94 @@ impl RingCase {
             state: None,
             burden: None,
             flight: None,
+            beside: Vec::new(),
+        }
+    }
+
+    /// Returns the number of rings that run at the same time.
+    pub fn rings(&self) -> u32 {
+        u32::try_from(self.beside.len()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    /// Returns whether several rings run at the same time.
+    pub fn has_several_rings(&self) -> bool {
+        !self.beside.is_empty()
+    }
+
+    /// Iterates over the placements of all its rings.
+    pub fn placements(&self) -> impl Iterator<Item = &Placement> {
+        std::iter::once(&self.placement).chain(&self.beside)
+    }
+
+    /// Returns each of its rings as a ring by itself.
+    pub fn single_rings(&self) -> Vec<RingCase> {
+        let mut rings = Vec::new();
+        for placement in self.placements() {
+            let (placement, beside) = (placement.clone(), Vec::new());
+            rings.push(RingCase { placement, beside, ..self.clone() });
+        }
+        rings
+    }
+
+    /// Returns the first of its rings by itself: the single ring with which several are compared.
+    pub fn single_ring(&self) -> RingCase {
+        RingCase { beside: Vec::new(), ..self.clone() }
+    }
+
+    /// Returns the members of all its rings.
+    pub fn members_of_all(&self) -> u32 {
+        self.members.saturating_mul(self.rings())
+    }
+
+    /// Returns every CPU that some member of some ring may run on, sorted, each once.
+    pub fn cpus(&self) -> Vec<u32> {
+        let mut cpus = BTreeSet::new();
+        for placement in self.placements() {
+            cpus.extend(placement.cpus());
+        }
+        cpus.into_iter().collect()
+    }
+
+    /// Returns whether all members of all rings share one CPU.
+    pub fn is_one_cpu(&self) -> bool {
+        self.cpus().len() == 1
+    }
+
+    /// Returns whether a ring, by its number from 0, has CPUs that no ring before it has. Of rings
+    /// that the scheduler places these are as many as there are CPUs.
+    pub fn is_first_on_its_cpus(&self, ring: usize) -> bool {
+        let Some(placement) = self.placements().nth(ring) else { return false };
+        match placement {
+            Placement::Free { cpus } => ring < cpus.len(),
+            _ => self.placements().take(ring).all(|before| before != placement),
+        }
+    }
+
+    /// Returns whether several rings run on the same CPUs, or may: the scheduler then shares these
+    /// out among them.
+    pub fn shares_cpus(&self) -> bool {
+        let is_free = matches!(self.placement, Placement::Free { .. });
+        let firsts = (0..=self.beside.len()).filter(|ring| self.is_first_on_its_cpus(*ring));
+        self.has_several_rings() && (is_free || firsts.count() <= self.beside.len())
+    }
+
+    /// Names the placement of all rings: that of one ring if it is that of each, `spread` for rings
+    /// on CPUs of their own, else the relation of each ring's pair of CPUs.
+    pub fn placement_name(&self) -> String {
+        if self.beside.iter().all(|placement| *placement == self.placement) {
+            return self.placement.to_string();
+        }
+        match self.placement.relation() {
+            Some(relation) => format!("pairs:{relation}"),
+            None => "spread".to_string(),
         }
     }
 
     /// Checks that all numbers are in range.
     pub fn check(&self) -> Result<(), String> {
         check_within("members", self.members, 1..=MAX_MEMBERS)?;
+        check_within("rings", self.rings(), 1..=MAX_RINGS)?;
+        check_within("members of all rings", self.members_of_all(), 1..=MAX_MEMBERS)?;
         check_known_within("priority", self.priority, 0..=MAX_PRIORITY)?;
         if let Some(work) = self.work {
             work.check()?;
@@ -347,7 +435,7 @@ impl RingCase {
         if let Some(flight) = self.flight {
             flight.check(self.members)?;
         }
-        self.placement.check()
+        self.placements().try_for_each(Placement::check)
     }
 
     /// Returns the real-time priority asked of the kernel; 0 for the normal policies.
@@ -363,7 +451,8 @@ impl RingCase {
     /// Returns the solo with which this ring is compared. For a sweep's pair of CPUs it runs on the
     /// first. It has one token however many the ring has: it never waits for one.
     pub fn solo(&self) -> RingCase {
-        RingCase { members: 1, placement: self.placement.of_solo(), flight: None, ..self.clone() }
+        let placement = self.placement.of_solo();
+        RingCase { members: 1, placement, flight: None, beside: Vec::new(), ..self.clone() }
     }
 
     /// Returns the hops of a lap. In a stream over a full link an item makes one: it is sent by the
@@ -379,7 +468,10 @@ impl RingCase {
 
     /// Describes the ring, for progress and failures: `ring of 64`.
     pub fn title(&self) -> String {
-        let mut title = format!("ring of {}", self.members);
+        let mut title = match self.rings() {
+            1 => format!("ring of {}", self.members),
+            several => format!("{several} rings of {}", self.members),
+        };
         // The link that goes without saying.
         if self.link != "pipe" {
             title.push_str(&format!(" by {}", self.link));
@@ -387,7 +479,9 @@ impl RingCase {
         if let Some(work) = &self.work {
             title.push_str(&format!(" with {}", work.in_words()));
         }
-        if self.placement.relation().is_some() {
+        if self.has_several_rings() {
+            title.push_str(&format!(" on {}", self.placement_name()));
+        } else if self.placement.relation().is_some() {
             title.push_str(&format!(" on {}", self.placement));
         }
         if let Some(state) = self.state {
@@ -415,9 +509,14 @@ impl RingCase {
     pub fn needs_as_much(&self, failed: &RingCase) -> bool {
         let [bytes, failed_bytes] =
             [self, failed].map(|case| case.work.map_or(0, |work| work.bytes));
-        // All that is needed lies in members and bytes; how the bytes are walked needs nothing.
-        let same_kind = RingCase { members: self.members, work: self.work, ..failed.clone() };
-        same_kind == *self && self.members >= failed.members && bytes >= failed_bytes
+        // All that is needed lies in members, rings and bytes; how the bytes are walked needs
+        // nothing.
+        let (members, work, beside) = (self.members, self.work, self.beside.clone());
+        let same_kind = RingCase { members, work, beside, ..failed.clone() };
+        same_kind == *self
+            && self.members >= failed.members
+            && self.rings() >= failed.rings()
+            && bytes >= failed_bytes
     }
 }
 
@@ -537,6 +636,50 @@ mod tests {
             let text = serde_json::to_string(&ring).unwrap();
             assert_eq!(serde_json::from_str::<RingCase>(&text).unwrap(), ring);
         }
+    }
+
+    #[test]
+    fn several_rings_are_compared_with_the_first_of_them_and_its_solo() {
+        let [first, second] = [1, 2].map(|cpu| Placement::Same { cpu });
+        let one = RingCase::of_processes(2, first.clone());
+        let two = RingCase { beside: vec![second.clone()], ..one.clone() };
+        assert_eq!((two.rings(), two.cpus(), two.members_of_all()), (2, vec![1, 2], 4));
+        assert_eq!((two.single_ring(), two.solo()), (one.clone(), one.solo()));
+        assert_eq!(two.single_rings()[1].placement, second);
+        assert!(two.belongs_to(&one) && !two.is_one_cpu());
+        assert_eq!(
+            (two.title(), one.title()),
+            ("2 rings of 2 on spread".into(), "ring of 2".into())
+        );
+        let on_one = RingCase { beside: vec![first], ..one.clone() };
+        assert_eq!((on_one.placement_name(), on_one.is_one_cpu()), ("same".to_string(), true));
+        let four = RingCase { beside: vec![second; 3], ..one.clone() };
+        assert!(four.needs_as_much(&two) && !two.needs_as_much(&four) && !one.needs_as_much(&two));
+    }
+
+    #[test]
+    fn rings_that_share_their_cpus_are_known() {
+        let rings = |placements: &[Placement]| RingCase {
+            beside: placements[1..].to_vec(),
+            ..RingCase::of_processes(2, placements[0].clone())
+        };
+        let same = |cpu| Placement::Same { cpu };
+        let spread = rings(&[same(0), same(1)]);
+        assert!(!spread.shares_cpus() && spread.is_first_on_its_cpus(1));
+        let wrapped = rings(&[same(0), same(1), same(0)]);
+        assert!(wrapped.shares_cpus() && !wrapped.is_first_on_its_cpus(2));
+        let free = || Placement::Free { cpus: vec![0, 1] };
+        let free = rings(&[free(), free(), free()]);
+        assert!(free.shares_cpus() && free.is_first_on_its_cpus(1));
+        assert!(!free.is_first_on_its_cpus(2) && !rings(&[same(0)]).shares_cpus());
+    }
+
+    /// Runs of before there were several rings are what they were.
+    #[test]
+    fn a_ring_by_itself_is_stored_without_rings_beside() {
+        let json = serde_json::to_value(case(2)).unwrap();
+        assert_eq!(json.get("beside"), None);
+        assert_eq!(serde_json::from_value::<RingCase>(json).unwrap(), case(2));
     }
 
     #[test]

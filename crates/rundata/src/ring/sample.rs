@@ -112,6 +112,15 @@ pub struct RingSample {
     /// working set and where the kernel does not tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub huge_page_bytes: Option<u64>,
+    /// Samples of the rings that ran at the same time, in the order of their placements; empty for
+    /// a ring by itself. Laps, hops and counters of this sample are then sums over them, and its
+    /// time is their mean.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rings: Vec<RingSample>,
+    /// Time from the first of several rings that began its timed laps to this one, in nanoseconds;
+    /// absent for a ring by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ns: Option<u64>,
 }
 
 /// Disturbance of a sample.
@@ -200,9 +209,9 @@ const HALTED_SLICE_TIMES: u64 = 3;
 pub const OTHER_WORK_LIMIT: f64 = 0.05;
 
 impl RingSample {
-    /// Returns the time per hop, in nanoseconds.
+    /// Returns the time per hop, in nanoseconds. Of several rings it is the mean over their hops.
     pub fn ns_per_hop(&self) -> f64 {
-        self.elapsed_ns as f64 / self.hops as f64
+        self.rings.len().max(1) as f64 * self.elapsed_ns as f64 / self.hops as f64
     }
 
     /// Returns the CPU time of all members for the timed laps without the reference quanta, in
@@ -247,7 +256,7 @@ impl RingSample {
     /// slice.
     pub fn is_shared_throughout(&self, case: &RingCase) -> bool {
         let by_slice = case.members <= MAX_ASKED_MEMBERS;
-        let is_known = self.counters.cpu_ns > 0 && case.placement.is_one_cpu();
+        let is_known = self.counters.cpu_ns > 0 && case.is_one_cpu();
         // What stood still had the CPU before and after.
         let others = !is_alone(self.elapsed_ns, self.cpu_ns()) && self.halt(case).is_none();
         !by_slice && is_known && others
@@ -278,7 +287,7 @@ impl RingSample {
     /// Lists the disturbances of the sample, as far as the kernel's counts show them.
     pub fn disturbances(&self, case: &RingCase) -> Vec<Disturbance> {
         let other_work = 1.0 - self.cpu_ns() as f64 / self.elapsed_ns as f64;
-        let one_cpu = case.placement.is_one_cpu() && self.elapsed_ns > 0;
+        let one_cpu = case.is_one_cpu() && self.elapsed_ns > 0;
         let halt = self.halt(case);
         let mut disturbances = Vec::new();
         match self.steal_ns {
@@ -332,7 +341,7 @@ impl RingSample {
     fn unaccounted_ns(&self, case: &RingCase, halts: &HaltTimes) -> u64 {
         let Some(run_delay_ns) = self.counters.run_delay_ns else { return 0 };
         let waits_for_pages = self.counters.major_faults > 0;
-        let one_cpu = case.placement.is_one_cpu() && !waits_for_pages;
+        let one_cpu = case.is_one_cpu() && !waits_for_pages;
         let idle_ns = if one_cpu || halts.continued {
             self.elapsed_ns.saturating_sub(self.cpu_ns())
         } else if waits_for_pages {
@@ -699,6 +708,7 @@ mod tests {
             state: None,
             burden: None,
             flight: None,
+            beside: Vec::new(),
         }
     }
 

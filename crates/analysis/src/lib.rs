@@ -28,6 +28,7 @@ pub mod record;
 pub mod regions;
 pub mod response;
 pub mod results;
+pub mod rings_at_once;
 pub mod scaling;
 pub mod setting_changes;
 pub mod speed;

@@ -321,8 +321,18 @@ impl BestEstimate {
         self.describe_time(self.bound())
     }
 
+    /// Returns a figure that is no time, with its interval and kind: `3.12 times (2.98 to 3.25)`.
+    pub fn marked_with_unit(&self, unit: &str) -> MarkedText {
+        self.describe(1.0, unit, None)
+    }
+
     fn describe_time(&self, bound: Option<f64>) -> MarkedText {
         let (scale, unit) = time_unit(self.value);
+        self.describe(scale, unit, bound)
+    }
+
+    /// Describes the figure in a unit of this size.
+    fn describe(&self, scale: f64, unit: &str, bound: Option<f64>) -> MarkedText {
         let digits = match self.ends {
             Some((low, high)) if is_fine(self.value, low, high) => four_digits,
             _ => three_digits,

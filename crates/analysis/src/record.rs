@@ -15,6 +15,7 @@ use crate::explain;
 use crate::findings::{self, ExperimentFindings};
 use crate::noise::{self, NoiseVerdict};
 use crate::response::{self, ResponseSummary};
+use crate::rings_at_once::{self, RingCountSeries};
 use crate::scaling;
 use crate::setting_changes::run_warnings;
 use crate::speed::SpeedLevel;
@@ -41,6 +42,10 @@ pub struct RingFindings {
     /// Costs of a switch by working set; absent for other experiments than `cost`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<CostFindings>,
+    /// Findings on the number of rings that run at the same time; absent in plans without several
+    /// rings, and for a run that did not end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rings_at_once: Vec<RingCountSeries>,
     /// The CPUs' own speed, by the CPUs that the leaders ran on; empty where it was not measured.
     pub speed: Vec<CpuSpeed>,
 }
@@ -152,7 +157,8 @@ impl RingRecord {
         // The law of a ring against its size is of hops without work.
         let has_law = cost.is_none() && run.unfinished().is_none();
         let scaling = if has_law { series(&cases) } else { Vec::new() };
-        let found = RingFindings { scaling, cost, speed: speeds(table, target) };
+        let rings_at_once = if has_law { rings_at_once::series(&cases) } else { Vec::new() };
+        let found = RingFindings { scaling, cost, rings_at_once, speed: speeds(table, target) };
         let precision = worst_precision(&cases);
         Self::new(run, table, cases, precision, found)
     }
@@ -251,9 +257,10 @@ fn series(cases: &[CaseSummary]) -> Vec<Series> {
 }
 
 /// Returns the solo ring of a case, which is that of all cases that differ only in their size;
-/// absent for a ring that does not switch, and with several items under way.
+/// absent for a ring that does not switch, for several rings, and with several items under way.
 fn size_group(summary: &CaseSummary) -> Option<RingCase> {
-    if summary.does_not_switch || summary.case.flight.is_some() {
+    let case = &summary.case;
+    if summary.does_not_switch || case.has_several_rings() || case.flight.is_some() {
         return None;
     }
     Some(RingCase { members: 1, ..summary.case.clone() })

@@ -9,6 +9,7 @@ use stats::{Elasticity, mean, quantile};
 
 use crate::curve::{CurvePoint, curve_point};
 use crate::estimate::{Estimate, widest};
+use crate::rings_at_once::{GroupFigures, SimultaneousRings, group_figures};
 use crate::scaling;
 use crate::speed::leader_cpus;
 use crate::table::{Figures, Table};
@@ -163,6 +164,10 @@ pub struct CaseSummary {
     /// Counts of each event of the plan; empty where none was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<Counted>,
+    /// Figures of the rings that ran at the same time, and of the single ring that they are compared
+    /// with; absent in plans without several rings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rings_at_once: Option<Box<SimultaneousRings>>,
     /// The time that registers in use add to a switch: `ns_per_switch_above_solo` less that of the same
     /// ring with `state` none, in the same round; absent without such a ring beside it.
     pub ns_per_switch_above_none: Option<Estimate>,
@@ -233,6 +238,24 @@ impl CaseSummary {
         self.ns_per_hop?.cycles(self.clock_ghz?)
     }
 
+    /// Adds the figures of several rings. Those of the single ring are its own already.
+    fn add_rings(&mut self, figures: GroupFigures) {
+        let GroupFigures { rings, ns_per_hop, ns_per_switch_above_solo, counts } = figures;
+        self.rings_at_once = Some(Box::new(rings));
+        if !self.case.has_several_rings() {
+            return;
+        }
+        self.ns_per_hop = ns_per_hop;
+        self.contended_ns_per_switch_above_solo = None;
+        if !self.is_told_by_hop() {
+            self.ns_per_switch_above_solo = ns_per_switch_above_solo;
+        }
+        if counts.judged > 0 {
+            self.clean_slices = Some(counts.clean);
+            self.clean_share = counts.share_as_found();
+        }
+    }
+
     /// Adds the clock of the figures and the cost in cycles of it, for what is at full speed.
     fn add_clock(&mut self, clock_ghz: Option<f64>) {
         let hop = self.ns_per_hop.filter(|hop| hop.speed.is_full());
@@ -266,8 +289,13 @@ impl CaseSummary {
 /// Returns the summaries of all rings of a plan; the interim checks of a run use them, too.
 pub fn summaries(table: &Table, failures: &[Failure]) -> Vec<CaseSummary> {
     let mut summaries = Vec::new();
+    let mut groups = group_figures(table);
     for (number, case) in table.plan.rings() {
-        summaries.push(summarise(table, failures, number, case));
+        let mut summary = summarise(table, failures, number, case);
+        if let Some(figures) = groups.remove(&number) {
+            summary.add_rings(figures);
+        }
+        summaries.push(summary);
     }
     for number in 0..summaries.len() {
         summaries[number].projected_cpu_ns_per_lap =
@@ -339,6 +367,7 @@ fn summarise(table: &Table, failures: &[Failure], index: usize, case: &RingCase)
         cycles_per_switch: None,
         two_parts: None,
         events: Vec::new(),
+        rings_at_once: None,
         elasticity,
         ns_per_switch_above_none: None,
         huge_page_share: huge_page_share(case, &samples),
@@ -401,7 +430,7 @@ pub(crate) fn failure_of(failures: &[Failure], case: usize) -> Option<String> {
 
 fn huge_page_share(case: &RingCase, samples: &[&RingSample]) -> Option<f64> {
     let work = case.work.filter(|work| work.huge_pages)?;
-    let needed = work.bytes.saturating_mul(u64::from(case.members));
+    let needed = work.bytes.saturating_mul(u64::from(case.members_of_all()));
     let mut shares = Vec::new();
     for sample in samples {
         if let Some(bytes) = sample.huge_page_bytes {

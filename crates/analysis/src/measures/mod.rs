@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
+use crate::rings_at_once::SimultaneousRings;
 use crate::summary::{CaseSummary, NoCost, Totals};
 
 /// Unit of a measure.
@@ -31,6 +32,8 @@ pub enum ColumnUnit {
     Gigahertz,
     /// A count per hop.
     PerHop,
+    /// A count per second.
+    PerSecond,
     /// Share of a whole, 0 to 1; tables show it as a percentage.
     Share,
     /// A whole number.
@@ -47,6 +50,7 @@ impl ColumnUnit {
             Self::Seconds => "s",
             Self::Cycles => "cycles",
             Self::Gigahertz => "GHz",
+            Self::PerSecond => "1/s",
             Self::PerHop | Self::Share | Self::Whole | Self::Flag => "",
         }
     }
@@ -90,6 +94,8 @@ pub enum ColumnVisibility {
     WhereSet,
     /// Tables in which some row has a value.
     WhereKnown,
+    /// Tables of rings that run at the same time.
+    SeveralRings,
 }
 
 /// A measure of a ring.
@@ -119,7 +125,7 @@ pub struct RingMeasure {
 /// The value of a measure in a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MeasureValue {
-    /// A cost, which is shown only as far as it may be quoted.
+    /// A cost, rate or ratio above zero, which is shown only as far as it may be quoted.
     Cost(Estimate),
     /// A cost that the case does not have.
     NoCost(NoCost),
@@ -146,6 +152,11 @@ impl MeasureValue {
             Some(estimate) => Self::Cost(estimate),
             None => Self::Unknown,
         }
+    }
+
+    /// Reads a figure of rings that run at the same time.
+    fn of_rings(case: &CaseSummary, read: fn(&SimultaneousRings) -> Self) -> Self {
+        case.rings_at_once.as_deref().map_or(Self::Unknown, read)
     }
 
     fn from_count(estimate: Option<Estimate>) -> Self {
@@ -328,6 +339,85 @@ pub const MEASURES: &[RingMeasure] = &[
         priority: 1,
         shown: ColumnVisibility::Wide,
         read: |case| MeasureValue::from_number(case.clean_share),
+        ..PLAIN
+    },
+    RingMeasure {
+        id: "rings_at_once",
+        title: "rings",
+        meaning: "rings that run at the same time",
+        priority: 7,
+        shown: ColumnVisibility::SeveralRings,
+        read: |case| MeasureValue::Number(case.case.rings().into()),
+        ..PLAIN
+    },
+    RingMeasure {
+        id: "switches_per_second",
+        title: "switches/s",
+        unit: ColumnUnit::PerSecond,
+        meaning: "switches of all rings in a second",
+        priority: 6,
+        shown: ColumnVisibility::SeveralRings,
+        read: |case| {
+            MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.switches_per_second))
+        },
+        ..PLAIN
+    },
+    RingMeasure {
+        id: "efficiency",
+        title: "efficiency",
+        unit: ColumnUnit::Share,
+        meaning: "switches of all rings over as many times those of the single ring",
+        priority: 6,
+        shown: ColumnVisibility::SeveralRings,
+        has_interval: true,
+        read: |case| {
+            MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.efficiency))
+        },
+        ..PLAIN
+    },
+    RingMeasure {
+        id: "fastest_ns_per_hop",
+        title: "fastest",
+        unit: ColumnUnit::Nanoseconds,
+        meaning: "time of a hop of the fastest of several rings",
+        priority: 4,
+        shown: ColumnVisibility::SeveralRings,
+        read: |case| {
+            MeasureValue::of_rings(case, |rings| {
+                let fastest = rings.fastest_ring();
+                MeasureValue::from_cost(fastest.and_then(|ring| ring.ns_per_hop))
+            })
+        },
+        ..PLAIN
+    },
+    RingMeasure {
+        id: "slowest_ns_per_hop",
+        title: "slowest",
+        unit: ColumnUnit::Nanoseconds,
+        meaning: "time of a hop of the slowest of several rings",
+        priority: 4,
+        shown: ColumnVisibility::SeveralRings,
+        read: |case| {
+            MeasureValue::of_rings(case, |rings| {
+                let slowest = rings.slowest_ring();
+                MeasureValue::from_cost(slowest.and_then(|ring| ring.ns_per_hop))
+            })
+        },
+        ..PLAIN
+    },
+    RingMeasure {
+        id: "migrations_at_once",
+        title: "migrations",
+        unit: ColumnUnit::Whole,
+        meaning: "moves of members of several rings from one CPU to another",
+        priority: 1,
+        shown: ColumnVisibility::SeveralRings,
+        read: |case| {
+            MeasureValue::of_rings(case, |rings| {
+                let migrations = rings.migrations;
+                MeasureValue::from_number(migrations.map(|count| count as f64))
+            })
+        },
         ..PLAIN
     },
     ROUNDS,

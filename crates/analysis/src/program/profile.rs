@@ -240,7 +240,8 @@ impl ProfilePoint {
 
 /// Returns whether a ring's costs belong to a profile: its members are processes on one CPU.
 fn is_of_one_cpu(case: &RingCase) -> bool {
-    case.members > 1 && case.kind == MemberKind::Process && case.placement.is_one_cpu()
+    let is_ring = case.members > 1 && case.kind == MemberKind::Process;
+    is_ring && case.placement.is_one_cpu() && !case.has_several_rings()
 }
 
 /// Returns whether a ring is one of two processes on one CPU.

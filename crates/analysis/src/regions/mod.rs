@@ -211,7 +211,7 @@ pub enum AxisUnit {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Axis")]
 pub struct SizeAxis {
-    /// The name, which follows a count: `array`, `pages`, `members`.
+    /// The name, which follows a count: `array`, `pages`, `members`, `rings`.
     pub name: Cow<'static, str>,
     /// The unit.
     pub unit: AxisUnit,
@@ -224,6 +224,8 @@ impl SizeAxis {
     pub const PAGES: Self = Self { name: Cow::Borrowed("pages"), unit: AxisUnit::Count };
     /// Members of the ring.
     pub const MEMBERS: Self = Self { name: Cow::Borrowed("members"), unit: AxisUnit::Count };
+    /// Rings that run at the same time.
+    pub const RINGS: Self = Self { name: Cow::Borrowed("rings"), unit: AxisUnit::Count };
     /// Bytes from one access to the next.
     pub const STRIDE: Self = Self { name: Cow::Borrowed("stride"), unit: AxisUnit::Bytes };
 

@@ -166,6 +166,7 @@ pub(super) fn ring_labels(case: &RingCase) -> Labels {
         ]);
     }
     let placement = match case.placement.relation() {
+        _ if case.has_several_rings() => case.placement_name(),
         Some(relation) => relation.to_string(),
         // One CPU that was asked for by its number is one like any other.
         None if case.placement.is_one_cpu() => "same".to_string(),
@@ -181,11 +182,14 @@ pub(super) fn ring_labels(case: &RingCase) -> Labels {
     if let Some(flight) = case.flight {
         labels.push(label("flight", flight));
     }
+    if case.has_several_rings() {
+        labels.push(label("rings", case.rings()));
+    }
     labels
 }
 
 fn ring_details(case: &RingCase) -> Labels {
-    let cpus = words::list(&case.placement.cpus());
+    let cpus = words::list(&case.cpus());
     vec![label("CPU", cpus), label("real-time priority", case.priority())]
 }
 

@@ -279,6 +279,19 @@ impl<'a> Table<'a> {
         self.supply(self.deciding_figure(case)) != CleanSupply::TooFew
     }
 
+    /// Returns the speed at which the hop of a case was measured.
+    pub(crate) fn hop_speed(&self, case: usize) -> Speed {
+        if !self.is_judged(case) {
+            return Speed::NotJudged;
+        }
+        match self.supply(RingFigure::Hop(case)) {
+            CleanSupply::Enough => Speed::Full,
+            CleanSupply::FewRounds => Speed::FewRounds,
+            CleanSupply::TooFew if self.is_hop_not_alone(case) => Speed::NotAlone,
+            CleanSupply::TooFew => Speed::Contended,
+        }
+    }
+
     /// Returns the figures of few rounds: the median of each round's clean slices that stand in
     /// rows, in nanoseconds.
     fn few_by_round(&self, figure: RingFigure) -> Figures {
@@ -587,7 +600,7 @@ impl<'a> Table<'a> {
 
     /// Returns an estimate as the plan has it reported: with `--strict` without the interval, if it
     /// is not at full speed in many rounds.
-    pub(super) fn reported(&self, estimate: Estimate) -> Estimate {
+    pub(crate) fn reported(&self, estimate: Estimate) -> Estimate {
         if self.plan.reference.strict { estimate.strict() } else { estimate }
     }
 

@@ -67,8 +67,10 @@ pub(super) fn run(
         .map_err(|errno| RingError::Memory(format!("cannot map the gate of the rings: {errno}")))?;
     let mut leaders = RingLeaders { processes: Vec::new(), rings };
     let on_own_cores = rings_on_own_cores(&assignment.case, Path::new("/"));
+    let single_ring = assignment.case.single_ring();
+    let first = Assignment { case: single_ring, unshared_ratio: None, ..assignment.clone() };
     for (ring, case) in assignment.case.single_rings().into_iter().enumerate() {
-        let mut single = Assignment { case, unshared_ratio: None, ..assignment.clone() };
+        let mut single = Assignment { case, ..first.clone() };
         if !on_own_cores[ring] {
             single.batching.slice_ns = None;
         }
@@ -87,13 +89,13 @@ fn rings_on_own_cores(case: &RingCase, root: &Path) -> Vec<bool> {
             users.entry(sibling).or_default().insert(cpu);
         }
     }
-    let mut on_own_cores = Vec::new();
-    for (ring, placement) in case.placements().enumerate() {
+    let mut on_own_cores = case.are_first_on_their_cpus();
+    for (is_first, placement) in on_own_cores.iter_mut().zip(case.placements()) {
         let own = placement.cpus();
         let is_core_shared = own.iter().any(|cpu| {
             users.get(cpu).is_some_and(|users| users.iter().any(|user| !own.contains(user)))
         });
-        on_own_cores.push(case.is_first_on_its_cpus(ring) && !is_core_shared);
+        *is_first &= !is_core_shared;
     }
     on_own_cores
 }
@@ -243,11 +245,8 @@ impl LeaderProcess {
     /// Checks that a leader that has closed its pipe has ended well.
     fn check_end(&mut self) -> Result<(), RingFailure> {
         let Some(child) = self.child.take() else { return Ok(()) };
-        let status = match child.end(WaitOptions::empty()) {
-            Ok(status) => status,
-            // It cannot still run: the wait was for its end.
-            Err(_) => None,
-        };
+        // It cannot still run: this waits for its end.
+        let status = child.end(WaitOptions::empty()).unwrap_or_default();
         match status.and_then(describe_end) {
             Some(how) => Err(RingFailure::once(how)),
             None => Ok(()),

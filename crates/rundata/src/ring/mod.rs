@@ -361,10 +361,9 @@ impl RingCase {
 
     /// Returns each of its rings as a ring by itself.
     pub fn single_rings(&self) -> Vec<RingCase> {
-        let mut rings = Vec::new();
+        let (single, mut rings) = (self.single_ring(), Vec::new());
         for placement in self.placements() {
-            let (placement, beside) = (placement.clone(), Vec::new());
-            rings.push(RingCase { placement, beside, ..self.clone() });
+            rings.push(RingCase { placement: placement.clone(), ..single.clone() });
         }
         rings
     }
@@ -393,22 +392,24 @@ impl RingCase {
         self.cpus().len() == 1
     }
 
-    /// Returns whether a ring, by its number from 0, has CPUs that no ring before it has. Of rings
-    /// that the scheduler places these are as many as there are CPUs.
-    pub fn is_first_on_its_cpus(&self, ring: usize) -> bool {
-        let Some(placement) = self.placements().nth(ring) else { return false };
-        match placement {
-            Placement::Free { cpus } => ring < cpus.len(),
-            _ => self.placements().take(ring).all(|before| before != placement),
+    /// Tells for each ring whether it has CPUs that no ring before it has. Of rings that the
+    /// scheduler places these are as many as there are CPUs.
+    pub fn are_first_on_their_cpus(&self) -> Vec<bool> {
+        let (mut used, mut are_first) = (BTreeSet::new(), Vec::new());
+        for (ring, placement) in self.placements().enumerate() {
+            are_first.push(match placement {
+                Placement::Free { cpus } => ring < cpus.len(),
+                _ => used.insert(placement.cpus()),
+            });
         }
+        are_first
     }
 
     /// Returns whether several rings run on the same CPUs, or may: the scheduler then shares these
     /// out among them.
     pub fn shares_cpus(&self) -> bool {
         let is_free = matches!(self.placement, Placement::Free { .. });
-        let firsts = (0..=self.beside.len()).filter(|ring| self.is_first_on_its_cpus(*ring));
-        self.has_several_rings() && (is_free || firsts.count() <= self.beside.len())
+        self.has_several_rings() && (is_free || self.are_first_on_their_cpus().contains(&false))
     }
 
     /// Names the placement of all rings: that of one ring if it is that of each, `spread` for rings
@@ -665,13 +666,15 @@ mod tests {
         };
         let same = |cpu| Placement::Same { cpu };
         let spread = rings(&[same(0), same(1)]);
-        assert!(!spread.shares_cpus() && spread.is_first_on_its_cpus(1));
+        assert!(!spread.shares_cpus());
+        assert_eq!(spread.are_first_on_their_cpus(), [true, true]);
         let wrapped = rings(&[same(0), same(1), same(0)]);
-        assert!(wrapped.shares_cpus() && !wrapped.is_first_on_its_cpus(2));
+        assert!(wrapped.shares_cpus());
+        assert_eq!(wrapped.are_first_on_their_cpus(), [true, true, false]);
         let free = || Placement::Free { cpus: vec![0, 1] };
         let free = rings(&[free(), free(), free()]);
-        assert!(free.shares_cpus() && free.is_first_on_its_cpus(1));
-        assert!(!free.is_first_on_its_cpus(2) && !rings(&[same(0)]).shares_cpus());
+        assert!(free.shares_cpus() && !rings(&[same(0)]).shares_cpus());
+        assert_eq!(free.are_first_on_their_cpus(), [true, true, false]);
     }
 
     /// Runs of before there were several rings are what they were.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rundata::bounds::{MAX_COUNT, MAX_MEMBERS};
+use rundata::bounds::{MAX_COUNT, MAX_MEMBERS, MAX_RINGS};
 use rundata::ring::{Flight, MAX_FLIGHT, Policy};
 
 /// Place that machine-readable output goes to.
@@ -165,6 +165,43 @@ pub(crate) fn flights(text: &str) -> Result<List<Flight>, String> {
     flights.sort_unstable();
     flights.dedup();
     Ok(flights)
+}
+
+/// Numbers of rings that run at the same time, as typed: a list in which `max` is a number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RingCounts {
+    text: String,
+}
+
+/// The name of the largest sensible number of rings, which depends on the machine.
+const MAX_NAME: &str = "max";
+
+impl FromStr for RingCounts {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let counts = Self { text: text.to_string() };
+        // The machine's own number is not known here: one that leaves room for other values.
+        counts.resolve(MAX_VALUES as u32 / 2)?;
+        Ok(counts)
+    }
+}
+
+impl RingCounts {
+    /// Returns the numbers, in ascending order and each once, where `max` is this one.
+    pub(crate) fn resolve(&self, max: u32) -> Result<List<u32>, String> {
+        let refused = format!("accepted are 1 to {MAX_RINGS} rings, and {MAX_NAME}");
+        let numbers = parse_list(&self.text, |item| match item.parse::<u64>() {
+            _ if item == MAX_NAME => Ok(max.into()),
+            Ok(count) if (1..=u64::from(MAX_RINGS)).contains(&count) => Ok(count),
+            Ok(_) => Err(refused.clone()),
+            Err(_) => Err(format!("not a whole number, nor {MAX_NAME}")),
+        })?;
+        let mut counts = Vec::new();
+        for number in numbers {
+            counts.extend(u32::try_from(number));
+        }
+        Ok(counts)
+    }
 }
 
 /// Parses counts or sizes above zero.

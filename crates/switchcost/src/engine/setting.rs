@@ -11,7 +11,7 @@ use probe::placement::{self, CpuShares};
 use probe::policy;
 use rundata::machine::Machine;
 use rundata::notice::Notice;
-use rundata::placement::Placement;
+use rundata::placement::{Placement, cpus_for_spread, placements_for_pairs};
 use rundata::plan::Plan;
 use rundata::ring::{Policy, RingCase};
 use rundata::words;
@@ -25,6 +25,10 @@ pub(crate) enum PlacementArg {
     Same,
     Free,
     Sweep,
+    /// Each of several rings on a CPU of its own.
+    Spread,
+    /// Each of several rings on a pair of CPUs, for each relation.
+    Pairs,
     Cpus(Vec<u32>),
 }
 
@@ -35,6 +39,8 @@ impl FromStr for PlacementArg {
             "same" => return Ok(Self::Same),
             "free" => return Ok(Self::Free),
             "sweep" => return Ok(Self::Sweep),
+            "spread" => return Ok(Self::Spread),
+            "pairs" => return Ok(Self::Pairs),
             _ => {}
         }
         let mut cpus = Vec::new();
@@ -124,6 +130,10 @@ impl LocalHost {
                 "--placement sweep: measures rings only (accepted here: same, free, or CPU \
                  numbers; see switchcost ring)",
             )),
+            PlacementArg::Spread | PlacementArg::Pairs => Err(usage(
+                "--placement spread and pairs: for several rings only (switchcost ring --rings; \
+                 accepted here: same, free, or CPU numbers)",
+            )),
             PlacementArg::Cpus(cpus) => {
                 for cpu in cpus {
                     self.check_cpu("--placement", *cpu)?;
@@ -145,6 +155,39 @@ impl LocalHost {
         }
         let same = same.context("no CPU is allowed")?;
         Ok(rundata::placement::placements_for_sweep(&self.machine, &self.allowed, same))
+    }
+
+    /// Returns the placements that several rings have in turn, the first ring the first one: one
+    /// list, or one for each relation of the pairs that were asked for. The first CPU is `same`.
+    pub(crate) fn placements_of_rings(
+        &self,
+        asked: &PlacementArg,
+        same: Option<u32>,
+    ) -> Result<Vec<Vec<Placement>>> {
+        let first = same.context("no CPU is allowed");
+        match asked {
+            PlacementArg::Spread => {
+                let mut placements = Vec::new();
+                for cpu in cpus_for_spread(&self.machine, &self.allowed, first?) {
+                    placements.push(Placement::Same { cpu });
+                }
+                Ok(vec![placements])
+            }
+            PlacementArg::Pairs => {
+                let pairs = placements_for_pairs(&self.machine, &self.allowed, first?);
+                if pairs.is_empty() {
+                    return Err(usage(
+                        "--placement pairs: this program may use one CPU only (see taskset -p $$ \
+                         and the control group's cpuset; accepted here: same, spread, free)",
+                    ));
+                }
+                Ok(pairs)
+            }
+            PlacementArg::Sweep => Err(usage(
+                "--placement sweep: measures one ring at a time (of several rings: pairs)",
+            )),
+            _ => Ok(vec![vec![self.placement(asked, same)?]]),
+        }
     }
 
     /// Checks that a CPU may be used.

@@ -14,6 +14,7 @@ fn rare_options(command: &str) -> &'static [&'static str] {
     match command {
         "ring" => &["stride", "op", "state", "events", "precision"],
         "compare" => &[
+            "rings",
             "link",
             "stride",
             "op",

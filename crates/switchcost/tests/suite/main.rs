@@ -37,6 +37,7 @@ mod report;
 mod report_browser;
 mod response;
 mod ring;
+mod rings;
 mod rooms;
 mod run;
 mod run_signals;

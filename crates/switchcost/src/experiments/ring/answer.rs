@@ -15,6 +15,7 @@ use rundata::ring::{MemberKind, Policy, RingCase};
 use rundata::run::unfinished;
 use rundata::words;
 
+use super::at_once;
 use super::flight;
 use super::jump;
 use super::settings::under_policy as policy_phrase;
@@ -41,6 +42,9 @@ impl RingAnswer {
 
 /// Returns the first line of a report.
 pub(crate) fn headline(record: &RingRecord) -> MarkedText {
+    if at_once::has_several_rings(record) {
+        return at_once::headline(record);
+    }
     match split_by_policy(record) {
         Some([normal, under_fifo]) => headline_of_both(&normal, &under_fifo),
         None => headline_of_one(record).in_words(),

@@ -15,6 +15,7 @@ use rundata::run::Run;
 use rundata::words;
 
 use super::answer::members as counted_members;
+use super::at_once;
 use crate::base::values::each_once;
 use crate::report::figures::{
     ChartLabels, RING_COST, RING_CPU, bars, cost_points, count_points, interval_words, lines,
@@ -68,6 +69,9 @@ fn size(summary: &CaseSummary) -> f64 {
 /// Draws a run of rings without work. `index` is its place among the runs that are drawn together,
 /// and stands in every series. Each figure has another id.
 pub(crate) fn figures(run: &Run, record: &RingRecord, index: usize) -> Vec<Figure> {
+    if at_once::has_several_rings(record) {
+        return at_once::figures(record, index);
+    }
     let groups = size_groups(record);
     let has_sizes = groups.iter().any(|group| group.cases.len() > 1);
     let mut figures = Vec::new();
@@ -89,6 +93,9 @@ pub(crate) fn figures(run: &Run, record: &RingRecord, index: usize) -> Vec<Figur
 /// Returns the figures that stand for the run: a switch of the smallest and of the largest ring of
 /// each group, what a hop takes there and alone, the other sizes.
 pub(crate) fn tiles(record: &RingRecord) -> Vec<Tile> {
+    if at_once::has_several_rings(record) {
+        return at_once::tiles(record);
+    }
     let groups = size_groups(record);
     let mut sizes = Vec::new();
     for group in &groups {
@@ -180,6 +187,9 @@ fn group_name(case: &RingCase) -> String {
     }
     if let Some(flight) = case.flight {
         words.push(flight.in_words());
+    }
+    if case.has_several_rings() {
+        words.push(format!("{} rings", case.rings()));
     }
     words.join(", ")
 }

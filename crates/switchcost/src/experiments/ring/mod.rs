@@ -1,6 +1,7 @@
 //! `switchcost ring`: Sloan's pipeline, generalised. Here is what may be typed.
 
 pub(crate) mod answer;
+mod at_once;
 
 pub(crate) mod figures;
 mod flight;
@@ -17,7 +18,7 @@ use clap::Args;
 use clap::builder::ArgPredicate;
 use rundata::ring::{AccessKind, Flight, MemberKind, Policy};
 
-use crate::base::values::{List, above_zero, bytes, flights, policy, sizes};
+use crate::base::values::{List, RingCounts, above_zero, bytes, flights, policy, sizes};
 use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
 use crate::report::output::OutputOptions;
@@ -27,8 +28,16 @@ pub(crate) struct RingArgs {
     /// Ring sizes: a list (2,4,8), a range (2..64, 2..64:4) or a geometric one (2..20000:x2)
     ///
     /// The ring of one (solo) is always measured with the others, in every round.
-    #[arg(long, short = 'N', short_alias = 'n', alias = "processes", value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64", default_value_if("flight", ArgPredicate::IsPresent, "2"))]
+    #[arg(long, short = 'N', short_alias = 'n', alias = "processes", value_name = "LIST", value_parser = sizes, default_value = "2,4,8,10,16,20,32,48,64", default_value_ifs([("flight", ArgPredicate::IsPresent, "2"), ("rings", ArgPredicate::IsPresent, "2")]))]
     pub(crate) members: List<u32>,
+
+    /// Rings that run at the same time: a list; max is the number of CPUs
+    ///
+    /// A list as of --members: 1,2,4, 1..max or 1..max:x2. The single ring is always measured too, in every round. All rings begin their timed laps
+    /// together, and go on turning until all have made theirs. With --rings, --members is 2 and
+    /// --placement is spread unless given. Several rings have no --events.
+    #[arg(long, value_name = "LIST", help_heading = "Ring")]
+    pub(crate) rings: Option<RingCounts>,
 
     /// What the members are: process or thread
     #[arg(long, default_value_t = MemberKind::Process, help_heading = "Ring")]
@@ -102,19 +111,23 @@ pub(crate) struct RingArgs {
     #[arg(long, value_name = "EVENT,...|all", value_delimiter = ',', help_heading = "Ring")]
     pub(crate) events: Vec<String>,
 
-    /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs
+    /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs;
+    /// several rings also spread or in pairs
     ///
     /// same: all on one CPU, away from CPU 0 and from this program if there is a choice. free: the
     /// scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
     /// starting again at its end. sweep: same, and a pair of CPUs at each distance that this
     /// machine has: hardware threads of one core (smt), cores that share a cache (shared-cache),
     /// cores that do not (other-cache), two memory nodes (other-node). Members of larger rings take
-    /// turns on the pair.
+    /// turns on the pair. Of several rings (--rings): spread has each ring on a CPU of its own, one
+    /// on each core first; pairs has each on a pair of CPUs, for each distance. More rings than
+    /// CPUs or pairs share them.
     #[arg(
         long,
         default_value = "same",
+        default_value_if("rings", ArgPredicate::IsPresent, "spread"),
         aliases = ["cpu", "cpus"],
-        value_name = "same|free|sweep|CPU,...",
+        value_name = "same|free|sweep|spread|pairs|CPU,...",
         help_heading = "Ring"
     )]
     pub(crate) placement: PlacementArg,

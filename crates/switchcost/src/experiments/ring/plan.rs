@@ -6,12 +6,13 @@ use anyhow::{Context, Result};
 use probe::ring;
 use rundata::experiment::Experiment;
 use rundata::notice::Notice;
+use rundata::placement::Placement;
 use rundata::plan;
 use rundata::ring::{Flight, Policy, RegisterState, RingBatching, RingCase, Work};
 
 use super::RingArgs;
 use crate::base::failure::usage;
-use crate::base::values::each_once;
+use crate::base::values::{RingCounts, each_once};
 use crate::engine::policies::Contention;
 use crate::engine::setting::{CurrentLoad, LocalHost, PlacementArg, PlanWithNotices, pair};
 use crate::experiments::{events, links};
@@ -24,12 +25,22 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
     let policy = args.policy.unwrap_or(Policy::Other);
     ring::check_policy(policy).with_context(|| format!("--policy {policy}"))?;
     let load = here.current_load();
-    let placements = here.placements(&args.placement, load.choose_one(here))?;
+    let chosen_cpu = load.choose_one(here);
+    let groups = match &args.rings {
+        Some(counts) => RingGroups::new(counts, &args.placement, here, chosen_cpu)?,
+        None => RingGroups::single(here.placements(&args.placement, chosen_cpu)?),
+    };
+    let placements = groups.first_placements();
+    if groups.most_rings() > 1 && !args.events.is_empty() {
+        return Err(usage("--events: are counted in a single ring only (without --rings)"));
+    }
     let (states, left_out_states) = choose_states(&args.state)?;
     let mut notices = Notice::from_texts(left_out_states);
     let one_cpu = placements.iter().find(|placement| placement.is_one_cpu());
     let also_fifo = match (args.policy, one_cpu) {
-        (None, Some(placement)) => is_also_fifo(placement.cpus()[0], &load, here, &mut notices),
+        (None, Some(placement)) if groups.most_rings() == 1 => {
+            is_also_fifo(placement.cpus()[0], &load, here, &mut notices)
+        }
         _ => false,
     };
     Work::check_stride(args.stride).map_err(usage)?;
@@ -40,7 +51,7 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
     let largest = args.members.iter().max().copied().unwrap_or(0);
     here.check_memory(
         &format!("--work {} in {largest} members", args.work),
-        u128::from(args.work) * u128::from(largest),
+        u128::from(args.work) * u128::from(largest) * u128::from(groups.most_rings()),
         "less work or fewer --members",
     )?;
     let mut placed = Vec::new();
@@ -53,6 +64,7 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
     notices.extend(Notice::from_texts(left_out));
     let (rings, left_out) = rings_in_flight(&rings, flights, args.link == [links::ALL])?;
     notices.extend(Notice::from_texts(left_out));
+    let rings = groups.of_all(&rings);
     if args.placement == PlacementArg::Sweep && placements.len() < 2 {
         let note = "--placement sweep: this program may use one CPU only (see taskset -p $$ and \
                     the control group's cpuset)";
@@ -109,6 +121,79 @@ fn check_flight(ring: &RingCase, flight: Option<Flight>) -> Result<(), String> {
     match (flight, ring::find_link(&ring.link)) {
         (Some(flight), Some(link)) => link.check_flight(flight),
         _ => Ok(()),
+    }
+}
+
+/// The rings that run at the same time.
+struct RingGroups {
+    /// Placements that rings have in turn, and the numbers of rings; several of these where rings
+    /// differ in the relation of their CPUs.
+    series: Vec<RingSeries>,
+}
+
+/// Placements that several rings have in turn, and how many rings there are.
+struct RingSeries {
+    placements: Vec<Placement>,
+    counts: Vec<u32>,
+}
+
+impl RingGroups {
+    /// Returns single rings with these placements.
+    fn single(placements: Vec<Placement>) -> Self {
+        let mut series = Vec::new();
+        for placement in placements {
+            series.push(RingSeries { placements: vec![placement], counts: vec![1] });
+        }
+        Self { series }
+    }
+
+    /// Returns the rings that were asked for, and always the single ring.
+    fn new(
+        asked: &RingCounts,
+        placement: &PlacementArg,
+        here: &LocalHost,
+        chosen_cpu: Option<u32>,
+    ) -> Result<Self> {
+        let mut series = Vec::new();
+        for placements in here.placements_of_rings(placement, chosen_cpu)? {
+            let max = match placement {
+                PlacementArg::Spread | PlacementArg::Pairs => placements.len(),
+                _ => here.allowed.len(),
+            };
+            let counts = asked.resolve(max as u32);
+            let mut counts =
+                counts.map_err(|why| usage(format!("--rings (max is {max}): {why}")))?;
+            if counts.first() != Some(&1) {
+                counts.insert(0, 1);
+            }
+            series.push(RingSeries { placements, counts });
+        }
+        Ok(Self { series })
+    }
+
+    /// Returns the placement of the first ring of each series.
+    fn first_placements(&self) -> Vec<Placement> {
+        self.series.iter().filter_map(|series| series.placements.first().cloned()).collect()
+    }
+
+    fn most_rings(&self) -> u32 {
+        self.series.iter().filter_map(|series| series.counts.last().copied()).max().unwrap_or(1)
+    }
+
+    /// Returns each of these single rings in each number.
+    fn of_all(&self, singles: &[RingCase]) -> Vec<RingCase> {
+        let mut rings = Vec::new();
+        for ring in singles {
+            let mut series = self.series.iter();
+            let own = series.find(|series| series.placements.first() == Some(&ring.placement));
+            let Some(RingSeries { placements, counts }) = own else { continue };
+            for count in counts {
+                let in_turn = placements.iter().cycle().skip(1);
+                let beside = in_turn.take(*count as usize - 1).cloned().collect();
+                rings.push(RingCase { beside, ..ring.clone() });
+            }
+        }
+        rings
     }
 }
 
@@ -220,7 +305,6 @@ fn named_states(asked: &[String]) -> Result<Vec<RegisterState>> {
 
 #[cfg(test)]
 mod tests {
-    use rundata::placement::Placement;
     use rundata::plan::{Batching, Plan};
     use rustix::io::Errno;
 
@@ -261,6 +345,29 @@ mod tests {
         let states =
             planned(&[one_cpu], &[Some(RegisterState::None), Some(RegisterState::Sse)], true);
         assert_eq!(states.iter().filter(|(_, policy)| *policy == FIFO).count(), 6);
+    }
+
+    #[test]
+    fn rings_take_their_placements_in_turn_and_the_single_ring_is_there() {
+        let here = here(0.0, Ok(()));
+        let groups = |counts: &str, placement: PlacementArg| {
+            RingGroups::new(&counts.parse().unwrap(), &placement, &here, Some(1)).unwrap()
+        };
+        let cpus = |groups: RingGroups| -> Vec<Vec<u32>> {
+            let firsts = groups.first_placements().into_iter().map(ring);
+            let rings = groups.of_all(&firsts.collect::<Vec<_>>());
+            rings.iter().map(|ring| ring.placements().flat_map(Placement::cpus).collect()).collect()
+        };
+        let same = cpus(groups("3", PlacementArg::Same));
+        assert_eq!(same, [vec![1], vec![1, 1, 1]]);
+        let list = cpus(groups("1,2", PlacementArg::Cpus(vec![1])));
+        assert_eq!(list, [vec![1], vec![1, 1]]);
+        let spread = cpus(groups("1..max,5", PlacementArg::Spread));
+        assert_eq!(spread[0], [1]);
+        let most = &spread[spread.len() - 1];
+        assert_eq!((most.len(), most[0]), (5, 1));
+        let all = here.allowed.len();
+        assert!((0..5).all(|ring| most[ring] == most[ring % all]), "{most:?}");
     }
 
     #[test]

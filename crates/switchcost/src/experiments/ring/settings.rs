@@ -16,6 +16,7 @@ use crate::report::terminal::{
 /// Setting in which rings of one size may differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Setting {
+    Rings,
     Link,
     Placement,
     Registers,
@@ -25,12 +26,13 @@ enum Setting {
 
 impl Setting {
     /// Every setting, in the order of their columns.
-    const ALL: [Self; 5] =
-        [Self::Link, Self::Placement, Self::Registers, Self::Policy, Self::Flight];
+    const ALL: [Self; 6] =
+        [Self::Rings, Self::Link, Self::Placement, Self::Registers, Self::Policy, Self::Flight];
 
     /// Returns the heading of its column.
     fn name(self) -> &'static str {
         match self {
+            Self::Rings => "rings",
             Self::Link => "link",
             Self::Placement => "placement",
             Self::Registers => "registers",
@@ -42,6 +44,7 @@ impl Setting {
     /// Returns what a ring has, as its column says it.
     fn value(self, case: &RingCase) -> String {
         match self {
+            Self::Rings => case.rings().to_string(),
             Self::Link => case.link.clone(),
             Self::Placement => match &case.placement {
                 // `same` alone would not say where.
@@ -57,6 +60,8 @@ impl Setting {
     /// Returns what a ring has, as a phrase behind its size: ` by futex`.
     fn phrase(self, case: &RingCase) -> String {
         match self {
+            Self::Rings if case.has_several_rings() => format!(" in {} rings", case.rings()),
+            Self::Rings => String::new(),
             Self::Link => format!(" by {}", case.link),
             Self::Placement => format!(" on {}", self.value(case)),
             Self::Registers => match case.state {
@@ -80,6 +85,8 @@ pub(crate) fn under_policy(policy: Policy) -> String {
 /// Values of each setting that the rings of a run have, in the order of its plan.
 pub(crate) struct RingSettings {
     values: Vec<(Setting, Vec<String>)>,
+    /// Placement of the most rings that run at the same time; absent without several rings.
+    placement_of_several: Option<String>,
 }
 
 impl RingSettings {
@@ -89,7 +96,16 @@ impl RingSettings {
             let all = record.cases.iter().map(|summary| setting.value(&summary.case));
             values.push((setting, each_once(all)));
         }
-        Self { values }
+        let mut several: Vec<&RingCase> =
+            record.cases.iter().map(|summary| &summary.case).collect();
+        several.retain(|case| case.has_several_rings());
+        let most = several.into_iter().max_by_key(|case| case.rings());
+        let placement_of_several = most.map(|case| {
+            let name = case.placement_name();
+            let name = if name.starts_with("pairs") { "pairs".to_string() } else { name };
+            format!("{name} (CPU {})", cpu_list(&case.cpus()))
+        });
+        Self { values, placement_of_several }
     }
 
     /// Returns what the rings have of a setting.
@@ -120,12 +136,19 @@ impl RingSettings {
 
     /// Returns the heads of the first columns, which tables of one kind of ring do not have.
     pub(crate) fn header(&self) -> Vec<String> {
-        self.differing().into_iter().map(|setting| setting.name().to_string()).collect()
+        self.columns().into_iter().map(|setting| setting.name().to_string()).collect()
     }
 
     /// Returns the cells of these columns.
     pub(crate) fn cells(&self, case: &RingCase) -> Vec<String> {
-        self.differing().into_iter().map(|setting| setting.value(case)).collect()
+        self.columns().into_iter().map(|setting| setting.value(case)).collect()
+    }
+
+    /// Returns the settings that have columns. The number of rings has one as a measure.
+    fn columns(&self) -> Vec<Setting> {
+        let mut columns = self.differing();
+        columns.retain(|setting| *setting != Setting::Rings);
+        columns
     }
 
     /// Returns whether rings differ in more than their size and their policy.
@@ -157,7 +180,9 @@ impl RingSettings {
             Setting::Flight,
         ];
         let mut cases: Vec<&CaseSummary> = record.cases.iter().collect();
-        cases.sort_by_key(|summary| order.map(|setting| self.rank(setting, &summary.case)));
+        cases.sort_by_key(|summary| {
+            (order.map(|setting| self.rank(setting, &summary.case)), summary.case.rings())
+        });
         cases
     }
 
@@ -168,7 +193,9 @@ impl RingSettings {
             ..=3 => links.join(", "),
             many => format!("{many} links"),
         };
-        let placement = if self.differs(Setting::Placement) {
+        let placement = if let Some(placement) = &self.placement_of_several {
+            placement.clone()
+        } else if self.differs(Setting::Placement) {
             "sweep".to_string()
         } else {
             format!("{} (CPU {})", case.placement, cpu_list(&case.placement.cpus()))

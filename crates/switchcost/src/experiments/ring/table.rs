@@ -16,6 +16,7 @@ use rundata::run::unfinished;
 use rundata::words;
 
 use super::answer::headline;
+use super::at_once;
 use super::history;
 use super::settings::{RingSettings, listed, not_switching, placements, states};
 use crate::experiments::events;
@@ -38,6 +39,9 @@ const DISAGREE: &str = "! over 5 % more or fewer switches than hops: often wake-
 pub(crate) fn text(record: &RingRecord, view: View) -> ReportText {
     let settings = &RingSettings::from_record(record);
     let mut legend = vec![LEGEND];
+    if at_once::has_several_rings(record) {
+        legend.push(at_once::LEGEND);
+    }
     if view.wide {
         legend.push(WIDE_LEGEND);
     }
@@ -92,7 +96,9 @@ fn heading(record: &RingRecord, settings: &RingSettings) -> String {
 }
 
 fn table(record: &RingRecord, settings: &RingSettings, view: View) -> Table {
-    if settings.has_settings() && !view.wide {
+    if at_once::has_several_rings(record) {
+        at_once::table(record, settings)
+    } else if settings.has_settings() && !view.wide {
         by_setting(record, settings)
     } else {
         by_size(record, settings, view)
@@ -125,6 +131,7 @@ fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static RingMe
     for measure in MEASURES {
         let is_shown = match measure.shown {
             ColumnVisibility::Always => true,
+            ColumnVisibility::SeveralRings => false,
             ColumnVisibility::Wide => is_wide,
             ColumnVisibility::WhereSet => {
                 cases.iter().any(|case| (measure.read)(case) == MeasureValue::Flag(true))
@@ -141,13 +148,13 @@ fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static RingMe
 }
 
 /// Returns what stands above the columns of a measure.
-fn measure_heads(measure: &RingMeasure) -> Vec<&'static str> {
+pub(super) fn measure_heads(measure: &RingMeasure) -> Vec<&'static str> {
     if measure.has_interval { vec![measure.title, "interval"] } else { vec![measure.title] }
 }
 
 /// Returns the heads of these measures in the order in which a narrow table loses them: the least
 /// important first, of equals the last.
-fn order_of_leaving(columns: &[&'static RingMeasure]) -> Vec<&'static str> {
+pub(super) fn order_of_leaving(columns: &[&'static RingMeasure]) -> Vec<&'static str> {
     let mut leaving = columns.to_vec();
     leaving.reverse();
     leaving.sort_by_key(|measure| measure.priority);
@@ -159,7 +166,7 @@ fn order_of_leaving(columns: &[&'static RingMeasure]) -> Vec<&'static str> {
 }
 
 /// Returns what a case has of a measure: its value, and the interval where that has a column.
-fn measure_cells(measure: &RingMeasure, case: &CaseSummary) -> Vec<MarkedText> {
+pub(super) fn measure_cells(measure: &RingMeasure, case: &CaseSummary) -> Vec<MarkedText> {
     let value = (measure.read)(case);
     if measure.has_interval { cost_cells(value).into() } else { vec![cell(measure.unit, value)] }
 }
@@ -177,9 +184,11 @@ fn cell(unit: ColumnUnit, value: MeasureValue) -> MarkedText {
         ColumnUnit::Gigahertz => format!("{number:.2}"),
         ColumnUnit::Share => format!("{:.0}", number * 100.0),
         ColumnUnit::Whole => format!("{number:.0}"),
-        ColumnUnit::Nanoseconds | ColumnUnit::Seconds | ColumnUnit::Cycles | ColumnUnit::Flag => {
-            figure(number)
-        }
+        ColumnUnit::Nanoseconds
+        | ColumnUnit::Seconds
+        | ColumnUnit::Cycles
+        | ColumnUnit::PerSecond
+        | ColumnUnit::Flag => figure(number),
     };
     text.into()
 }
@@ -301,7 +310,7 @@ fn rank_hop(summary: &CaseSummary) -> f64 {
 }
 
 /// Returns cells that are words.
-fn texts(cells: Vec<String>) -> Vec<MarkedText> {
+pub(super) fn texts(cells: Vec<String>) -> Vec<MarkedText> {
     cells.into_iter().map(MarkedText::from).collect()
 }
 
@@ -320,12 +329,15 @@ pub(crate) fn cost_words(case: &CaseSummary) -> [MarkedText; 2] {
 
 fn findings(record: &RingRecord, settings: &RingSettings) -> Vec<MarkedText> {
     let idle = not_switching(&record.cases, |case| settings.ring_and_link(case));
-    idle.into_iter().map(MarkedText::from).collect()
+    let mut findings: Vec<MarkedText> = idle.into_iter().map(MarkedText::from).collect();
+    findings.extend(at_once::findings(record, settings).into_iter().map(MarkedText::from));
+    findings
 }
 
 /// Returns lines on scaling laws, and on the figures of all slices.
 fn further(record: &RingRecord, settings: &RingSettings) -> Vec<String> {
     let mut lines = settings.scaling(record);
+    lines.extend(at_once::laws(record, settings));
     let what = "how the cost of a switch follows the core's clock (1: bound by the core, 0: \
         bound by memory)";
     lines.extend(listed(what, &record.cases, |case| {

@@ -17,6 +17,8 @@ const QUESTIONS: &[(&str, &str)] = &[
     (DIFFERENCE, "What differs?"),
     (SWITCHES, "Does it switch more often?"),
     (RING_COST, "By processes?"),
+    ("rings-rate", "What do many rings make?"),
+    ("rings-hop", "Which ring is slow?"),
     ("explain", "What is a switch made of?"),
     ("explain-added", "What would add to it?"),
     (COST_BY_ARRAY, "By working set?"),

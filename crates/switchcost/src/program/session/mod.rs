@@ -271,6 +271,7 @@ struct ComparedRing {
     flight: Option<Flight>,
     relation: Option<CpuRelation>,
     work: Option<Work>,
+    rings: u32,
 }
 
 fn compared_cases(plan: &Plan) -> Vec<ComparedCase> {
@@ -284,6 +285,7 @@ fn compared_cases(plan: &Plan) -> Vec<ComparedCase> {
                 flight: ring.flight,
                 relation: ring.placement.relation(),
                 work: ring.work,
+                rings: ring.rings(),
             }),
         };
         cases.push(ComparedCase { title: case.title(), ring });

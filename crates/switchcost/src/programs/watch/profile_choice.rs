@@ -199,7 +199,7 @@ fn describe_candidate(
 /// sampled accesses.
 fn count_foreign_settings(plan: &Plan, set: Option<WorkingSet>) -> u32 {
     let mut rings = ring_cases(plan);
-    rings.retain(|case| case.members > 1 && case.placement.is_one_cpu());
+    rings.retain(|case| case.members > 1 && case.is_one_cpu() && !case.has_several_rings());
     let mut walking = rings.clone();
     walking.retain(|case| walks_array(case));
     let mut has_setting = vec![

@@ -207,13 +207,15 @@ fn find_cell<T: Copy>(columns: &[(&str, T)], name: &str) -> Option<T> {
 }
 
 /// Returns whether rows of a plan's rings have a column: one of an event only if it is counted, those
-/// of burdens and of items under way only if a case has them. So the rows of plans without them stay as they were before
+/// of burdens, of items under way and of several rings only if a case has them. So the rows of plans
+/// without them stay as they were before
 /// these columns existed, byte by byte.
 fn has_ring_column(plan: &Plan, name: &str) -> bool {
     match name.parse::<CountedEvent>() {
         Ok(event) => is_counted(plan, event),
         Err(_) if name == BURDEN => plan.rings().any(|(_, case)| case.burden.is_some()),
         Err(_) if name == FLIGHT => plan.rings().any(|(_, case)| case.flight.is_some()),
+        Err(_) if name == RINGS => plan.rings().any(|(_, case)| case.has_several_rings()),
         Err(_) => true,
     }
 }
@@ -277,12 +279,14 @@ const BURDEN: &str = "burden";
 
 /// Name of the column that only plans with several items under way have.
 const FLIGHT: &str = "flight";
+/// Name of the column that only plans with several rings have.
+const RINGS: &str = "rings";
 
 /// Names of the columns with a figure for each slice of a sample.
 const SLICE_COLUMNS: [&str; 3] = ["slices_ns", "latency_quanta_ns", "throughput_quanta_ns"];
 
 /// Columns of rings, in their order.
-const RING_COLUMNS: [(&str, RingCell); 48] = [
+const RING_COLUMNS: [(&str, RingCell); 49] = [
     ("experiment", |row| experiment_of(row.plan, row.sample.case).to_string()),
     ("case", |row| row.sample.case.to_string()),
     ("round", |row| row.sample.round.to_string()),
@@ -293,7 +297,7 @@ const RING_COLUMNS: [(&str, RingCell); 48] = [
     ("work_bytes", |row| row.case.work.map_or(0, |work| work.bytes).to_string()),
     ("stride_bytes", |row| row.work(|work| work.stride_bytes)),
     ("op", |row| row.work(|work| work.op.name())),
-    ("placement", |row| row.case.placement.to_string()),
+    ("placement", |row| row.case.placement_name()),
     ("policy", |row| row.case.policy.name().to_string()),
     ("hops", |row| row.sample.hops.to_string()),
     ("elapsed_ns", |row| row.sample.elapsed_ns.to_string()),
@@ -308,7 +312,7 @@ const RING_COLUMNS: [(&str, RingCell); 48] = [
     ("laps", |row| row.sample.laps.to_string()),
     ("cpu_ns", |row| row.sample.cpu_ns().to_string()),
     ("setup_ns", |row| row.sample.setup_ns.to_string()),
-    ("cpus", |row| several(&row.case.placement.cpus())),
+    ("cpus", |row| several(&row.case.cpus())),
     ("disturbed", |row| several::<Disturbance>(&row.sample.disturbances(row.case))),
     ("walk", |row| row.work(|work| work.walk.name())),
     ("huge_pages", |row| row.work(|work| work.huge_pages)),
@@ -322,6 +326,7 @@ const RING_COLUMNS: [(&str, RingCell); 48] = [
     ("huge_page_bytes", |row| known(row.sample.huge_page_bytes)),
     (BURDEN, |row| known(row.case.burden.map(Burden::name))),
     (FLIGHT, |row| known(row.case.flight)),
+    (RINGS, |row| row.case.rings().to_string()),
     ("cycles", |row| row.counted(CountedEvent::Cycles)),
     ("instructions", |row| row.counted(CountedEvent::Instructions)),
     ("L1-dcache-load-misses", |row| row.counted(CountedEvent::L1Misses)),
@@ -504,6 +509,7 @@ mod tests {
             state: Some(RegisterState::Avx),
             burden: Some(Burden::Seccomp),
             flight: Some(Flight::Items(16)),
+            beside: vec![Placement::Pinned { cpus: vec![1, 0], relation: None }],
         };
         let slices = Slices {
             laps: 5,
@@ -552,7 +558,7 @@ mod tests {
                         disturbed=steal:14ns major-faults:13 migrations:11, walk=sparse, \
                         huge_pages=true, priority=17, state=avx, slice_laps=5, slices_ns=31 32, \
                         latency_quanta_ns=41 42, throughput_quanta_ns=51 52, waited_ns=61, \
-                        huge_page_bytes=16, burden=seccomp, flight=16, cycles=108, \
+                        huge_page_bytes=16, burden=seccomp, flight=16, rings=2, cycles=108, \
                         instructions=107, \
                         L1-dcache-load-misses=106, LLC-load-misses=105, dTLB-load-misses=104, \
                         iTLB-load-misses=103, context-switches=102, page-faults=101, \

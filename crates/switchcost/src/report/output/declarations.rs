@@ -196,6 +196,7 @@ pub(super) const COLUMNS: &[ColumnDeclaration] = &[
         &[Samples, Cases],
         "ring: items under way at once, or full; empty where it is one",
     ).filled(|row| row.label("flight")),
+    column("rings", Integer, "", &[Samples, Cases], "ring: how many run at the same time, if some case has several").filled(|row| row.label("rings")),
     column("round", Integer, "", &[Samples, Commands], "number of the round"),
     column("sample", Integer, "", &[Samples], "ring: number of the sample in its round"),
     column("hops", Integer, "", &[Samples], "hops of all members"),

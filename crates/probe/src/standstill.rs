@@ -15,11 +15,21 @@ const MIN_PAUSE_FACTOR: u32 = 10;
 /// Time after which a child that stands still is given up.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Most children whose own children are searched: those of one large ring have none.
+const MAX_LEADERS: usize = 1024;
+
+/// Lists the children of a process with one thread; empty where the kernel does not list them.
+fn children_of(pid: i32) -> Vec<i32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+    let list = list.unwrap_or_default();
+    list.split_whitespace().flat_map(str::parse).collect()
+}
+
 /// Looks again and again whether a child stands still.
 #[derive(Debug)]
 pub struct StandstillWatch {
     child: Pid,
-    /// Whether its children are watched, too.
+    /// Whether its children and theirs are watched, too.
     with_children: bool,
     pause: Duration,
     /// The process that stood still at the last look.
@@ -40,7 +50,7 @@ impl StandstillWatch {
         Self { child, with_children: false, pause: PAUSE, stopped: None }
     }
 
-    /// Watches a child and its children. Without the kernel's list of these (CONFIG_PROC_CHILDREN)
+    /// Watches a child, its children and theirs. Without the kernel's list of these (CONFIG_PROC_CHILDREN)
     /// only the child is watched.
     pub fn with_children(child: Pid) -> Self {
         Self { with_children: true, ..Self::new(child) }
@@ -87,8 +97,13 @@ impl StandstillWatch {
         if !self.with_children {
             return None;
         }
-        let list = fs::read_to_string(format!("/proc/{child}/task/{child}/children")).ok()?;
-        list.split_whitespace().flat_map(str::parse).find(|pid| self.is_stopped(*pid))
+        let children = children_of(child);
+        let stopped = children.iter().copied().find(|pid| self.is_stopped(*pid));
+        if stopped.is_some() || children.len() > MAX_LEADERS {
+            return stopped;
+        }
+        // Of several rings the members are children of their leaders.
+        children.into_iter().flat_map(children_of).find(|pid| self.is_stopped(*pid))
     }
 
     fn is_stopped(&self, pid: i32) -> bool {
@@ -140,7 +155,16 @@ mod tests {
 
     #[test]
     fn a_child_of_the_child_counts_where_it_was_asked_for() {
-        let script = "sleep 1000 & kill -STOP $!; echo $! >&2; wait";
+        assert_found("sleep 1000 & kill -STOP $!; wait");
+    }
+
+    #[test]
+    fn a_member_of_one_of_several_rings_counts_too() {
+        assert_found("sh -c 'sleep 1000 & kill -STOP $!; wait' & wait");
+    }
+
+    /// Checks that the process is found that this script of a shell stops.
+    fn assert_found(script: &str) {
         let mut shell = Command::new("sh");
         shell.process_group(0);
         let child = shell.args(["-c", script]).stderr(std::process::Stdio::null()).spawn().unwrap();
@@ -154,6 +178,7 @@ mod tests {
         assert_eq!(looks_until_told(&mut watch), Some(sleep));
         assert_eq!(StandstillWatch::new(pid).find_stopped(), None);
         kill_process(Pid::from_raw(sleep).unwrap(), Signal::KILL).unwrap();
-        end(child);
+        // The shells wait for nothing else.
+        drop(child.wait_with_output());
     }
 }

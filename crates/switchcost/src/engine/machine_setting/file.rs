@@ -129,6 +129,7 @@ impl SettingFile {
         let mut file = self.open(OFlags::WRONLY)?;
         let advice = |error: io::Error| match error.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::PERM | Errno::ACCESS) => format!("{error} (it needs root)"),
+            Some(Errno::INVAL) => format!("{error}{}", self.offer()),
             _ => error.to_string(),
         };
         let line = format!("{value}\n");
@@ -144,6 +145,34 @@ impl SettingFile {
         } else {
             Err(refused(format!("it has '{}' instead", joined(&state_for(&content, value)))))
         }
+    }
+
+    /// Checks that a file of flags has those that the values turn on or off. A whole list of flags is
+    /// no value that it would take back.
+    pub(crate) fn check_flags(&self, values: &[String], content: &str) -> Result<(), SettingError> {
+        for value in values {
+            if is_flag_list(content) && state_for(content, value) == content.trim() {
+                let flag = value.strip_prefix(OFF).unwrap_or(value);
+                let why =
+                    format!("has no flag {flag} (accepted: one of its words, or {OFF} and it)");
+                return Err(SettingError::Refused(self.path.clone(), why));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the words that the file offers, ` (accepted: none, voluntary, full)`; empty where it
+    /// offers no choice.
+    fn offer(&self) -> String {
+        let content = self.read().unwrap_or_default();
+        if chosen_word(&content).is_none() {
+            return String::new();
+        }
+        let mut words = Vec::new();
+        for word in content.split_whitespace() {
+            words.push(word.trim_matches(['[', ']', '(', ')']));
+        }
+        format!(" (accepted: {})", words.join(", "))
     }
 
     fn open(&self, access: OFlags) -> Result<File, SettingError> {
@@ -226,6 +255,18 @@ pub(crate) fn state_for(content: &str, value: &str) -> String {
     content.trim().to_string()
 }
 
+/// Returns whether the content is a list of flags, as the features of the scheduler are: several
+/// names in capital letters, at least one of them a flag that is off.
+fn is_flag_list(content: &str) -> bool {
+    let words: Vec<&str> = content.split_whitespace().collect();
+    let has_flag_off = words.iter().any(|word| word.starts_with(OFF));
+    words.len() > 1 && has_flag_off && words.iter().all(|word| is_capital_name(word))
+}
+
+fn is_capital_name(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
 /// Returns a value with one space between its words, as contents are compared.
 fn joined(value: &str) -> String {
     let words: Vec<&str> = value.split_whitespace().collect();
@@ -279,6 +320,35 @@ mod tests {
         assert!(!has_value("4 4 1 7", "4"));
         assert_eq!(state_for("(none)", "x"), "(none)");
         assert_eq!(state_for("|/a  b", "x"), "|/a  b");
+    }
+
+    #[test]
+    fn a_flag_that_the_file_does_not_have_is_refused_before_anything_is_written() {
+        // As Linux 6.12 has them, with a blank at the end.
+        let features = "PLACE_LAG RUN_TO_PARITY NO_NEXT_BUDDY DELAY_DEQUEUE NO_HRTICK \n";
+        let (_folder, file) = file_with(features);
+        let check = |value: &str, content| file.check_flags(&[value.to_string()], content);
+        for known in ["DELAY_DEQUEUE", "NO_DELAY_DEQUEUE", "NEXT_BUDDY", "NO_HRTICK"] {
+            check(known, features).expect("a flag of the file");
+        }
+        for unknown in ["DELAY", "NO_SUCH", "delay_dequeue", "NO_", features] {
+            let why = check(unknown, features).expect_err("none of its flags").to_string();
+            assert!(why.contains("has no flag "), "{why}");
+        }
+        // Plain words, numbers and choices are for the kernel to judge.
+        for content in ["CORE DUMP", "4 4 1 7", "none voluntary (full)", "1", "NO_SUCH"] {
+            check("ANY", content).expect("no list of flags");
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_choice_are_offered() {
+        let (_folder, file) = file_with("none voluntary (full) \n");
+        assert_eq!(file.offer(), " (accepted: none, voluntary, full)");
+        let (_folder, file) = file_with("always [madvise] never");
+        assert_eq!(file.offer(), " (accepted: always, madvise, never)");
+        let (_folder, file) = file_with("200000\n");
+        assert_eq!(file.offer(), "");
     }
 
     #[test]

@@ -140,6 +140,7 @@ impl GuardedSetting {
         let lock = file.lock()?;
         let notes = NoteFolder::of_user()?;
         let content = file.read()?;
+        file.check_flags(values, &content)?;
         let note = SettingNote::new(&file, &content, values);
         for old in &note.old {
             file.set(old).context(NOT_ITS_OWN)?;

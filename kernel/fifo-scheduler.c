@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 /* include/uapi/linux/bpf.h and btf.h, of which Debian 12 has an older version. */
-enum bpf_command { MAP_CREATE = 0, MAP_UPDATE = 2, LINK_CREATE = 28 };
+enum bpf_command { MAP_CREATE = 0, MAP_UPDATE = 2, BTF_LOAD = 18, LINK_CREATE = 28 };
 enum { MAP_OF_STRUCT_OPS = 26, ATTACH_STRUCT_OPS = 44, MAP_HAS_LINK = 1 << 13 };
 enum btf_kind { KIND_STRUCT = 4 };
 
@@ -40,6 +40,11 @@ struct map_creation {
 struct map_update {
 	uint32_t map, pad;
 	uint64_t key, value, flags;
+};
+
+struct btf_load {
+	uint64_t types, log;
+	uint32_t bytes, log_bytes, log_level;
 };
 
 struct link_creation {
@@ -166,6 +171,33 @@ static struct place find_member(const struct btf_type *type, const char *name)
 	return (struct place){ 0 };
 }
 
+/*
+ * Gives the kernel types of this program, one int: it makes no map of a kernel's type for a program that has none
+ * of its own, though it does not look at them.
+ */
+static int load_own_types(void)
+{
+	struct {
+		struct btf_header header;
+		struct btf_type type;
+		uint32_t bits;
+		char names[5];
+	} own = {
+		.header = { .magic = 0xeb9f, .version = 1, .header_bytes = sizeof(struct btf_header), .types_bytes = 16,
+			    .names_at = 16, .names_bytes = 5 },
+		.type = { .name = 1, .info = 1 << 24, .size = 4 },
+		.bits = 32,
+		.names = "\0int",
+	};
+	/* Without the padding at its end. */
+	struct btf_load request = { .types = (uintptr_t)&own, .bytes = sizeof(own.header) + 16 + 5 };
+	int types = bpf(BTF_LOAD, &request, sizeof(request));
+
+	if (types < 0)
+		fail("bpf(BPF_BTF_LOAD)");
+	return types;
+}
+
 /* Loads the scheduler until the descriptor that is returned is closed. */
 static int load(const char *name)
 {
@@ -181,7 +213,8 @@ static int load(const char *name)
 	strcpy(value + operations.offset + name_place.offset, name);
 	struct map_creation creation = {
 		.type = MAP_OF_STRUCT_OPS, .key_bytes = sizeof(key), .value_bytes = value_struct->size,
-		.entries = 1, .flags = MAP_HAS_LINK, .name = "fifo", .kernel_value_type = value_type,
+		.entries = 1, .flags = MAP_HAS_LINK, .name = "fifo", .btf = load_own_types(),
+		.kernel_value_type = value_type,
 	};
 	int map = bpf(MAP_CREATE, &creation, sizeof(creation));
 	if (map < 0)

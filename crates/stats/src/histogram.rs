@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::OctaveScale;
+
 /// One bin.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename = "Bin")]
@@ -30,13 +32,14 @@ impl HistogramBin {
     }
 }
 
-/// Bins from that of the least to that of the greatest value, empty ones between them included.
+/// Bins from that of the least to that of the greatest value. Each says its own bounds, so that a
+/// histogram is read alike whatever its bins are.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Histogram(pub Vec<HistogramBin>);
 
 impl Histogram {
-    /// Counts values, each as often as it came, in nanoseconds. Values below 1 ns are in the first
-    /// bin, 0 to 1 ns; those that are not finite are left out.
+    /// Counts values, each as often as it came, in nanoseconds, empty bins between them included.
+    /// Values below 1 ns are in the first bin, 0 to 1 ns; those that are not finite are left out.
     pub fn from_values(values: impl IntoIterator<Item = (f64, u32)>) -> Self {
         let mut bins: BTreeMap<usize, HistogramBin> = BTreeMap::new();
         for (value, times) in values {
@@ -56,6 +59,22 @@ impl Histogram {
             all_bins.push(bins.remove(&number).unwrap_or_else(|| empty_bin(number)));
         }
         Self(all_bins)
+    }
+
+    /// Counts values in nanoseconds, each as often as it came, in bins of eight parts an octave;
+    /// empty bins are left out. Values below 0 are in the first bin.
+    pub fn in_octaves(values: impl IntoIterator<Item = (i64, u32)>) -> Self {
+        let scale = OctaveScale::EIGHT_PARTS;
+        let mut bins: BTreeMap<usize, HistogramBin> = BTreeMap::new();
+        for (value, times) in values {
+            let index = scale.part_index(u64::try_from(value).unwrap_or(0));
+            let [from_ns, below_ns] = scale.part_bounds(index);
+            let empty = HistogramBin { from_ns, below_ns, count: 0, total_ns: 0.0 };
+            let bin = bins.entry(index).or_insert(empty);
+            bin.count += u64::from(times);
+            bin.total_ns += value as f64 * f64::from(times);
+        }
+        Self(bins.into_values().collect())
     }
 }
 
@@ -96,6 +115,17 @@ mod tests {
         );
         assert_eq!(histogram.0[1].total_ns, 1.0 + 3.8);
         assert_eq!(Histogram::from_values([]), Histogram::default());
+    }
+
+    #[test]
+    fn octaves_have_eight_bins_and_no_empty_one() {
+        let histogram = Histogram::in_octaves([(-5, 1), (1000, 2), (1023, 1), (1024, 4)]);
+        let mut bins = Vec::new();
+        for bin in &histogram.0 {
+            bins.push((bin.from_ns, bin.below_ns, bin.count));
+        }
+        assert_eq!(bins, [(0, 1, 1), (960, 1024, 3), (1024, 1152, 4)]);
+        assert_eq!(histogram.0[1].total_ns, 3023.0);
     }
 
     proptest! {

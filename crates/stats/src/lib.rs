@@ -1,30 +1,34 @@
 //! Statistics for repeated measurements: numbers in, numbers out.
 //!
 //! - location and spread: [`median`], [`midmean`], [`quantile`], [`mad_sigma`];
-//! - intervals: [`bootstrap`], [`PooledMedian`] for figures that come in rounds, [`SampleSummary`] for normal ones;
+//! - intervals: [`bootstrap`], [`PooledMedian`] for figures that come in rounds, [`SampleSummary`] for normal ones,
+//!   [`quantile_ranks`] and, of values in clusters, [`clustered_quantile_ranks`];
 //! - scatters: [`ScatterGrowth`], [`PooledGrowth`], [`Permutation`], [`scatter_between_groups`];
 //! - ratios of two costs: [`ratio`];
 //! - curves with turns: [`changepoint`];
 //! - by which power a figure goes with a level: [`estimate_elasticity`];
 //! - how many kinds there are, by a sample of them: [`estimate_richness`];
-//! - [periods](find_period) in moments, and [histograms](Histogram).
+//! - [periods](find_period) in moments, and [histograms](Histogram), also in [parts of octaves](OctaveScale).
 //!
 //! Deterministic: what is random is drawn from a seed. No input or output, no unsafe code.
 #![forbid(unsafe_code)]
 
 mod bootstrap;
 pub mod changepoint;
+mod clusters;
 mod elasticity;
 mod few;
 mod histogram;
 mod least_squares;
 mod location;
+mod octaves;
 mod periods;
 pub mod ratio;
 mod richness;
 mod scatter;
 
 pub use bootstrap::{BootstrapEstimate, PooledMedian, bootstrap};
+pub use clusters::{ClusterCounts, clustered_quantile_ranks};
 pub use elasticity::{
     Elasticity, FigureAtLevel, estimate_elasticity, fit_elasticity, group_by_level, has_level_span,
 };
@@ -35,6 +39,7 @@ pub use location::{
     Center, Interval, MeanShift, SampleSummary, mad_sigma, mean, median, median_interval, midmean,
     normal_quantile, quantile, quantile_ranks, student_quantile, weighted_median,
 };
+pub use octaves::OctaveScale;
 pub use periods::{MomentWindows, Period, find_period};
 pub use richness::{Richness, estimate_richness};
 pub use scatter::{

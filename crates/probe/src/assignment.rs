@@ -6,10 +6,12 @@ use rundata::case::{Case, Sample};
 use rundata::plan::Batching;
 use rundata::ring::Work;
 use rundata::trial::Trial;
+use rundata::trial::load::{RequestWork, WakeLoad};
 use rustix::process::{Resource, getrlimit};
 use rustix::system::sysinfo;
 use serde::{Deserialize, Serialize};
 
+use crate::sys::RequestBoard;
 use crate::{ring, trial};
 
 /// Work order of a worker: one case of any kind in one round.
@@ -55,6 +57,7 @@ fn check_trial(trial: &Trial, trials: u64) -> Result<(), String> {
         Trial::Malloc { bytes, .. } => check_fits("blocks", trials, *bytes),
         Trial::Primes { primes } => check_fits("primes", (*primes).into(), 4),
         Trial::Wakeup(wakeup) => check_fits("wakes", wakeup.wakes.into(), BYTES_OF_TRIAL),
+        Trial::Load(load) => check_load(load),
         Trial::Execution(execution) => check_work(&execution.work, 2),
         Trial::Sampling { .. }
         | Trial::Gaps { .. }
@@ -66,6 +69,16 @@ fn check_trial(trial: &Trial, trials: u64) -> Result<(), String> {
             check_fits("the neighbour", command.cpus.len() as u64, command.bytes)
         }
     }
+}
+
+/// Checks that the arrays and the requests of all workers fit into memory.
+fn check_load(load: &WakeLoad) -> Result<(), String> {
+    let array_bytes = match load.work {
+        RequestWork::ThinkNs(_) => 0,
+        RequestWork::Bytes(bytes) => bytes,
+    };
+    let bytes = array_bytes + size_of::<RequestBoard>() as u64;
+    check_fits("workers", load.workers.into(), bytes)
 }
 
 /// Upper bound of the time of one call with the empty pair beside it, by any clock source.
@@ -87,6 +100,7 @@ fn longest_trial(trial: &Trial, trials: u32) -> Option<Duration> {
         Trial::Primes { .. }
         | Trial::Malloc { .. }
         | Trial::Execution(_)
+        | Trial::Load(_)
         | Trial::Command(_)
         | Trial::Switches(_) => None,
     }

@@ -89,7 +89,7 @@ impl Case {
     pub fn cpus(&self) -> Vec<u32> {
         match self {
             Self::Ring(case) => case.cpus(),
-            Self::Trial(case) => case.measured_cpu().into_iter().collect(),
+            Self::Trial(case) => case.cpus(),
         }
     }
 

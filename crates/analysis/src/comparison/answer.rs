@@ -41,16 +41,23 @@ pub enum WantedCost {
     Hop,
     /// CPU time: of a switch above solo, else of a hop.
     Cpu,
+    /// 99th percentile of wake-ups under load.
+    P99,
+    /// Median of requests under load.
+    RequestP50,
+    /// 99th percentile of requests under load.
+    RequestP99,
 }
 
-named!(WantedCost, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu");
+named!(WantedCost, "cost", Switch => "switch", Hop => "hop", Cpu => "cpu", P99 => "p99", RequestP50 => "request-p50", RequestP99 => "request-p99");
 
 impl WantedCost {
     /// Returns the quantities that serve, the best first.
     pub(crate) fn quantities(self) -> &'static [Quantity] {
         use Quantity::{
             CallNs, CpuNs, CpuNsPerHop, CpuNsPerSwitchAboveSolo, CpuShare, NsPerHop,
-            NsPerSwitchAboveSolo, PartNs, PerSecond, QueueWaitNs, RealNs, TrialNs,
+            NsPerSwitchAboveSolo, PartNs, PerSecond, QueueWaitNs, RealNs, RequestP50Ns,
+            RequestP99Ns, TrialNs, WakeP50Ns, WakeP99Ns,
         };
         match self {
             Self::Switch => &[
@@ -59,13 +66,17 @@ impl WantedCost {
                 TrialNs,
                 PartNs,
                 RealNs,
+                WakeP50Ns,
                 CallNs,
                 QueueWaitNs,
                 PerSecond,
                 CpuShare,
             ],
-            Self::Hop => &[NsPerHop, TrialNs, PartNs, RealNs],
+            Self::Hop => &[NsPerHop, TrialNs, PartNs, RealNs, WakeP50Ns],
             Self::Cpu => &[CpuNsPerSwitchAboveSolo, CpuNsPerHop, CpuNs, CallNs],
+            Self::P99 => &[WakeP99Ns],
+            Self::RequestP50 => &[RequestP50Ns],
+            Self::RequestP99 => &[RequestP99Ns],
         }
     }
 }

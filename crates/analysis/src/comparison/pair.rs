@@ -251,6 +251,7 @@ impl<'a> Pairing<'a> {
             self.base.case_launch_scatter(figures.base.number),
             self.new.case_launch_scatter(figures.new.number),
         );
+        let scatter = figures.quantity.load_scatter().unwrap_or(scatter);
         let costs = match (&base, &new) {
             (CaseFigure::Measured(base), CaseFigure::Measured(new)) if self.are_halves => {
                 let seed = self.seed(figures.new.number);

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use rundata::plan::Plan;
 use rundata::run::Failure;
-use rundata::trial::{MeasureUnit, TrialCase, TrialMeasure};
+use rundata::trial::{MeasureUnit, Trial, TrialCase, TrialMeasure};
 
-use super::sensitivity;
+use super::{load, sensitivity};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
 use crate::table::{ByRound, Table};
@@ -52,7 +52,11 @@ pub(crate) fn widths(table: &Table, failures: &[Failure]) -> impl Iterator<Item 
             Some(width) => *width,
             None => {
                 let estimate = estimate_measure(table, case, trial.headline());
-                estimate.as_ref().and_then(Estimate::precision)
+                let width = estimate.as_ref().and_then(Estimate::precision);
+                match trial {
+                    Trial::Load(_) => load::stopping_width(table, case, width),
+                    _ => width,
+                }
             }
         });
     }

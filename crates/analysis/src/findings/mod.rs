@@ -3,6 +3,7 @@
 pub mod gaps;
 mod headline;
 pub mod interference;
+pub mod load;
 pub mod malloc;
 pub mod overhead;
 pub mod primes;

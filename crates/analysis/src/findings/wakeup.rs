@@ -4,9 +4,9 @@ use rundata::trial::wakeup::*;
 use rundata::trial::{Tally, TallySummary, Trial, TrialCase, TrialSample};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Histogram, quantile_ranks};
+use stats::{ClusterCounts, Histogram, clustered_quantile_ranks, normal_quantile, quantile_ranks};
 
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Speed};
 use crate::table::{ByRound, Table};
 
 /// Coverage of the tails' intervals.
@@ -22,17 +22,62 @@ pub struct TailQuantile {
     pub low_ns: i64,
     /// Upper end.
     pub high_ns: i64,
-    /// Nominal coverage at least, for independent wakes.
+    /// Nominal coverage: of [`Self::from_tally`] for independent values, of [`Self::from_rounds`]
+    /// for independent rounds.
     pub confidence: f64,
 }
 
 impl TailQuantile {
     /// Returns the quantile `p` of a tally; absent where there are too few values for an upper end.
     pub fn from_tally(tally: &Tally, p: f64, confidence: f64) -> Option<Self> {
-        let count = tally.count();
-        let ranks = quantile_ranks(count, p, confidence)?;
+        let ranks = quantile_ranks(tally.count(), p, confidence)?;
+        Self::from_ranks(tally, ranks, confidence)
+    }
+
+    /// Returns the quantile `p` of the values of all rounds, whose values may depend on each other
+    /// within a round. Absent where there are too few rounds or values for an interval.
+    pub fn from_rounds(rounds: &[Tally], p: f64, confidence: f64) -> Option<Self> {
+        let mut all = Tally::default();
+        for round in rounds {
+            all.merge(round);
+        }
+        let quantile = all.quantile(p)?;
+        let mut clusters = Vec::new();
+        for round in rounds {
+            let (total, up_to_quantile) = (round.count(), round.count_up_to(quantile));
+            clusters.push(ClusterCounts { up_to_quantile, total });
+        }
+        let ranks = clustered_quantile_ranks(&clusters, p, confidence)?;
+        Self::from_ranks(&all, ranks, confidence)
+    }
+
+    fn from_ranks(tally: &Tally, ranks: [u64; 3], confidence: f64) -> Option<Self> {
         let [low_ns, value_ns, high_ns] = ranks.map(|rank| tally.at_rank(rank));
         Some(Self { value_ns: value_ns?, low_ns: low_ns?, high_ns: high_ns?, confidence })
+    }
+
+    /// Returns the quantile as an estimate over `rounds` rounds. Its error is that of a normal
+    /// logarithm with as wide an interval.
+    pub fn estimate(&self, rounds: u32) -> Option<Estimate> {
+        let ends = [self.low_ns, self.value_ns, self.high_ns].map(|ns| ns.max(1) as f64);
+        let [low, value, high] = ends;
+        let width = (high / low).ln() / (2.0 * normal_quantile(self.confidence)?);
+        Some(Estimate {
+            value,
+            standard_error: Some(value * width),
+            low: Some(low),
+            high: Some(high),
+            confidence: self.confidence,
+            resolved: true,
+            rounds,
+            speed: Speed::NotJudged,
+            at_most: None,
+        })
+    }
+
+    /// Returns half of the interval's width as a share of the value.
+    pub(crate) fn relative_half_width(&self) -> f64 {
+        self.high_ns.saturating_sub(self.low_ns) as f64 / 2.0 / self.value_ns.max(1) as f64
     }
 }
 
@@ -60,7 +105,7 @@ pub struct WakeupFindings {
     pub p99_ns: Option<TailQuantile>,
     /// The value that 99.9 % do not exceed; absent with fewer than 3688 wakes.
     pub p999_ns: Option<TailQuantile>,
-    /// Histogram of the lateness.
+    /// Histogram of the lateness; in records of older versions with bins from 1, 2, 5, 10, ... ns.
     pub histogram: Histogram,
     /// The timer slack that was in force, in nanoseconds; absent where it could not be read.
     pub timer_slack_ns: Option<i64>,
@@ -135,7 +180,7 @@ fn find_case(
         above_plain_ns,
         p99_ns: TailQuantile::from_tally(&late, 0.99, CONFIDENCE),
         p999_ns: TailQuantile::from_tally(&late, 0.999, CONFIDENCE),
-        histogram: Histogram::from_values(late.values().map(|(ns, times)| (ns as f64, times))),
+        histogram: Histogram::in_octaves(late.values()),
         timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
         cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
         switches_per_wake: switches.map(|switches| switches / late.count() as f64),

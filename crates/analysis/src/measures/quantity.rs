@@ -40,6 +40,14 @@ pub enum Quantity {
     PerSecond,
     /// Share of the time, 0 to 1, that a CPU was busy during a trace.
     CpuShare,
+    /// Median of wake-ups under load, in nanoseconds.
+    WakeP50Ns,
+    /// 99th percentile of wake-ups under load, in nanoseconds.
+    WakeP99Ns,
+    /// Median of requests under load, in nanoseconds.
+    RequestP50Ns,
+    /// 99th percentile of requests under load, in nanoseconds.
+    RequestP99Ns,
 }
 
 /// The unit of a quantity.
@@ -73,6 +81,11 @@ pub struct GoUnits {
     pub cycles: Option<&'static str>,
 }
 
+/// Assumed scatter of a median under load between launches, as a share (docs/validation.md).
+const LOAD_MEDIAN_SCATTER: f64 = 0.05;
+/// Assumed scatter of a 99th percentile under load between launches, as a share.
+const LOAD_TAIL_SCATTER: f64 = 0.12;
+
 /// The names and units of a quantity.
 struct QuantityDeclaration {
     /// Name in tables.
@@ -87,7 +100,7 @@ struct QuantityDeclaration {
 
 impl Quantity {
     /// Every quantity; the first one that a case has stands for it.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::NsPerSwitchAboveSolo,
         Self::NsPerHop,
         Self::CpuNsPerSwitchAboveSolo,
@@ -100,6 +113,10 @@ impl Quantity {
         Self::QueueWaitNs,
         Self::PerSecond,
         Self::CpuShare,
+        Self::WakeP50Ns,
+        Self::WakeP99Ns,
+        Self::RequestP50Ns,
+        Self::RequestP99Ns,
     ];
 
     fn declaration(self) -> QuantityDeclaration {
@@ -177,6 +194,30 @@ impl Quantity {
                 meaning: "Share of the time that a CPU was busy during a trace",
                 go: None,
             },
+            Self::WakeP50Ns => QuantityDeclaration {
+                name: "wake p50",
+                metric: "switchcost_wake_p50",
+                meaning: "Median of the wake-ups under load, over all rounds",
+                go: Some(GoUnits { ns: "p50-ns/wake", cycles: None }),
+            },
+            Self::WakeP99Ns => QuantityDeclaration {
+                name: "wake p99",
+                metric: "switchcost_wake_p99",
+                meaning: "99th percentile of the wake-ups under load, over all rounds",
+                go: Some(GoUnits { ns: "p99-ns/wake", cycles: None }),
+            },
+            Self::RequestP50Ns => QuantityDeclaration {
+                name: "request p50",
+                metric: "switchcost_request_p50",
+                meaning: "Median of the requests under load, over all rounds",
+                go: Some(GoUnits { ns: "p50-ns/request", cycles: None }),
+            },
+            Self::RequestP99Ns => QuantityDeclaration {
+                name: "request p99",
+                metric: "switchcost_request_p99",
+                meaning: "99th percentile of the requests under load, over all rounds",
+                go: Some(GoUnits { ns: "p99-ns/request", cycles: None }),
+            },
         }
     }
 
@@ -239,10 +280,22 @@ impl Quantity {
         }
     }
 
-    /// Returns whether an answer on it needs the CPU's full speed. The times of a program do not, as
-    /// its user waits for them whoever shared the core, and a trace is of the machine as it was.
+    /// Returns whether an answer on it needs the CPU's full speed. The times of a program and of
+    /// wake-ups under load do not, as their user waits for them whoever shared the core, and a trace
+    /// is of the machine as it was.
     pub fn needs_full_speed(self) -> bool {
-        !matches!(self, Self::RealNs | Self::CpuNs | Self::CallNs) && !self.is_of_trace()
+        let is_of_program = matches!(self, Self::RealNs | Self::CpuNs | Self::CallNs);
+        !is_of_program && !self.is_of_trace() && self.load_scatter().is_none()
+    }
+
+    /// Returns the standard deviation between launches, as a share, that is assumed for a quantile
+    /// under load, whose scatter no launches at full speed can show; absent for other quantities.
+    pub(crate) fn load_scatter(self) -> Option<f64> {
+        match self {
+            Self::WakeP50Ns | Self::RequestP50Ns => Some(LOAD_MEDIAN_SCATTER),
+            Self::WakeP99Ns | Self::RequestP99Ns => Some(LOAD_TAIL_SCATTER),
+            _ => None,
+        }
     }
 
     /// Returns its name in tables.

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
-use crate::findings::{self, gaps, wakeup};
+use crate::findings::{self, gaps, load, wakeup};
 use crate::summary::CaseSummary;
 use crate::table::{ByRound, Table};
 use rundata::ring::RingCase;
@@ -101,6 +101,9 @@ pub struct ResponseFindings {
     pub gaps: Vec<gaps::GapFindings>,
     /// Lateness of wake-ups.
     pub wakeups: Vec<wakeup::WakeupFindings>,
+    /// Wake-ups under load; absent where none were measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<load::LoadFindings>,
     /// The response by its parts and as measured; absent without wake-ups.
     pub budget: Option<ResponseBudget>,
     /// Nanoseconds to a tick of the time-stamp counter, the median over samples; absent without
@@ -125,6 +128,7 @@ impl ResponseFindings {
             links: links(table, rings),
             gaps,
             wakeups: wakeup::find(table),
+            loads: load::find(table),
             budget: budget::find(table, tick_ns),
             ns_per_tick: findings::ns_per_tick(&run.samples),
         }

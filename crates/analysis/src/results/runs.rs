@@ -7,20 +7,24 @@ use rundata::plan::Plan;
 use rundata::ring::RingCase;
 use rundata::run::Run;
 use rundata::trial;
+use rundata::trial::load::{REQUEST_NS, WAKE_NS};
 use rundata::words;
 use serde_json::Value;
 
 use super::{CaseFigure, CaseResults, Labels, LaunchFigure, Quantity};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
-use crate::findings::{clock_of, headline_ns};
+use crate::findings::wakeup::{self, TailQuantile};
+use crate::findings::{clock_of, headline_ns, load};
 use crate::measures::{ElasticityKind, RING_QUANTITIES, RingQuantity};
 use crate::speed::leader_cpus;
 use crate::summary::{CaseSummary, failure_of, summaries_at_clocks};
 use crate::table::Table;
 
-/// Settings of a trial that are not labels, as they do not change what is tried.
-const NOT_LABELS: &[&str] = &["bins_ns", "duration_ns", "laps", "seed", "noise_cpu"];
+/// Settings of a trial that are not labels, as they do not change what is tried. The CPUs of
+/// wake-ups under load are told by their place.
+const NOT_LABELS: &[&str] =
+    &["bins_ns", "duration_ns", "laps", "seed", "noise_cpu", "worker_cpus", "messenger_cpus"];
 
 /// Returns the title and the labels of each case of a plan, by its number.
 pub fn plan_cases(plan: &Plan) -> Vec<(String, Labels)> {
@@ -77,7 +81,9 @@ fn trial_results(run: &Run, table: &Table, number: usize, case: &trial::TrialCas
         clock_of(plan, number, &by_round),
     );
     let mut figures = BTreeMap::new();
-    if let Some(figure) = figure {
+    if let trial::Trial::Load(_) = &case.trial {
+        figures = load_figures(run, table, number);
+    } else if let Some(figure) = figure {
         figures.insert(Quantity::TrialNs, figure);
     }
     let mut iterations = Vec::new();
@@ -95,6 +101,35 @@ fn trial_results(run: &Run, table: &Table, number: usize, case: &trial::TrialCas
         failure: failure_of(&run.failures, number),
         iterations,
     }
+}
+
+/// The quantiles of wake-ups under load that are compared: what they are of, and which.
+const LOAD_QUANTILES: [(Quantity, &str, f64); 4] = [
+    (Quantity::WakeP50Ns, WAKE_NS, 0.5),
+    (Quantity::WakeP99Ns, WAKE_NS, 0.99),
+    (Quantity::RequestP50Ns, REQUEST_NS, 0.5),
+    (Quantity::RequestP99Ns, REQUEST_NS, 0.99),
+];
+
+/// Returns the quantiles of a case of wake-ups under load, each of all rounds together.
+fn load_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, CaseFigure> {
+    let mut figures = BTreeMap::new();
+    let is_complete = run.unfinished().is_none();
+    for (quantity, name, p) in LOAD_QUANTILES {
+        let tallies = load::tallies(table, number, name);
+        let quantile = TailQuantile::from_rounds(&tallies, p, wakeup::CONFIDENCE);
+        let estimate = quantile.and_then(|tail| tail.estimate(tallies.len() as u32));
+        let mut by_round = BTreeMap::new();
+        for sample in table.trial_samples(number) {
+            if let Some(ns) = sample.tally(name).and_then(|tally| tally.quantile(p)) {
+                by_round.insert(sample.round, ns as f64);
+            }
+        }
+        if let Some(figure) = launch_figure(by_round, estimate, is_complete, None) {
+            figures.insert(quantity, figure);
+        }
+    }
+    figures
 }
 
 /// Builds the figure of one launch, with its clock if it was measured at full speed; absent without

@@ -354,7 +354,8 @@ fn usable_run<'a>(
     }
     let estimate = measured.estimate.ok_or(NOTHING)?;
     estimate.quote_cost().map_err(|why| without_figures(&why))?;
-    if !estimate.speed.is_full() && quantity != Quantity::TrialNs {
+    let is_judged = quantity.needs_full_speed() && quantity != Quantity::TrialNs;
+    if !estimate.speed.is_full() && is_judged {
         return Err("the core's speed was not measured".to_string());
     }
     // A cost outside of this range would overflow in another unit.

@@ -17,6 +17,7 @@ mod pieces;
 mod process;
 mod quanta;
 mod registers;
+mod request_board;
 mod ring_gate;
 mod samples;
 mod scheduling;
@@ -45,6 +46,7 @@ pub use page::*;
 pub use process::*;
 pub use quanta::*;
 pub use registers::*;
+pub use request_board::*;
 pub use ring_gate::RingGate;
 pub use samples::{
     CpuEvents, CpuSamples, CpuTimer, TaskInstructions, ThreadSample, count_own_switches,

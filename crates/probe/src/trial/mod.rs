@@ -3,6 +3,7 @@
 //!
 //! - `calls` lists the calls that are timed, `loops` times them;
 //! - `wakeup`, `gaps` and `sampling` look at sleeps, interruptions and ticks;
+//! - `load` wakes workers on a schedule, beside busy tasks;
 //! - `malloc` and `primes` repeat the experiments of Hines et al. (2000), `interference` that of
 //!   Li, Ding and Shen (2007);
 //! - `command` measures whole programs beside neighbours that preempt them;
@@ -13,6 +14,7 @@ mod command;
 mod gaps;
 mod harness;
 mod interference;
+mod load;
 mod loops;
 mod malloc;
 mod primes;
@@ -49,7 +51,8 @@ pub(crate) fn run(
     if !matches!(case.trial, Trial::Sampling { .. } | Trial::Execution(_) | Trial::Command(_)) {
         harness::take_policy(case.policy)?;
     }
-    let steal_before = steal_ns(&[case.cpu]);
+    let cpus = case.cpus();
+    let steal_before = steal_ns(&cpus);
     let (start_ns, start_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
     let outcome = match &case.trial {
         Trial::Call { call } => loops::time_calls(call, trials),
@@ -59,13 +62,14 @@ pub(crate) fn run(
         Trial::Execution(execution) => interference::run(case_number, case, round, execution),
         Trial::Gaps { duration_ns } => gaps::run(case, *duration_ns),
         Trial::Wakeup(wakeup) => wakeup::run(wakeup, case.policy, round),
+        Trial::Load(load) => load::run(load, round),
         Trial::Loop { call } => loops::time_loop(call, trials),
         Trial::TwoProcesses => loops::time_two_processes(trials),
         Trial::Command(command) => command::run(case, command, round, trials),
         Trial::Switches(_) => Err(TrialError("a trace is not measured by a worker".to_string())),
     }?;
     let (end_ns, end_ticks) = (monotonic_raw_ns(), threadclock::time_stamp_ordered());
-    let stolen = steal_before.zip(steal_ns(&[case.cpu]));
+    let stolen = steal_before.zip(steal_ns(&cpus));
     let elapsed_ticks = match (start_ticks, end_ticks) {
         // An outcome that was watched for a part of the time only has no ticks.
         (Some(start), Some(end)) if outcome.elapsed_ns.is_none() => Some(end.wrapping_sub(start)),

@@ -7,6 +7,7 @@
 pub mod command;
 pub mod gaps;
 pub mod interference;
+pub mod load;
 pub mod loops;
 pub mod malloc;
 mod measure;
@@ -28,6 +29,7 @@ use crate::ring::Policy;
 
 use command::CommandTrial;
 use interference::Execution;
+use load::WakeLoad;
 pub use measure::{MeasureUnit, TrialMeasure};
 pub use sample::{Gap, SlicedTallies, Tally, TallySummary, TrialSample};
 use sampling::SleepPhase;
@@ -78,6 +80,8 @@ pub enum Trial {
     },
     /// A process sleeps until a moment, many times.
     Wakeup(Wakeup),
+    /// Messengers wake workers, which work on a request each.
+    Load(Box<WakeLoad>),
     /// A command runs once, alone or beside a neighbour.
     Command(CommandTrial),
     /// The switches of a program or of the machine, as a tracer counted them.
@@ -97,6 +101,7 @@ impl Trial {
             Self::TwoProcesses => &loops::TWO_PROCESS_MEASURES,
             Self::Gaps { .. } => &gaps::MEASURES,
             Self::Wakeup(_) => &wakeup::MEASURES,
+            Self::Load(_) => &load::MEASURES,
             Self::Command(_) => &command::MEASURES,
             Self::Switches(_) => &switches::MEASURES,
         }
@@ -127,6 +132,7 @@ impl fmt::Display for Trial {
             Self::Execution(execution) => execution.fmt(f),
             Self::Gaps { .. } => f.write_str("gaps in a busy loop"),
             Self::Wakeup(wakeup) => wakeup.fmt(f),
+            Self::Load(load) => load.fmt(f),
             Self::Command(command) => command.fmt(f),
             Self::Switches(trace) => trace.fmt(f),
         }
@@ -169,7 +175,16 @@ impl TrialCase {
                 check_within("wakes", wakeup.wakes, 1..=MAX_COUNT)?;
                 check_within("period_ns", wakeup.period_ns, 1..=MAX_DURATION_NS)
             }
+            Trial::Load(load) => load.check(),
             Trial::Call { .. } | Trial::Loop { .. } | Trial::TwoProcesses => Ok(()),
+        }
+    }
+
+    /// Returns the CPUs that are measured on, sorted, each once; none for a trace.
+    pub fn cpus(&self) -> Vec<u32> {
+        match &self.trial {
+            Trial::Load(load) => load.cpus(),
+            _ => self.measured_cpu().into_iter().collect(),
         }
     }
 }
@@ -204,6 +219,7 @@ mod tests {
             &loops::TWO_PROCESS_MEASURES,
             &gaps::MEASURES,
             &wakeup::MEASURES,
+            &load::MEASURES,
             &command::MEASURES,
             &switches::MEASURES,
         ];

@@ -227,6 +227,11 @@ impl Tally {
         self.0.values().map(|times| u64::from(*times)).sum()
     }
 
+    /// Returns the number of values that do not exceed `most`.
+    pub fn count_up_to(&self, most: i64) -> u64 {
+        self.0.range(..=most).map(|(_, times)| u64::from(*times)).sum()
+    }
+
     /// Returns the sum of all values.
     pub fn total(&self) -> f64 {
         let mut sum = 0.0;
@@ -335,6 +340,7 @@ mod tests {
         assert_eq!((tally.quantile(0.5), tally.quantile(0.99)), (Some(4), Some(9)));
         assert_eq!((tally.quantile(0.0), tally.quantile(0.51)), (Some(2), Some(5)));
         assert_eq!(tally.shifted(-5).mean(), Some(0.0));
+        assert_eq!([1, 4, 100].map(|most| tally.count_up_to(most)), [0, 4, 8]);
     }
 
     #[test]

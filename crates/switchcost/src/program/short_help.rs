@@ -69,7 +69,18 @@ fn rare_options(command: &str) -> &'static [&'static str] {
         "trace" => &["buffer", "folded", "json", "quiet"],
         "sensitivity" => &["precision", "progress_file", "quiet", "stay", "verbose"],
         "clock" => &["precision", "quiet"],
-        "explain" | "response" => &["precision", "quiet"],
+        "explain" => &["precision", "quiet"],
+        "response" => &[
+            "precision",
+            "quiet",
+            "think",
+            "work",
+            "workers",
+            "messengers",
+            "wake",
+            "waker",
+            "kind",
+        ],
         _ => &[],
     }
 }

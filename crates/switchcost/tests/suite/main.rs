@@ -25,6 +25,7 @@ mod hidden;
 mod interference;
 mod interrupts;
 mod links;
+mod load;
 mod measure;
 mod outputs;
 mod policies;

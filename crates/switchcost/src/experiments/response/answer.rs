@@ -19,6 +19,7 @@ use rundata::trial::loops::GETUID;
 use rundata::trial::wakeup::{DEFAULT_SLACK_NS, MIN_SLACK_NS, Wakeup, WakeupLoad};
 use rundata::words;
 
+use super::load;
 use crate::experiments::ring::answer::cheapest;
 use crate::report::terminal::{answer_value, answer_words, count, cpu_list};
 
@@ -43,6 +44,7 @@ pub(crate) fn headline(record: &ResponseRecord) -> MarkedText {
         }
         clauses.push(clause);
     }
+    clauses.extend(load::report::headline_words(record).map(Clause::from_words));
     let has_policy = !clauses.is_empty();
     if !has_costs {
         let watched = record.found.gaps.first();
@@ -85,6 +87,7 @@ pub(super) fn findings(record: &ResponseRecord) -> Vec<String> {
     lines.extend(no_idle(record));
     lines.extend(slack(record));
     lines.extend(idle(record));
+    lines.extend(load::report::findings(record));
     // Without costs both are in the headline.
     if costs_clause(record).is_none() {
         return lines;

@@ -13,9 +13,11 @@ use probe::trial::calls::SYSTEM_CALLS;
 use rundata::ring::Policy;
 use rundata::trial::gaps::GapClass;
 use rundata::trial::loops::SIGACTION;
+use stats::Histogram;
 
 use super::answer::sleeper_words;
 use super::figures::histogram;
+use super::load;
 use super::{us, us_cell};
 use crate::experiments::ring::settings::not_switching;
 use crate::experiments::ring::table::{by_cpu_time, cost_words, switches_words};
@@ -35,6 +37,7 @@ pub(super) fn details(record: &ResponseRecord, history: bool) -> Printout {
         links_section(record),
         interrupts_section(record),
         wakeups_section(record),
+        load::report::section(record),
         budget_section(record, history),
     ];
     let mut details = Printout::default();
@@ -470,7 +473,9 @@ fn wakeups_section(record: &ResponseRecord) -> Option<Printout> {
     for found in &record.found.wakeups {
         let sleeper = sleeper_words(record, found.case);
         let title = format!("{sleeper}: wakes by lateness ({})", sleeper_conditions(found));
-        section.push(chart_printout(histogram(&title, &found.histogram)));
+        // In wide bins: a line each.
+        let late = found.all_late_ns.values().map(|(ns, times)| (ns as f64, times));
+        section.push(chart_printout(histogram(&title, &Histogram::from_values(late))));
     }
     section.push(WAKEUP_LEGEND);
     Some(section)

@@ -11,6 +11,7 @@ use rundata::words;
 use stats::{Histogram, HistogramBin};
 
 use super::answer::sleeper_words;
+use super::load;
 use crate::report::figures::{ChartLabels, bars, distribution};
 use crate::report::terminal::counted;
 use crate::report::tiles::Tile;
@@ -18,6 +19,7 @@ use crate::report::tiles::Tile;
 /// Draws a run of `response`. `index` is its place among the runs that are drawn together.
 pub(crate) fn figures(record: &ResponseRecord, index: usize) -> Vec<Figure> {
     let mut figures = Vec::new();
+    figures.extend(load::report::figures(record, index));
     figures.extend(lateness(record, index));
     figures.extend(gap_lengths(record, index));
     figures.extend(budget(record, index));
@@ -54,7 +56,7 @@ pub(crate) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
         late.extend(Tile::cost(name, found.median_ns));
     }
     let mut late = late.into_iter();
-    let mut tiles = Vec::new();
+    let mut tiles = load::report::tiles(record);
     tiles.extend(call_tile(record, GETUID));
     tiles.extend(late.next());
     tiles.extend(call_tile(record, SIGNAL_SELF));
@@ -94,17 +96,17 @@ pub(super) fn histogram(title: &str, histogram: &Histogram) -> Option<Figure> {
 }
 
 /// Times by name, and whether what stands for them is resolved.
-struct NamedTimes<'a> {
-    name: String,
-    is_sure: bool,
-    times: &'a Tally,
+pub(super) struct NamedTimes<'a> {
+    pub(super) name: String,
+    pub(super) is_sure: bool,
+    pub(super) times: &'a Tally,
 }
 
 /// Draws the share of the times up to each; `None` without any.
 ///
 /// The first pair has identifier and title; `times` is what they are, `whole` what each is a share
 /// of.
-fn distributions(
+pub(super) fn distributions(
     (id, title): (&str, &str),
     in_words: String,
     (times, whole): (&str, &str),

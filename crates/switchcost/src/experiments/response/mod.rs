@@ -3,6 +3,7 @@
 pub(crate) mod answer;
 mod details;
 pub(crate) mod figures;
+mod load;
 pub(crate) mod plan;
 pub(crate) mod table;
 #[cfg(test)]
@@ -12,6 +13,7 @@ use analysis::estimate::Estimate;
 use clap::{Args, ValueEnum};
 use rundata::ring::Policy;
 
+use self::load::LoadArgs;
 use crate::experiments::clock::OneCpuArgs;
 use crate::report::terminal::figure;
 
@@ -29,12 +31,14 @@ pub(crate) enum Part {
     Interrupts,
     /// How late a sleeper is woken, on an idle and on a busy CPU
     Wakeup,
+    /// How long woken workers and their requests wait under load; only where it is named
+    Load,
 }
 
 impl Part {
     /// Returns whether the part is measured under `--policy`; the others have policies of their own.
     pub(crate) fn takes_policy(self) -> bool {
-        !matches!(self, Self::Interrupts | Self::Wakeup)
+        !matches!(self, Self::Interrupts | Self::Wakeup | Self::Load)
     }
 
     /// Returns what is measured, in a sentence.
@@ -45,13 +49,14 @@ impl Part {
             Self::Links => "links",
             Self::Interrupts => "interrupts",
             Self::Wakeup => "wake-ups",
+            Self::Load => "wake-ups under load",
         }
     }
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ResponseArgs {
-    /// Parts to measure, instead of all
+    /// Parts to measure, instead of all but load
     #[arg(long, value_name = "PART,...", value_delimiter = ',')]
     pub(crate) only: Vec<Part>,
 
@@ -72,6 +77,9 @@ pub(crate) struct ResponseArgs {
     pub(crate) busy_policy: Policy,
 
     #[command(flatten)]
+    pub(crate) load: LoadArgs,
+
+    #[command(flatten)]
     pub(crate) common: OneCpuArgs<25>,
 }
 
@@ -79,7 +87,11 @@ impl ResponseArgs {
     /// Returns the parts to measure, each once, in the order in which help lists them.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let mut parts = Part::value_variants().to_vec();
-        parts.retain(|part| self.only.is_empty() || self.only.contains(part));
+        if self.only.is_empty() {
+            parts.retain(|part| *part != Part::Load);
+        } else {
+            parts.retain(|part| self.only.contains(part));
+        }
         parts
     }
 }

@@ -16,6 +16,7 @@ use rundata::trial::loops::GETUID;
 use rundata::trial::wakeup::{DEFAULT_SLACK_NS, Wakeup, WakeupLoad};
 use rundata::trial::{Trial, TrialBatching, TrialCase};
 
+use super::load::plan::plan_loads;
 use super::{Part, ResponseArgs};
 use crate::base::failure::usage;
 use crate::base::values::each_once;
@@ -63,6 +64,9 @@ pub(crate) fn plan(args: &ResponseArgs, here: &LocalHost) -> Result<PlanWithNoti
             args.busy_policy
         )));
     }
+    if let (Some(option), false) = (args.load.first_given(), args.parts().contains(&Part::Load)) {
+        return Err(usage(format!("{option}: only the part load has it (--only load)")));
+    }
     let mut notices = Vec::new();
     let policy = take_policy(args, cpu, &load, here, &mut notices)?;
     let has_counter = threadclock::time_stamp_ordered().is_some();
@@ -80,6 +84,9 @@ pub(crate) fn plan(args: &ResponseArgs, here: &LocalHost) -> Result<PlanWithNoti
                 PartPlan::complete(vec![plan_busy_thread(cpu, args.busy_policy, here)?])
             }
             Part::Wakeup => plan_wakeups(cpu, args.common.effort.seed, here),
+            Part::Load => {
+                PartPlan::complete(plan_loads(&args.load, cpu, args.common.effort.seed, here)?)
+            }
         };
         cases.extend(planned.cases);
         notices.extend(planned.notices);
@@ -131,7 +138,7 @@ fn take_policy(
     match args.policy {
         None | Some(Policy::Other) => Ok(Policy::Other),
         Some(asked) => Err(usage(format!(
-            "--policy {asked}: interrupts and wakeup have policies of their own (--only; of the \
+            "--policy {asked}: interrupts, wakeup and load have policies of their own (--only; of the \
              busy thread of interrupts: --busy-policy)"
         ))),
     }

@@ -3,6 +3,7 @@
 use analysis::estimate::Estimate;
 use analysis::findings::TrialSummary;
 use analysis::findings::gaps::GapClassFindings;
+use analysis::findings::load::LoadFindings;
 use analysis::findings::wakeup::WakeupFindings;
 use analysis::marked::MarkedText;
 use analysis::record::ResponseRecord;
@@ -15,6 +16,7 @@ use rundata::trial::loops::{SIGACTION, SIGNAL_SELF};
 
 use super::answer::{brief_sleeper_words, findings, headline, measured_policy, sleeper};
 use super::details::details;
+use super::load;
 use super::{us, us_cell};
 use crate::experiments::ring::settings::under_policy;
 use crate::experiments::ring::table::{by_hop, switches_words};
@@ -50,10 +52,12 @@ fn shown(record: &ResponseRecord, is_wide: bool) -> Table {
     let has_links = !record.found.links.is_empty();
     let has_gaps = !record.found.gaps.is_empty();
     let has_wakeups = !record.found.wakeups.is_empty();
-    match [has_calls, has_links, has_gaps, has_wakeups] {
-        [false, true, false, false] => links(record, is_wide),
-        [false, false, true, false] => gaps(record),
-        [false, false, false, true] => wakeups(record),
+    let has_loads = !record.found.loads.is_empty();
+    match [has_calls, has_links, has_gaps, has_wakeups, has_loads] {
+        [false, true, false, false, false] => links(record, is_wide),
+        [false, false, true, false, false] => gaps(record),
+        [false, false, false, true, false] => wakeups(record),
+        [false, false, false, false, true] => load::report::table(record),
         _ => all_parts(record, is_wide),
     }
 }
@@ -109,6 +113,9 @@ fn all_parts(record: &ResponseRecord, is_wide: bool) -> Table {
     }
     for wakeup in &record.found.wakeups {
         lines.push(wakeup_line(record, wakeup));
+    }
+    for found in &record.found.loads {
+        lines.push(load_line(record, found));
     }
     let has_tails = lines.iter().any(|line| !line.p99.is_empty());
     let mut columns = vec!["", "unit", "median", "interval"];
@@ -201,6 +208,15 @@ fn wakeup_line(record: &ResponseRecord, found: &WakeupFindings) -> PartLine {
     let what = brief_sleeper_words(record, found.case);
     let p99 = us_cell(found.p99_ns.map(|tail| tail.value_ns));
     PartLine { p99, ..PartLine::new(format!("wake-up, {what}"), "us", us(found.median_ns)) }
+}
+
+fn load_line(record: &ResponseRecord, found: &LoadFindings) -> PartLine {
+    let what = format!("wake-up, {}", load::report::load_words(record, found.case));
+    let Some(wake) = &found.wake else { return PartLine::new(what, "us", None) };
+    let rounds = record.trial(found.case).map_or(0, |trial| trial.rounds);
+    let median = wake.p50_ns.and_then(|tail| tail.estimate(rounds));
+    let p99 = us_cell(wake.p99_ns.map(|tail| tail.value_ns));
+    PartLine { p99, ..PartLine::new(what, "us", us(median)) }
 }
 
 /// Builds the table of links by the whole hop, the cheapest first: send, wake, switch and receive.

@@ -380,6 +380,8 @@ impl TrialRow<'_> {
             (Trial::Wakeup(wakeup), "load") => wakeup.load.to_string(),
             (Trial::Wakeup(wakeup), "timer_slack_ns") => wakeup.timer_slack_ns.to_string(),
             (Trial::Wakeup(wakeup), "cpu_latency_us") => known(wakeup.cpu_latency_us),
+            (Trial::Load(load), "call") => format!("wakeup-{}", load.mechanism),
+            (Trial::Load(load), "load") => load.load_words(),
             (Trial::Primes { primes }, "primes") => primes.to_string(),
             (Trial::Malloc { bytes, .. }, "bytes") => bytes.to_string(),
             (Trial::Malloc { preload, .. }, "preload") => known(preload.as_ref()),

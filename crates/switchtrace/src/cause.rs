@@ -23,12 +23,10 @@ impl SwitchCause {
         [Self::Preempted, Self::Yielded, Self::Sleep, Self::Uninterruptible, Self::Other];
 }
 
-/// Numbers of the histograms of a thread.
+/// Numbers of the histograms of a thread by octaves.
 pub(crate) mod histogram {
-    /// Time in the run queue before each burst.
-    pub(crate) const WAIT: usize = 0;
     /// Time on a CPU between two switches.
-    pub(crate) const BURST: usize = 1;
+    pub(crate) const BURST: usize = 0;
     /// Time off the CPU: the first of five, one for each [`SwitchCause`](super::SwitchCause).
-    pub(crate) const OFF: usize = 2;
+    pub(crate) const OFF: usize = 1;
 }

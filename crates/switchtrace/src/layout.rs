@@ -1,7 +1,7 @@
 //! The layout of what the programs write and this crate reads. The part of a record that is read
 //! without privileges is defined in `threadclock::table::layout`.
 //!
-//! The table is one array of elements of 64 bytes, or of 1,024 with activity:
+//! The table is one array of elements of 64 bytes, or of 2,048 with activity:
 //!
 //! ```text
 //! element 0     header: magic, version, sizes, counts of what was lost
@@ -16,11 +16,15 @@
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use threadclock::table::layout::ThreadRecord;
 
-/// Number of histograms of a thread.
-pub(crate) const HISTOGRAMS: usize = 7;
-/// Number of buckets of a histogram.
-pub(crate) const BUCKETS: usize = 32;
-/// The first bucket ends at 2^(this + 1) = 128 ns.
+/// Number of histograms of a thread by octaves.
+pub(crate) const HISTOGRAMS: usize = 6;
+/// Number of buckets of a histogram by octaves.
+pub const BUCKETS: usize = 32;
+/// Number of buckets of a histogram of waits: eight parts an octave.
+pub const WAIT_BUCKETS: usize = 8 * BUCKETS;
+/// End of the first octave in nanoseconds: 2^([`FIRST_SHIFT`] + 1).
+pub(crate) const FIRST_END_NS: u64 = 2 << FIRST_SHIFT;
+/// Logarithm of half of the end of the first octave.
 pub(crate) const FIRST_SHIFT: u32 = 6;
 
 /// A record with activity: a [`ThreadRecord`] and what is aggregated of the thread.
@@ -43,7 +47,11 @@ pub(crate) struct ThreadActivity {
     pub(crate) pair_voluntary: AtomicU32,
     pub(crate) pair_involuntary: AtomicU32,
     pub(crate) comm: [AtomicU64; 2],
+    /// Time in the run queue before each burst.
+    pub(crate) waits: [AtomicU32; WAIT_BUCKETS],
     pub(crate) histograms: [[AtomicU32; BUCKETS]; HISTOGRAMS],
+    /// Fills the record up to a power of two.
+    pub(crate) reserved: [AtomicU64; 16],
 }
 
 /// Bytes of an element of the table without activity.

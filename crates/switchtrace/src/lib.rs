@@ -48,7 +48,7 @@ mod tracer;
 pub use cause::SwitchCause;
 pub use error::Error;
 pub use events::{EventKind, EventReader, EventThread, TraceEvent};
-pub use histogram::DurationHistogram;
+pub use histogram::{DurationHistogram, WaitHistogram};
 pub use options::{Options, RecordingOptions};
 pub use pairs::SwitchPair;
 pub use privilege::BpfRefusal;

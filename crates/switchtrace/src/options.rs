@@ -4,7 +4,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// Number of threads that are kept at once, including ended ones that were not replaced yet. A
-    /// thread takes 64 bytes of kernel memory, with `activity` 1,024; besides, each thread id that
+    /// thread takes 64 bytes of kernel memory, with `activity` 2,048; besides, each thread id that
     /// the system may give takes 4 (`/proc/sys/kernel/pid_max`). Default: 16,384.
     pub threads: u32,
     /// Whether causes, histograms and pairs are kept. Default: true.

@@ -2,10 +2,10 @@
 //! word, which a switch changes: if both are the same and not busy, no switch came between.
 
 use crate::cause::{SwitchCause, histogram};
-use crate::histogram::DurationHistogram;
+use crate::histogram::{DurationHistogram, WaitHistogram};
 use crate::layout::ThreadActivity;
 use std::hint;
-use std::sync::atomic::{Ordering::*, fence};
+use std::sync::atomic::{AtomicU32, Ordering::*, fence};
 use threadclock::table::ThreadTable;
 use threadclock::table::layout::{BUSY, ENDED, ON, TIME, ThreadRecord};
 
@@ -61,8 +61,8 @@ pub struct ThreadSnapshot {
     pub migrations: u32,
     /// Time on a CPU between two switches, since it was first seen.
     pub bursts: DurationHistogram,
-    /// Time in the run queue before each burst, since it was first seen.
-    pub waits: DurationHistogram,
+    /// Time in the run queue before each burst, since it was first seen, in eight parts an octave.
+    pub waits: WaitHistogram,
     /// Time from leaving a CPU until it ran again, by cause, since it was first seen. After a sleep
     /// the wait in the run queue is part of it.
     pub off: [DurationHistogram; SwitchCause::ALL.len()],
@@ -127,14 +127,13 @@ fn copy(activity: &ThreadActivity, word: u64) -> ThreadSnapshot {
         involuntary: involuntary.load(Relaxed),
         yields: activity.yields.load(Relaxed),
         migrations: migrations.load(Relaxed),
-        bursts: read_histogram(activity, histogram::BURST),
-        waits: read_histogram(activity, histogram::WAIT),
-        off: std::array::from_fn(|cause| read_histogram(activity, histogram::OFF + cause)),
+        bursts: read_counts(&activity.histograms[histogram::BURST]),
+        waits: read_counts(&activity.waits),
+        off: std::array::from_fn(|cause| read_counts(&activity.histograms[histogram::OFF + cause])),
     }
 }
 
-fn read_histogram(activity: &ThreadActivity, number: usize) -> DurationHistogram {
-    let counts = &activity.histograms[number];
+fn read_counts<const N: usize>(counts: &[AtomicU32; N]) -> DurationHistogram<N> {
     DurationHistogram::from(std::array::from_fn(|bucket| counts[bucket].load(Relaxed)))
 }
 

@@ -56,7 +56,7 @@ pub(super) fn switched_out(asm: &mut Asm, target: &ProgramTarget) {
         asm.load(Double, R2, R6, run_delay);
         asm.load(Double, R1, R8, offset!(ThreadRecord, waited_ns));
         asm.op(AluOp::Sub, R2, R1);
-        add_to_histogram(asm, Some(histogram::WAIT));
+        add_to_waits(asm);
     }
     asm.place(unseen);
 }
@@ -128,6 +128,50 @@ fn histogram_offset(number: usize) -> i16 {
     offset!(ThreadActivity, histograms) + (number * HISTOGRAM_BYTES) as i16
 }
 
+/// Limits a register to so many bits. Clobbers r1.
+fn limit(asm: &mut Asm, register: Reg, bits: u32) {
+    let in_range = asm.label();
+    asm.set64(R1, 1 << bits);
+    asm.jump_if(JumpIf::Less, register, R1, in_range);
+    asm.set64(register, (1 << bits) - 1);
+    asm.place(in_range);
+}
+
+/// r3 = `unit` times the position of the highest bit of r2, 0 for 0; r2 has 32 bits at most.
+/// Clobbers r1 and r2.
+fn add_logarithm(asm: &mut Asm, unit: i32) {
+    asm.set(R3, 0);
+    for bits in [16, 8, 4, 2, 1] {
+        let is_zero = asm.label();
+        asm.mov(R1, R2);
+        asm.op_imm(AluOp::Shr, R1, bits);
+        asm.jump_if_imm(JumpIf::Equal, R1, 0, is_zero);
+        asm.mov(R2, R1);
+        asm.op_imm(AluOp::Add, R3, unit * bits);
+        asm.place(is_zero);
+    }
+}
+
+/// Counts r2 nanoseconds in the histogram of waits, in eight parts an octave. Clobbers r1 to r4.
+///
+/// Of v = r2 / 16, at most 34 bits, with the highest bit at e, the bucket is v below 8, else
+/// 8 (e - 3) + v / 2^(e - 3): 3,000 ns are 187 = 0b10111011, e is 7, so that it is 32 + 11 = 43.
+fn add_to_waits(asm: &mut Asm) {
+    asm.op_imm(AluOp::Shr, R2, FIRST_SHIFT as i32 - 2);
+    limit(asm, R2, 34);
+    asm.mov(R4, R2);
+    asm.op_imm(AluOp::Shr, R2, 3);
+    add_logarithm(asm, 1);
+    asm.op(AluOp::Shr, R4, R3);
+    // The verifier must see that the offset stays within the record.
+    asm.op_imm(AluOp::And, R4, 15);
+    asm.op_imm(AluOp::Shl, R4, 2);
+    asm.op_imm(AluOp::Shl, R3, 5);
+    asm.op(AluOp::Add, R4, R3);
+    asm.op(AluOp::Add, R4, R8);
+    asm.increment(Word, R4, offset!(ThreadActivity, waits), R1);
+}
+
 /// Counts r2 nanoseconds in a histogram; without a number, in that of the cause of the thread's last
 /// switch. Clobbers r1 to r4.
 ///
@@ -136,22 +180,9 @@ fn histogram_offset(number: usize) -> i16 {
 /// 0, so add 1.
 fn add_to_histogram(asm: &mut Asm, number: Option<usize>) {
     // r3 = 4 * floor(log2(r2 / 64)), at most 4 * 31: the offset of the bucket in bytes.
-    let in_range = asm.label();
     asm.op_imm(AluOp::Shr, R2, FIRST_SHIFT as i32);
-    asm.set(R3, 0);
-    asm.set64(R1, 1 << 32);
-    asm.jump_if(JumpIf::Less, R2, R1, in_range);
-    asm.set64(R2, u64::from(u32::MAX));
-    asm.place(in_range);
-    for bits in [16, 8, 4, 2, 1] {
-        let is_zero = asm.label();
-        asm.mov(R1, R2);
-        asm.op_imm(AluOp::Shr, R1, bits);
-        asm.jump_if_imm(JumpIf::Equal, R1, 0, is_zero);
-        asm.mov(R2, R1);
-        asm.op_imm(AluOp::Add, R3, 4 * bits);
-        asm.place(is_zero);
-    }
+    limit(asm, R2, 32);
+    add_logarithm(asm, 4);
     let base = match number {
         Some(number) => histogram_offset(number),
         None => {

@@ -5,7 +5,10 @@ use super::{MapDescriptors, ProgramTarget, exec, fork, migrate, seed, switch, wa
 use crate::asm::Insn;
 use crate::cause::{SwitchCause, histogram};
 use crate::kernel::{AttachIds, KernelLayout, SwitchArguments, TaskOffsets, YieldSign};
-use crate::layout::{ACTIVITY_BYTES, BUCKETS, RECORD_BYTES, RawEvent, ThreadActivity};
+use crate::layout::{
+    ACTIVITY_BYTES, BUCKETS, RECORD_BYTES, RawEvent, ThreadActivity, WAIT_BUCKETS,
+};
+use crate::{DurationHistogram, WaitHistogram};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::mem::offset_of;
@@ -222,6 +225,11 @@ impl ProgramBench {
 
     fn counts(&self, pid: u32, number: usize) -> [u32; BUCKETS] {
         let at = |bucket| offset_of!(ThreadActivity, histograms) + number * 128 + bucket * 4;
+        std::array::from_fn(|bucket| self.u32(pid, at(bucket)))
+    }
+
+    fn waits(&self, pid: u32) -> [u32; WAIT_BUCKETS] {
+        let at = |bucket| offset_of!(ThreadActivity, waits) + bucket * 4;
         std::array::from_fn(|bucket| self.u32(pid, at(bucket)))
     }
 
@@ -466,7 +474,7 @@ fn seeded_threads_have_their_time_until_they_are_seen() {
     assert_eq!(bench.total(11, histogram::BURST), 0);
     bench.switch(sleeper, idle, SLEEP);
     // What it waited before it was seen is in no histogram.
-    assert_eq!(bench.counts(10, histogram::WAIT)[0], 1);
+    assert_eq!(bench.waits(10)[0], 1);
 }
 
 /// A switch for which the kernel ran no program: the kernel's time counts, and it is said.
@@ -610,9 +618,10 @@ fn waits_are_what_the_kernel_adds() {
         bench.tasks[a].delay += delay;
         bench.switch(a, idle, SLEEP);
     }
-    let waits = bench.counts(10, histogram::WAIT);
-    assert_eq!((waits[0], waits[3], waits[13]), (1, 1, 1));
-    assert_eq!(bench.total(10, histogram::WAIT), 3);
+    let waits = bench.waits(10);
+    // 960 to 1,023 ns, and 983 to 1,048 us.
+    assert_eq!((waits[0], waits[31], waits[111]), (1, 1, 1));
+    assert_eq!(waits.iter().sum::<u32>(), 3);
 }
 
 #[test]
@@ -759,7 +768,8 @@ proptest! {
         }
     }
 
-    /// A duration's bucket is the logarithm of its length.
+    /// A burst's bucket is the logarithm of its length, a wait's the eighth of an octave that it lies
+    /// in.
     #[test]
     fn buckets(bits in 0u32..50, low: u64) {
         let ns = 1u64 << bits | low & ((1 << bits) - 1);
@@ -768,10 +778,21 @@ proptest! {
         bench.switch(idle, a, RUNNABLE);
         bench.tasks[a].delay = ns;
         bench.switch(a, idle, SLEEP);
-        let expected = (ns / 64).checked_ilog2().unwrap_or(0).min(31) as usize;
-        let mut counts = [0; BUCKETS];
-        counts[expected] = 1;
-        prop_assert_eq!(bench.counts(10, histogram::WAIT), counts);
+        let waits = bench.waits(10);
+        let bucket = waits.iter().position(|count| *count > 0).expect("a wait");
+        prop_assert_eq!(waits.iter().sum::<u32>(), 1);
+        prop_assert!(WaitHistogram::lower_ns(bucket) <= ns);
+        prop_assert!(bucket == WAIT_BUCKETS - 1 || ns < WaitHistogram::lower_ns(bucket + 1));
+        let before = DurationHistogram::from(bench.counts(10, histogram::BURST));
+        bench.switch(idle, a, RUNNABLE);
+        bench.pass(ns);
+        bench.switch(a, idle, SLEEP);
+        let burst = DurationHistogram::from(bench.counts(10, histogram::BURST)) - before;
+        let octave = burst.counts().iter().position(|count| *count > 0).expect("a burst");
+        prop_assert_eq!(burst.total(), 1);
+        // The programs take some time of the test's clock, too.
+        prop_assert!(<DurationHistogram>::lower_ns(octave) <= ns + 10_000);
+        prop_assert!(octave == BUCKETS - 1 || ns < <DurationHistogram>::lower_ns(octave + 1));
     }
 
     /// Wherever the fields are, they are found there: the same life with others between them.

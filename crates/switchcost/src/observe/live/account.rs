@@ -3,7 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use switchtrace::{DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot};
+use switchtrace::{
+    DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot, WaitHistogram,
+};
 
 /// Threads that have ended and are kept one by one.
 const MAX_ENDED: usize = 4_096;
@@ -43,7 +45,7 @@ pub(crate) struct ThreadUsage {
     pub(crate) migrations: u64,
     pub(crate) cpu_ns: u64,
     pub(crate) bursts: DurationHistogram,
-    pub(crate) waits: DurationHistogram,
+    pub(crate) waits: WaitHistogram,
     /// Times off the CPU, by cause.
     pub(crate) off: [DurationHistogram; SwitchCause::ALL.len()],
 }

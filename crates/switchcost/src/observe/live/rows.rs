@@ -10,7 +10,7 @@ use charts::printable;
 use rundata::words::{grouped, percent_of, two_digits};
 use schemars::JsonSchema;
 use serde::Serialize;
-use switchtrace::DurationHistogram;
+use switchtrace::{DurationHistogram, WaitHistogram};
 use textwrap::core::display_width;
 
 use super::GroupBy;
@@ -78,14 +78,14 @@ pub(crate) struct QuantileBucket {
 }
 
 impl QuantileBucket {
-    /// Returns the bucket of this number.
+    /// Returns the octave of this number.
     pub(crate) fn bucket(number: usize) -> Self {
-        let low_ns = DurationHistogram::lower_ns(number);
-        let high_ns = DurationHistogram::lower_ns(number + 1);
+        let low_ns = <DurationHistogram>::lower_ns(number);
+        let high_ns = <DurationHistogram>::lower_ns(number + 1);
         Self { low_ns, high_ns }
     }
 
-    fn of_quantile(histogram: &DurationHistogram, q: f64) -> Option<Self> {
+    fn of_quantile<const N: usize>(histogram: &DurationHistogram<N>, q: f64) -> Option<Self> {
         let (low_ns, high_ns) = histogram.quantile_ns(q)?;
         Some(Self { low_ns, high_ns })
     }
@@ -268,7 +268,7 @@ fn sum_groups(account: &SwitchAccount, grouping: RowGrouping<'_>) -> HashMap<Row
 pub(crate) struct RowWaits {
     pub(crate) name: String,
     pub(crate) id: Option<u32>,
-    pub(crate) waits: DurationHistogram,
+    pub(crate) waits: WaitHistogram,
 }
 
 /// Returns how long each waited in the run queue, the one with the most switches first. Those that

@@ -2,7 +2,9 @@
 
 use analysis::program::{Direct, Price, Range};
 use proptest::prelude::*;
-use switchtrace::{DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot};
+use switchtrace::{
+    DurationHistogram, SwitchCause, SwitchPair, ThreadKey, ThreadSnapshot, WaitHistogram,
+};
 
 use super::GroupBy;
 use super::account::{PairCounts, SwitchAccount, ThreadUsage, TraceScope, TracedTask};
@@ -21,6 +23,13 @@ pub(crate) fn name(tid: u32, born_s: u64) -> ThreadKey {
 pub(crate) fn lengths(bucket: usize, count: u32) -> DurationHistogram {
     let mut counts = [0; 32];
     counts[bucket] = count;
+    counts.into()
+}
+
+/// Waits with so many in the last eighth of an octave.
+pub(crate) fn octave(octave: usize, count: u32) -> WaitHistogram {
+    let mut counts = [0; 256];
+    counts[8 * octave + 7] = count;
     counts.into()
 }
 
@@ -43,7 +52,7 @@ pub(crate) fn thread(name: ThreadKey, tgid: u32, comm: &str, switches: u64) -> T
         yields: 0,
         migrations: 0,
         bursts: lengths(7, u32::try_from(switches).unwrap()),
-        waits: lengths(3, u32::try_from(switches).unwrap()),
+        waits: octave(3, u32::try_from(switches).unwrap()),
         off,
     }
 }
@@ -340,7 +349,7 @@ fn all_that_threads_did_is_added_up() {
             migrations: 4 * count,
             cpu_ns: 5 * count,
             bursts: lengths(6, 6 * times),
-            waits: lengths(7, 7 * times),
+            waits: octave(7, 7 * times),
             off: std::array::from_fn(|cause| lengths(8 + cause, 8 * times)),
         }
     };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use charts::{Axis, Figure, Point, Role, Scale, Series, Unit};
 use rundata::words::{grouped, time, two_digits};
-use switchtrace::{DurationHistogram, SwitchCause};
+use switchtrace::{DurationHistogram, SwitchCause, WaitHistogram};
 
 use super::report::{cause_words, named};
 use crate::base::values::each_once;
@@ -121,7 +121,7 @@ fn draw_preemptions(account: &SwitchAccount) -> Option<Figure> {
 /// Waits in the run queue that are drawn as one line.
 struct DrawnWaits {
     name: String,
-    waits: DurationHistogram,
+    waits: WaitHistogram,
 }
 
 /// Draws the waits in the run queue by thread (or what rows stand for), those with the most
@@ -221,7 +221,7 @@ fn draw_lengths(account: &SwitchAccount) -> Option<Figure> {
     Figure { in_words, ..figure }.with_series(series)
 }
 
-const MARKS: &str = "Marked: the power of two below which 50, 90 and 99 % lie.";
+const MARKS: &str = "Marked: the ends of buckets below which 50, 90 and 99 % lie.";
 
 fn time_axis(times: &str) -> Axis {
     Axis::new(times, Unit::Nanoseconds, Scale::Log)
@@ -234,13 +234,16 @@ fn share_axis(times: &str) -> Axis {
 
 /// Returns how many are below each end of the buckets, in percent, with the first ends that have
 /// 50, 90 and 99 % below them. Only at these ends the share is known.
-pub(super) fn distribution(name: &str, histogram: &DurationHistogram) -> [Series; 2] {
+pub(super) fn distribution<const N: usize>(
+    name: &str,
+    histogram: &DurationHistogram<N>,
+) -> [Series; 2] {
     let total = histogram.total();
     let mut seen = 0_u64;
     let (mut line, mut seen_before) = (Vec::new(), None);
     for (bucket, count) in histogram.counts().iter().enumerate() {
-        let low = DurationHistogram::lower_ns(bucket) as f64;
-        let high = DurationHistogram::lower_ns(bucket + 1) as f64;
+        let low = DurationHistogram::<N>::lower_ns(bucket) as f64;
+        let high = DurationHistogram::<N>::lower_ns(bucket + 1) as f64;
         if *count > 0 && seen == 0 && low > 0.0 {
             line.push(Point::bare(low, 0.0));
         }

@@ -555,8 +555,10 @@ fn pair_share(counts: PairCounts, seconds: f64, price: Price) -> Option<Range> {
 }
 
 fn lengths(used: &ThreadUsage) -> Vec<DurationCounts> {
-    let mut lengths =
-        vec![DurationCounts::new("wait", &used.waits), DurationCounts::new("run", &used.bursts)];
+    let mut lengths = vec![
+        DurationCounts::new("wait", &used.waits.by_octaves()),
+        DurationCounts::new("run", &used.bursts),
+    ];
     for (cause, off) in SwitchCause::ALL.iter().zip(&used.off) {
         lengths.push(DurationCounts::new(cause_words(*cause), off));
     }

@@ -29,7 +29,7 @@ pub(super) fn text(trace: &TraceReport, is_verbose: bool, layout: Layout) -> Pri
     let mut parts: Vec<Printout> = vec![answer.into()];
     if !trace.rows.is_empty() {
         let heading = format!(
-            "{} s; counts/s; prmpts: preempted; moves: to other CPUs; <66us: 33 to 66 us",
+            "{} s; counts/s; prmpts: preempted; moves: to other CPUs; run <66us: from 33",
             figure(trace.seconds)
         );
         parts.push(printout![heading, "\n\n", rows(trace, is_verbose, layout)]);

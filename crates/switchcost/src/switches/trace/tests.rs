@@ -125,7 +125,7 @@ postgres (pid 812): 41,200 switches a second, 50 % voluntary; they cost 7.8 to
   switches would save up to 11 % of its CPU time, most of it by refilling
   caches: most are preemptions by its own threads.
 
-2.00 s; counts/s; prmpts: preempted; moves: to other CPUs; <66us: 33 to 66 us
+2.00 s; counts/s; prmpts: preempted; moves: to other CPUs; run <66us: from 33
 
 name                 id sleeps prmpts yields  moves   wait    p99    run  cost %
 postgres:io         813    20k    20k      0      0   <1us   <1us  <16us 2.0-3.0

@@ -162,7 +162,7 @@ const CLOCK_ERROR: f64 = 0.001;
 
 impl Estimate {
     /// Builds an estimate without an interval.
-    fn without_interval(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
+    pub(crate) fn without_interval(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
         Self {
             value,
             standard_error: None,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use stats::Histogram;
 
 use super::wakeup::{CONFIDENCE, TailQuantile};
+use crate::estimate::{Estimate, Speed};
 use crate::table::Table;
 
 /// Share of the planned requests a second below which workers could not keep up.
@@ -211,6 +212,21 @@ fn find_case(table: &Table, number: usize, load: &WakeLoad) -> Option<LoadFindin
         involuntary_per_request: per_request(INVOLUNTARY),
         steal_percent: stolen_ns.filter(|_| elapsed_ns > 0.0).map(|ns| 100.0 * ns / elapsed_ns),
     })
+}
+
+/// Returns the quantile `p` of the values of all rounds; without an interval where there are too few
+/// values or rounds for one, absent without values.
+pub(crate) fn estimate_quantile(rounds: &[Tally], p: f64) -> Option<Estimate> {
+    let count = rounds.len() as u32;
+    if let Some(tail) = TailQuantile::from_rounds(rounds, p, CONFIDENCE) {
+        return tail.estimate(count);
+    }
+    let mut all = Tally::default();
+    for round in rounds {
+        all.merge(round);
+    }
+    let value = all.quantile(p)?.max(1) as f64;
+    Some(Estimate::without_interval(value, count, CONFIDENCE, Speed::NotJudged))
 }
 
 /// Returns the mean of a count over the samples that have it.

@@ -14,7 +14,6 @@ use serde_json::Value;
 use super::{CaseFigure, CaseResults, Labels, LaunchFigure, Quantity};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
-use crate::findings::wakeup::{self, TailQuantile};
 use crate::findings::{clock_of, headline_ns, load};
 use crate::measures::{ElasticityKind, RING_QUANTITIES, RingQuantity};
 use crate::speed::leader_cpus;
@@ -117,8 +116,7 @@ fn load_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, C
     let is_complete = run.unfinished().is_none();
     for (quantity, name, p) in LOAD_QUANTILES {
         let tallies = load::tallies(table, number, name);
-        let quantile = TailQuantile::from_rounds(&tallies, p, wakeup::CONFIDENCE);
-        let estimate = quantile.and_then(|tail| tail.estimate(tallies.len() as u32));
+        let estimate = load::estimate_quantile(&tallies, p);
         let mut by_round = BTreeMap::new();
         for sample in table.trial_samples(number) {
             if let Some(ns) = sample.tally(name).and_then(|tally| tally.quantile(p)) {

@@ -170,6 +170,25 @@ fn a_delay_of_two_percent_of_the_wakes_is_found_at_p99_and_none_where_there_is_n
     assert!(alarms * 50 <= pairs * 3, "{alarms} of {pairs}");
 }
 
+/// Two rounds of few wakes have a p99 and no interval: the comparison has the case and says why.
+#[test]
+fn too_few_wakes_are_compared_without_an_answer() {
+    let wakes: Vec<i64> = (1..=50).collect();
+    let mut samples = Vec::new();
+    for round in 0..2 {
+        samples.push(sample(0, round, &[(WAKE_NS, &wakes), (REQUEST_NS, &wakes)], &COUNTS));
+    }
+    let mut run = made(vec![load(ArrivalSchedule::LoadPermille(500), 0)], samples);
+    let reason = StopReason::RoundsDone;
+    run.end = Some(RunEnd { reason, finished: String::new(), spent_ns: 1 });
+    let results = Results::from_run(&run);
+    let comparison = compare_tails(&results, &results);
+    assert_eq!(comparison.changes.len(), 1, "{:?}", comparison.unpaired);
+    let change = &comparison.changes[0];
+    assert_eq!((change.base_ns, change.ratio.low), (50.0, None));
+    assert!(matches!(change.answer, ChangeAnswer::CannotTell { .. }), "{change:?}");
+}
+
 /// By the median the same delay is not seen: it is the tail that has it.
 #[test]
 fn the_cost_that_is_compared_by_default_is_the_median_of_the_wakes() {

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""A delay that is planted on some 2 % of the wake-ups: is it found at p99, and none where there is none?
+
+    bench/planted_wakeups.py [--pairs 50] [--seconds 10] [--cpu N] [--switchcost target/release/switchcost]
+
+Each pair measures `response --only load --rate 2000` three times, in random order: twice plain, once
+beside a task under SCHED_FIFO that takes the workers' CPU for 200 us of every 10 ms. 2 % of the wakes
+then meet it, and half of these wait for more than 100 us. `compare --cost p99` must find the planted one
+worse than a plain one (45 of 50), and the two plain ones changed in at most 3 of 50. Needs root or a
+limit of real-time priority, two CPUs and a quiet machine.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+PERIOD_NS = 10_000_000
+BURST_NS = 200_000
+
+
+def disturb(cpu):
+    """Takes a CPU for a while of every period, until it is killed."""
+    os.sched_setaffinity(0, {cpu})
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(10))
+    due = time.monotonic_ns()
+    while True:
+        end = time.monotonic_ns() + BURST_NS
+        while time.monotonic_ns() < end:
+            pass
+        due += PERIOD_NS
+        time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
+
+
+def measure(args, name, environment):
+    command = [args.switchcost, "response", "--only", "load", "--rate", "2000", "--cpu", str(args.cpu)]
+    command += ["--budget", f"{args.seconds}s", "--precision", "0.1%", "--quiet", "--name", name]
+    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+
+
+def measure_planted(args, name, environment):
+    task = os.fork()
+    if task == 0:
+        try:
+            disturb(args.cpu)
+        finally:
+            os._exit(1)
+    try:
+        measure(args, name, environment)
+        if os.waitpid(task, os.WNOHANG) != (0, 0):
+            sys.exit("the task that disturbs has ended: SCHED_FIFO was not granted?")
+    finally:
+        os.kill(task, 9)
+        os.waitpid(task, 0)
+
+
+def change(args, base, new, environment):
+    """Returns the answer on the rate's case."""
+    command = [args.switchcost, "compare", base, new, "--cost", "p99", "--json", "-"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    for one in json.loads(done.stdout)["changes"]:
+        if one["labels"].get("rate-per-s"):
+            return one
+    sys.exit(f"no case of a rate: {done.stderr}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--pairs", type=int, default=50)
+    parser.add_argument("--seconds", type=int, default=10)
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)))
+    parser.add_argument("--switchcost", default="target/release/switchcost")
+    args = parser.parse_args()
+    found = alarms = 0
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "XDG_DATA_HOME": folder, "XDG_STATE_HOME": folder}
+        for pair in range(args.pairs):
+            runs = [("base", measure), ("same", measure), ("planted", measure_planted)]
+            random.shuffle(runs)
+            for name, run in runs:
+                run(args, f"{name}-{pair}", environment)
+            planted = change(args, f"base-{pair}", f"planted-{pair}", environment)
+            same = change(args, f"base-{pair}", f"same-{pair}", environment)
+            found += planted["answer"] == "changed" and planted["worse"]
+            alarms += same["answer"] == "changed"
+            ratios = [one["ratio"] for one in (planted, same)]
+            words = [f"{r['value']:.2f} ({r['low']:.2f} to {r['high']:.2f})" for r in ratios]
+            print(f"{pair}: planted {words[0]}, the same {words[1]}", flush=True)
+    print(f"planted found in {found} of {args.pairs}, the same changed in {alarms} of {args.pairs}")
+
+
+if __name__ == "__main__":
+    main()

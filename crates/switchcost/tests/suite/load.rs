@@ -225,7 +225,7 @@ fn percentiles_are_compared_and_gated_by_their_names() {
         assert_eq!(changes.len(), 2, "{comparison}");
         for change in changes {
             assert_eq!(change["of"], quantity, "{change}");
-            assert!(change["ratio"]["low"].is_number(), "{change}");
+            assert!(change["ratio"]["value"].is_number(), "{change}");
             assert_ne!(change["answer"]["reason"], "no_full_speed", "{change}");
         }
     }

@@ -10,7 +10,8 @@ use super::wakeup::{CONFIDENCE, TailQuantile};
 use crate::estimate::{Estimate, Speed};
 use crate::table::Table;
 
-/// Share of the planned requests a second below which workers could not keep up.
+/// Length of the schedule over the time until the last request was done, below which workers could
+/// not keep up.
 const KEPT_UP: f64 = 0.95;
 
 /// How much wider the interval of the 99th percentile may be than that of the median when a run
@@ -93,8 +94,8 @@ impl QuantileRatio {
 pub struct LoadFindings {
     /// Number of the case in the plan.
     pub case: usize,
-    /// From the wake to the worker's first reading of the clock, of requests that found their
-    /// worker waiting; absent where no request did.
+    /// From the wake to the worker's first reading of the clock, of requests for which
+    /// their worker slept; absent where there was none.
     pub wake: Option<LatencyQuantiles>,
     /// From the intended arrival of a request to its end, of all requests.
     pub request: LatencyQuantiles,
@@ -107,7 +108,8 @@ pub struct LoadFindings {
     pub requests_received: i64,
     /// Requests a second as planned, the mean of the rounds.
     pub planned_per_s: Option<f64>,
-    /// Requests a second as done.
+    /// Requests a second as done: the planned ones by the length of the schedule over the time until
+    /// the last request was done.
     pub done_per_s: Option<f64>,
     /// Whether workers could not keep up: then times grow with the duration of the schedule, and
     /// their quantiles are of this duration.
@@ -188,11 +190,11 @@ fn find_case(table: &Table, number: usize, load: &WakeLoad) -> Option<LoadFindin
     let received = table.sum(number, RECEIVED)?;
     let per_request = |name| Some(table.sum(number, name)? as f64 / received.max(1) as f64);
     let planned_per_s = mean_count(samples, RATE_PER_S);
-    let done_per_s = if elapsed_ns > 0.0 { Some(received as f64 * 1e9 / elapsed_ns) } else { None };
-    let is_overloaded = match (planned_per_s, done_per_s) {
-        (Some(planned), Some(done)) => done < KEPT_UP * planned,
-        _ => false,
+    let kept_up = match table.sum(number, SCHEDULE_NS) {
+        Some(schedule_ns) if elapsed_ns > 0.0 => Some(schedule_ns as f64 / elapsed_ns),
+        _ => None,
     };
+    let done_per_s = planned_per_s.zip(kept_up).map(|(planned, share)| planned * share);
     let stolen_ns: Option<f64> = samples.iter().map(|sample| Some(sample.steal_ns? as f64)).sum();
     Some(LoadFindings {
         case: number,
@@ -203,7 +205,7 @@ fn find_case(table: &Table, number: usize, load: &WakeLoad) -> Option<LoadFindin
         requests_received: received,
         planned_per_s,
         done_per_s,
-        is_overloaded,
+        is_overloaded: kept_up.is_some_and(|share| share < KEPT_UP),
         demand_ns: mean_count(samples, DEMAND_NS),
         worker_percent: percent_of(table.sum(number, WORKER_CPU_NS), worker_cpus_ns),
         busy_percent: percent_of(table.sum(number, BUSY_CPU_NS), all_cpus_ns),

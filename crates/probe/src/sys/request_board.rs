@@ -52,6 +52,8 @@ pub struct MessengerBoard {
     pub kernel_wakes: AtomicU64,
     /// Sum of the times from the intended arrivals to its readings of the clock, in nanoseconds.
     pub late_total_ns: AtomicU64,
+    /// Intended arrival of its last request after the beginning, in nanoseconds.
+    pub schedule_ns: AtomicU64,
 }
 
 /// The gate at which workers and messengers wait for the beginning.

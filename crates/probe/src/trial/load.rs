@@ -14,8 +14,8 @@ use rundata::ring::{AccessKind, MemberKind, Walk, Work};
 use rundata::trial::load::{
     ArrivalSchedule, BUSY_CPU_NS, DEMAND_NS, IDLE_PERMILLE, IDLE_RATE_PER_S, INVOLUNTARY,
     KERNEL_WAKES_RECEIVED, KERNEL_WAKES_SENT, LATE_TOTAL_NS, MAX_RATE_PER_S, RATE_PER_S, RECEIVED,
-    REQUEST_NS, RequestWork, SENT, TIME_PARTS, TIME_SCALE, VOLUNTARY, WAKE_NS, WORKER_CPU_NS,
-    WakeLoad, WakeMechanism, tally_parts,
+    REQUEST_NS, RequestWork, SCHEDULE_NS, SENT, TIME_PARTS, TIME_SCALE, VOLUNTARY, WAKE_NS,
+    WORKER_CPU_NS, WakeLoad, WakeMechanism, tally_parts,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::Timespec;
@@ -256,15 +256,6 @@ struct RequestChannel {
     end: WakeEnd,
 }
 
-/// The end of a wait for a request.
-#[derive(Clone, Copy)]
-struct EndedWait {
-    /// `true` where the worker had to wait: its queue was empty.
-    was_waiting: bool,
-    /// Waits that a wake ended, by the kernel's word; 0 where the kernel does not tell.
-    kernel_wakes: u64,
-}
-
 impl RequestChannel {
     fn new(mechanism: WakeMechanism, kind: MemberKind) -> Result<Self, TrialError> {
         let end = match mechanism {
@@ -309,11 +300,11 @@ impl RequestChannel {
         Ok((sent_ns, woken))
     }
 
-    /// Waits for the request of this number.
+    /// Waits for the request of this number. Returns the waits that a wake ended by the kernel's
+    /// word; 0 where the kernel does not tell.
     #[inline(always)]
-    fn receive(&self, number: usize) -> Result<EndedWait, Errno> {
+    fn receive(&self, number: usize) -> Result<u64, Errno> {
         let sent = &self.board.sent;
-        let was_waiting = sent.load(Acquire) as usize == number;
         let mut kernel_wakes = 0;
         match &self.end {
             WakeEnd::Futex(flags) => {
@@ -337,7 +328,7 @@ impl RequestChannel {
         }
         // What the messenger wrote before its token is seen from here on.
         sent.load(Acquire);
-        Ok(EndedWait { was_waiting, kernel_wakes })
+        Ok(kernel_wakes)
     }
 
     /// Touches the pages of so many requests in this process.
@@ -544,7 +535,7 @@ impl<'a> LoadCrew<'a> {
         let channels = self.channels_of(number);
         let mut gaps = self.schedule.gaps(number, channels.len(), self.load.workers);
         let (mut sent, mut kernel_wakes, mut late_total_ns) = (0, 0, 0);
-        let mut after_start_ns = 0.0;
+        let (mut after_start_ns, mut last_ns) = (0.0, start_ns);
         for request in 0..self.schedule.worker_requests {
             for channel in &channels {
                 after_start_ns += gaps.next_ns();
@@ -554,6 +545,7 @@ impl<'a> LoadCrew<'a> {
                 }
                 let (sent_ns, woken) = channel.send(request, intended_ns)?;
                 kernel_wakes += woken;
+                last_ns = intended_ns;
                 if request >= WARM_UP_REQUESTS {
                     sent += 1;
                     late_total_ns += sent_ns.saturating_sub(intended_ns);
@@ -564,6 +556,7 @@ impl<'a> LoadCrew<'a> {
         board.sent.store(sent, Relaxed);
         board.kernel_wakes.store(kernel_wakes, Relaxed);
         board.late_total_ns.store(late_total_ns, Relaxed);
+        board.schedule_ns.store(last_ns - start_ns, Relaxed);
         Ok(())
     }
 
@@ -578,21 +571,23 @@ impl<'a> LoadCrew<'a> {
         let (mut received, mut kernel_wakes) = (0, 0);
         let usage_before = usage(UsageScope::Thread);
         let cpu_before_ns = own_thread_cpu_ns();
+        let mut slept = usage_before.0.ru_nvcsw;
         for request in 0..self.schedule.worker_requests {
-            let wait = channel.receive(request)?;
+            kernel_wakes += channel.receive(request)?;
             let received_ns = monotonic_ns();
             match &mut array {
                 Some(array) => array.walk(),
                 None => think(self.work.turns),
             }
             let done_ns = monotonic_ns();
-            kernel_wakes += wait.kernel_wakes;
+            // Only a sleep is a voluntary switch: by the kernel's count the worker was woken.
+            let slept_before = std::mem::replace(&mut slept, usage(UsageScope::Thread).0.ru_nvcsw);
             if request < WARM_UP_REQUESTS {
                 continue;
             }
             received += 1;
             let slot = &channel.board.slots[request];
-            if wait.was_waiting {
+            if slept > slept_before {
                 count_time(&mut wakes, received_ns.saturating_sub(slot.sent_ns.load(Relaxed)));
             }
             let intended_ns = slot.intended_ns.load(Relaxed);
@@ -631,13 +626,16 @@ impl<'a> LoadCrew<'a> {
                 outcome.count(KERNEL_WAKES_RECEIVED, board.kernel_wakes.load(Relaxed) as i64);
             }
         }
+        let mut schedule_ns = 0;
         for board in &self.messengers {
+            schedule_ns = schedule_ns.max(board.schedule_ns.load(Relaxed));
             outcome.count(SENT, board.sent.load(Relaxed) as i64);
             outcome.count(LATE_TOTAL_NS, board.late_total_ns.load(Relaxed) as i64);
             if self.load.mechanism == WakeMechanism::Futex {
                 outcome.count(KERNEL_WAKES_SENT, board.kernel_wakes.load(Relaxed) as i64);
             }
         }
+        outcome.count(SCHEDULE_NS, schedule_ns as i64);
         outcome.count(RATE_PER_S, self.schedule.rate_per_s.round() as i64);
         outcome.count(DEMAND_NS, self.work.demand_ns.round() as i64);
         outcome.tallies.insert(WAKE_NS.to_string(), tally_parts(wakes));

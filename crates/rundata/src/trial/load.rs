@@ -255,8 +255,8 @@ impl fmt::Display for WakeLoad {
 }
 
 /// Tally: nanoseconds from the messenger's reading of the clock right before the wake to the
-/// worker's right after it, of requests that found the worker waiting; the middle of its part of an
-/// octave, of 64.
+/// worker's right after it, of requests for which the worker slept by the kernel's count of its
+/// voluntary switches; the middle of its part of an octave, of 64.
 pub const WAKE_NS: &str = "wake_ns";
 /// Tally: nanoseconds from the intended arrival of a request to its end, of every request; the
 /// middle of its part of an octave, of 64.
@@ -274,6 +274,9 @@ pub const KERNEL_WAKES_RECEIVED: &str = "kernel_wakes_received";
 /// Count: sum of the times from the intended arrivals to the messengers' readings of the clock, in
 /// nanoseconds.
 pub const LATE_TOTAL_NS: &str = "late_total_ns";
+/// Count: intended arrival of the last request after the beginning, the warm-up included, in
+/// nanoseconds; the sample's `elapsed_ns` lasts until the last one is done.
+pub const SCHEDULE_NS: &str = "schedule_ns";
 /// Count: requests a second of all messengers together, as planned.
 pub const RATE_PER_S: &str = "rate_per_s";
 /// Count: the work on a request, as calibrated on the workers' CPU, in nanoseconds.

@@ -65,6 +65,8 @@ fn every_request_that_is_sent_is_received_and_every_wake_is_counted() {
             assert_eq!(values(&record, case, "request_ns"), sent, "{counted}");
             let wakes = values(&record, case, "wake_ns");
             assert!((1..=sent).contains(&wakes), "{wakes} of {sent}");
+            // A worker that was woken had slept.
+            assert!(counted["voluntary"].as_i64() >= Some(wakes), "{counted}");
             // Only futexes tell whom a wake woke.
             assert_eq!(counted["kernel_wakes_sent"], counted["kernel_wakes_received"], "{counted}");
             assert_eq!(counted["kernel_wakes_sent"].is_i64(), case < 2, "{counted}");

@@ -39,7 +39,7 @@ fn find_in(run: &Run) -> Vec<LoadFindings> {
 }
 
 /// Counts of a sample of one second in which two workers of one CPU did 1,000 requests.
-const COUNTS: [(&str, i64); 8] = [
+const COUNTS: [(&str, i64); 9] = [
     (SENT, 1000),
     (RECEIVED, 1000),
     (RATE_PER_S, 1000),
@@ -48,6 +48,7 @@ const COUNTS: [(&str, i64); 8] = [
     (VOLUNTARY, 900),
     (INVOLUNTARY, 100),
     (LATE_TOTAL_NS, 5_000_000),
+    (SCHEDULE_NS, 990_000_000),
 ];
 
 #[test]
@@ -84,12 +85,13 @@ fn quantiles_are_of_all_rounds_and_the_idle_machine_is_the_base() {
 #[test]
 fn workers_that_do_not_keep_up_are_told() {
     let mut counts = COUNTS;
-    counts[2] = (RATE_PER_S, 1200);
+    counts[8] = (SCHEDULE_NS, 800_000_000);
     let times = [5_i64; 100];
     let samples: Vec<TrialSample> =
         (0..5).map(|round| sample(0, round, &[(REQUEST_NS, &times)], &counts)).collect();
     let found = find_in(&made(vec![load(ArrivalSchedule::LoadPermille(1200), 0)], samples));
     assert!(found[0].is_overloaded);
+    assert_eq!(found[0].done_per_s, Some(800.0));
     // No request found its worker waiting.
     assert_eq!((&found[0].wake, found[0].p99_above_idle), (&None, None));
 }

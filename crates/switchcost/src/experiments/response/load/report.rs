@@ -94,7 +94,7 @@ pub(in crate::experiments::response) fn headline_words(
         ]);
     }
     let Some(wake) = &found.wake else {
-        return Some(format!("{load} no request found its worker waiting").into());
+        return Some(format!("{load} no request found its worker asleep").into());
     };
     let what = format!("{load} a woken worker waits ");
     let (Some(p50), Some(p99)) = (&wake.p50_ns, &wake.p99_ns) else {
@@ -201,7 +201,7 @@ fn tail_interval(tail: Option<TailQuantile>) -> String {
 }
 
 const LEGEND: &str = "wake: from the messenger's reading of the clock right before the wake to the worker's \
-     right after it, of requests that found their worker waiting\n\
+     right after it, of requests for which their worker slept\n\
      request: from the intended arrival to the end of the work, of all requests: the \
      schedule waits for nobody\n\
      times are counted in 64 parts an octave; intervals (95 %) hold for wakes that depend \

@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn measures_have_names_of_their_own_that_end_in_their_unit() {
-        let all: [&[TrialMeasure]; 11] = [
+        let all: [&[TrialMeasure]; 12] = [
             &overhead::MEASURES,
             &primes::MEASURES,
             &malloc::MEASURES,

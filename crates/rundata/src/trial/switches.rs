@@ -1,7 +1,7 @@
 //! `trace`: the switches of a program or of the machine, added up over parts of a second or more.
 //!
 //! A part is a sample, its round the number of the part. Lengths of time are tallies by bins: 300
-//! waits from 2,048 to 4,095 ns are `[2048, 300]` in `wait_ns`, and `bins_ns` of the case says where
+//! waits from 2,048 to 2,303 ns are `[2048, 300]` in `wait_ns`, and `bins_ns` of the case says where
 //! the next bin begins. So tallies and counts of parts, and of traces, add up.
 
 use std::fmt;
@@ -36,7 +36,8 @@ pub struct SwitchTrace {
     /// Words of the command as they are stored; empty for other tasks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Lower ends of the bins of all tallies in nanoseconds, ascending; the last has no upper end.
+    /// Lower ends of the bins of `wait_ns` in nanoseconds, ascending; the last has no upper end. Those
+    /// of `run_ns` are among them, one an octave.
     pub bins_ns: Vec<u64>,
 }
 

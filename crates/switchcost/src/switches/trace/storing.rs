@@ -21,7 +21,7 @@ use rundata::ring::Policy;
 use rundata::run::{Run, RunEnd, RunFileLine, StopReason};
 use rundata::trial::switches::{self, SwitchTrace, TracedTasks};
 use rundata::trial::{Tally, Trial, TrialBatching, TrialCase, TrialSample};
-use switchtrace::DurationHistogram;
+use switchtrace::{DurationHistogram, WaitHistogram};
 
 use super::TraceArgs;
 use super::stored;
@@ -170,18 +170,18 @@ impl TraceTotals {
 }
 
 /// Returns a histogram as a tally of the lower ends of its bins.
-fn tally(histogram: &DurationHistogram) -> Tally {
+fn tally<const N: usize>(histogram: &DurationHistogram<N>) -> Tally {
     let mut pairs = Vec::new();
     for (bin, count) in histogram.counts().iter().enumerate() {
-        pairs.push((signed(DurationHistogram::lower_ns(bin)), *count));
+        pairs.push((signed(DurationHistogram::<N>::lower_ns(bin)), *count));
     }
     Tally::from(pairs)
 }
 
-/// Returns the lower ends of the bins of all histograms.
+/// Returns the lower ends of the bins of waits. Those of bursts, a bin an octave, are among them.
 fn bins_ns() -> Vec<u64> {
-    let bins = DurationHistogram::default().counts().len();
-    (0..bins).map(DurationHistogram::lower_ns).collect()
+    let bins = WaitHistogram::default().counts().len();
+    (0..bins).map(WaitHistogram::lower_ns).collect()
 }
 
 /// The run file of a trace that goes on.

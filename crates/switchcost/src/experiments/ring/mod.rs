@@ -111,8 +111,8 @@ pub(crate) struct RingArgs {
     #[arg(long, value_name = "EVENT,...|all", value_delimiter = ',', help_heading = "Ring")]
     pub(crate) events: Vec<String>,
 
-    /// Where the members run: same, free, a sweep over both near and far CPUs, or a list of CPUs;
-    /// several rings also spread or in pairs
+    /// CPUs of the members: same, free, sweep (near and far) or a list; of several rings also spread
+    /// or pairs
     ///
     /// same: all on one CPU, away from CPU 0 and from this program if there is a choice. free: the
     /// scheduler decides. A list such as 1 or 0,2 pins member i to the i-th CPU of the list,
@@ -132,7 +132,7 @@ pub(crate) struct RingArgs {
     )]
     pub(crate) placement: PlacementArg,
 
-    /// Scheduling policy of the members: other, fifo, rr or batch [default: other]
+    /// Scheduling policy: other, fifo, rr or batch [default: other]
     ///
     /// fifo and rr need CAP_SYS_NICE or an RLIMIT_RTPRIO of 1 or more.
     #[arg(long, help_heading = "Ring", value_parser = policy)]

@@ -80,10 +80,11 @@ impl<const N: usize> DurationHistogram<N> {
         DurationHistogram { counts }
     }
 
-    /// Adds the counts of another histogram, each up to 2^32 - 1.
+    /// Adds the counts of another histogram. A sum wraps at 2^32 as counts do, so that sums of two
+    /// looks have a right difference.
     pub fn add(&mut self, other: &Self) {
         for (sum, count) in self.counts.iter_mut().zip(other.counts) {
-            *sum = sum.saturating_add(count);
+            *sum = sum.wrapping_add(count);
         }
     }
 }
@@ -146,5 +147,16 @@ mod tests {
         let before = DurationHistogram::from(counts);
         counts[4] = 4;
         assert_eq!((DurationHistogram::from(counts) - before).total(), 5);
+    }
+
+    #[test]
+    fn differences_of_sums_survive_a_wrap() {
+        let mut counts = [0; BUCKETS];
+        counts[4] = u32::MAX - 1;
+        let mut sum = DurationHistogram::from(counts);
+        let before = sum;
+        counts[4] = 7;
+        sum.add(&DurationHistogram::from(counts));
+        assert_eq!((sum - before).total(), 7);
     }
 }

@@ -301,7 +301,9 @@ impl CaseChange {
     /// `names` are those of base and new.
     pub fn why_undecided(&self, names: [&str; 2]) -> Option<String> {
         match self.answer {
-            ChangeAnswer::CannotTell { reason, more } => Some(why_undecided(reason, more, names)),
+            ChangeAnswer::CannotTell { reason, more } => {
+                Some(why_undecided(self.quantity, reason, more, names))
+            }
             _ => None,
         }
     }
@@ -417,14 +419,22 @@ impl ChangeAnswer {
             }
             Self::Bounded { ratio, .. } => format!("changed: {}", at_least(quantity, *ratio)),
             Self::CannotTell { reason, more } => {
-                format!("inconclusive: {}", why_undecided(*reason, *more, RECORD_NAMES))
+                format!("inconclusive: {}", why_undecided(quantity, *reason, *more, RECORD_NAMES))
             }
         }
     }
 }
 
 /// Returns why a comparison is undecided, and what would decide it.
-fn why_undecided(reason: UndecidedReason, more: Option<MoreNeeded>, names: [&str; 2]) -> String {
+fn why_undecided(
+    quantity: Quantity,
+    reason: UndecidedReason,
+    more: Option<MoreNeeded>,
+    names: [&str; 2],
+) -> String {
+    if let (true, Some(side)) = (quantity.is_of_trace(), reason.unresolved_side(names)) {
+        return format!("the {} of {side} is not resolved; trace longer", quantity.in_words());
+    }
     match (reason, more) {
         (UndecidedReason::TooWide, Some(more)) => more.in_words(),
         (UndecidedReason::TooWide, None) => "more measurements would not decide it".to_string(),

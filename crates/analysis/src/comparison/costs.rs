@@ -39,6 +39,15 @@ impl UndecidedReason {
         matches!(self, Self::NoFullSpeed | Self::NotAlone)
     }
 
+    /// Returns the name of the side that is not resolved from zero; `None` for other reasons.
+    pub(super) fn unresolved_side<'a>(self, [base, new]: [&'a str; 2]) -> Option<&'a str> {
+        match self {
+            Self::BaseNotResolved => Some(base),
+            Self::NewNotResolved => Some(new),
+            _ => None,
+        }
+    }
+
     /// Returns the reason in words. `base` and `new` are the names of the sides.
     pub(super) fn in_words(self, [base, new]: [&str; 2]) -> String {
         let words = match self {

@@ -5,15 +5,16 @@
 //! one histogram, and the p99 is that of all waits. Its error is that of a delete-one jackknife
 //! over blocks of parts (Efron 1982): of parts with 100, 120 and 110 switches in a second each, the
 //! rates without one of them are 115, 105 and 110 a second, and the error of 110 is
-//! sqrt(2/3 x (5^2 + 5^2)) = 5.8 a second. That of a wait is taken of its logarithm. Blocks are of several parts where there are many, as
-//! neighbouring seconds are alike.
+//! sqrt(2/3 x (5^2 + 5^2)) = 5.8 a second. That of a figure above zero is taken of its logarithm, so
+//! that no interval reaches below zero. Blocks are of several parts where there are many, as
+//! neighbouring seconds are alike, and of about the same time, as later parts are longer.
 
 use std::collections::BTreeMap;
 
 use rundata::plan::MIN_ROUNDS;
 use rundata::trial::switches::{
     MIGRATIONS, PREEMPTED, PREEMPTED_BY_OTHERS, PREEMPTED_BY_OWN, SwitchTrace, TracedTasks,
-    VOLUNTARY, WAIT_NS, YIELDED, is_busy_ns, preempter_of,
+    VOLUNTARY, WAIT_NS, YIELDED, is_busy_ns, preempted_by, preempter_of,
 };
 use rundata::trial::{Trial, TrialSample};
 use schemars::JsonSchema;
@@ -222,11 +223,14 @@ impl TraceSum {
                 waits.insert(TimeBin::starting_at(from_ns, &trace.bins_ns), count.into());
             }
         }
-        Self {
-            elapsed_ns: sample.elapsed_ns,
-            counts: sample.counts.clone(),
-            waits: BinnedTimes(waits),
+        let mut counts: BTreeMap<String, i64> = BTreeMap::new();
+        for (name, count) in &sample.counts {
+            // A file may have any name; of a task it is what a task may be called.
+            let name = preempter_of(name).map_or(name.clone(), preempted_by);
+            let sum = counts.entry(name).or_default();
+            *sum = sum.saturating_add(*count);
         }
+        Self { elapsed_ns: sample.elapsed_ns, counts, waits: BinnedTimes(waits) }
     }
 
     fn of_parts(parts: &[TracePart]) -> Self {
@@ -348,18 +352,41 @@ impl TraceParts {
             }
         }
         let rounds = by_part.len() as u32;
-        let estimate = match quantity.unit() {
-            // Waits span decades: their error is one of the logarithm.
-            QuantityUnit::Nanoseconds if value > 0.0 => {
-                self.estimate(value.ln(), rounds, |sum| Some(compute(sum)?.ln()))?.exp()
-            }
-            _ => self.estimate(value, rounds, compute)?,
+        let mut estimate = if value > 0.0 {
+            self.estimate_above_zero(value, rounds, compute)?
+        } else {
+            self.estimate(value, rounds, compute)?
         };
+        if quantity.unit() == QuantityUnit::Share {
+            // No share is above 1, but in a damaged file.
+            estimate.high = estimate.high.map(|high| high.min(1.0).max(value));
+        }
         let (id, title) = (id.to_string(), title.to_string());
         Some(TraceFigure { id, title, quantity, estimate, by_part })
     }
 
-    /// Estimates a figure of so many parts by a jackknife over blocks of them.
+    /// Estimates a figure above zero by its logarithm. Where the figure is zero without one of the
+    /// blocks, that has none: the interval then begins at zero.
+    fn estimate_above_zero(
+        &self,
+        value: f64,
+        rounds: u32,
+        compute: impl Fn(&TraceSum) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let of_logarithm = self.estimate(value.ln(), rounds, |sum| Some(compute(sum)?.ln()))?;
+        if rounds < MIN_ROUNDS || of_logarithm.interval().is_some() {
+            let found = of_logarithm.exp();
+            // The exponential of a logarithm is not to the last digit what it was.
+            let (low, high) = (found.low.map(|low| low.min(value)), found.high);
+            let high = high.map(|high| high.max(value));
+            return Some(Estimate { value, low, high, ..found });
+        }
+        let plain = self.estimate(value, rounds, |sum| compute(sum).or(Some(0.0)))?;
+        Some(Estimate { low: plain.low.map(|_| 0.0), resolved: false, ..plain })
+    }
+
+    /// Estimates a figure of so many parts by a jackknife over blocks of them. There is no interval
+    /// where the figure is not known without one of the blocks.
     fn estimate(
         &self,
         value: f64,
@@ -371,10 +398,7 @@ impl TraceParts {
         if rounds < MIN_ROUNDS {
             return Some(bare);
         }
-        let mut blocks = Vec::new();
-        for block in self.parts.chunks(self.parts.len().div_ceil(MAX_BLOCKS)) {
-            blocks.push(TraceSum::of_parts(block));
-        }
+        let blocks = self.blocks();
         let mut without_one = Vec::new();
         for left_out in 0..blocks.len() {
             let mut others = TraceSum::default();
@@ -385,6 +409,9 @@ impl TraceParts {
             }
             without_one.extend(compute(&others).filter(|value| value.is_finite()));
         }
+        if without_one.len() < blocks.len() {
+            return Some(bare);
+        }
         let Some(middle) = mean(&without_one) else { return Some(bare) };
         let (mut squares, count) = (0.0, without_one.len() as f64);
         for value in &without_one {
@@ -394,6 +421,25 @@ impl TraceParts {
         let freedom = count - 1.0;
         let figures = FewFigures { value, standard_error, freedom, rounds };
         Some(Estimate::of_parts(figures, self.confidence).unwrap_or(bare))
+    }
+
+    /// Adds neighbouring parts up to blocks of about the same time: a part belongs to the block in
+    /// which its middle lies.
+    fn blocks(&self) -> Vec<TraceSum> {
+        let count = self.parts.len();
+        let most = count.div_ceil(count.div_ceil(MAX_BLOCKS).max(1)) as u128;
+        let mut whole_ns = 0;
+        for part in &self.parts {
+            whole_ns += u128::from(part.sum.elapsed_ns);
+        }
+        let (mut blocks, mut begun_ns) = (BTreeMap::<u128, TraceSum>::new(), 0);
+        for part in &self.parts {
+            let elapsed_ns = u128::from(part.sum.elapsed_ns);
+            let number = most * (2 * begun_ns + elapsed_ns) / (2 * whole_ns).max(1);
+            blocks.entry(number).or_default().add(&part.sum);
+            begun_ns += elapsed_ns;
+        }
+        blocks.into_values().collect()
     }
 }
 

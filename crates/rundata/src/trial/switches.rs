@@ -96,9 +96,24 @@ pub const PREEMPTED_BY_TRACER: &str = "preempted_by_tracer";
 /// Beginning of the name of a count of preemptions by tasks of one name.
 const PREEMPTED_BY: &str = "preempted_by:";
 
-/// Returns the name of the count of preemptions by tasks of this name.
+/// Most letters of the name of a task: `TASK_COMM_LEN` of Linux.
+const MAX_NAME: usize = 16;
+
+/// Returns the name of the count of preemptions by tasks of this name. Of the name it has the first 16
+/// letters, and a question mark for each that would not stay on its line: a task may call itself
+/// anything (prctl(2), `PR_SET_NAME`).
 pub fn preempted_by(name: &str) -> String {
-    format!("{PREEMPTED_BY}{name}")
+    let mut count = PREEMPTED_BY.to_string();
+    for letter in name.chars().take(MAX_NAME) {
+        count.push(if moves_text(letter) { '?' } else { letter });
+    }
+    count
+}
+
+/// Returns whether a letter ends a line or changes the direction of writing.
+fn moves_text(letter: char) -> bool {
+    let is_direction = matches!(letter, '\u{200e}'..='\u{200f}' | '\u{2066}'..='\u{2069}');
+    letter.is_control() || is_direction || matches!(letter, '\u{2028}'..='\u{202e}')
 }
 
 /// Returns the name of the tasks that a count of preemptions is of; `None` for other counts.

@@ -76,6 +76,18 @@ fn one_part_decides_nothing() {
 }
 
 #[test]
+fn a_rate_that_is_not_resolved_is_no_cost() {
+    let mut rare = seconds(0, 1024);
+    for (number, second) in rare.iter_mut().enumerate() {
+        second.voluntary = if number == 3 { 1000 } else { 0 };
+    }
+    let comparison = compared(&seconds(1000, 1024), &rare);
+    let words = change(&comparison, "voluntary").why_undecided(["a", "b"]).expect("no answer");
+    assert!(words.ends_with(" of b is not resolved; trace longer"), "{words}");
+    assert!(!words.contains("cost"), "{words}");
+}
+
+#[test]
 fn traces_of_other_tasks_have_no_case_in_common() {
     let mut run = traced_run("a", &seconds(1000, 1024));
     let Case::Trial(case) = &mut run.header.plan.cases[0] else { panic!("a trial") };

@@ -70,8 +70,8 @@ fn close(one: f64, other: f64) -> bool {
     (one - other).abs() <= 1e-9 * other.abs().max(1.0)
 }
 
-/// Of equal parts a jackknife of the mean has the standard error of a mean: rates of 80 to 120 have a
-/// deviation of sqrt(250), so 100 +- 2.776 x sqrt(250 / 5).
+/// Rates of 80 to 120 have a mean of 100, and without one of the parts one of 95 to 105: the standard
+/// error of its logarithm is sqrt(4/5 x the sum of squares of theirs), and t(0.975; 4) = 2.776.
 #[test]
 fn the_interval_of_a_rate_is_by_the_scatter_of_the_parts() {
     let mut seconds = Vec::new();
@@ -80,13 +80,71 @@ fn the_interval_of_a_rate_is_by_the_scatter_of_the_parts() {
     }
     let found = found(&traced_run("a", &seconds));
     let rate = estimate(&found, "voluntary");
-    let half = 2.776_445_105 * 50_f64.sqrt();
-    assert_eq!((rate.value, rate.rounds, rate.resolved), (100.0, 5, true));
-    assert!((rate.high.unwrap() - (100.0 + half)).abs() < 1e-6, "{rate:?}");
-    assert!((rate.low.unwrap() - (100.0 - half)).abs() < 1e-6, "{rate:?}");
-    assert_eq!((found.parts, found.seconds, found.switches_per_s()), (5, 5.0, 100.0));
-    assert_eq!(estimate(&found, "busiest-cpu").value, 0.75);
-    assert_eq!(estimate(&found, "migrations").value, 3.0);
+    let logarithms = [100.0, 97.5, 95.0, 102.5, 105.0_f64].map(f64::ln);
+    let middle = logarithms.iter().sum::<f64>() / 5.0;
+    let squares: f64 = logarithms.iter().map(|logarithm| (logarithm - middle).powi(2)).sum();
+    let factor = (2.776_445_105 * (0.8 * squares).sqrt()).exp();
+    assert!(close(rate.value, 100.0) && rate.rounds == 5 && rate.resolved, "{rate:?}");
+    assert!((rate.high.unwrap() - 100.0 * factor).abs() < 1e-6, "{rate:?}");
+    assert!((rate.low.unwrap() - 100.0 / factor).abs() < 1e-6, "{rate:?}");
+    assert_eq!((found.parts, found.seconds), (5, 5.0));
+    assert!(close(found.switches_per_s(), 100.0), "{found:?}");
+    assert!(close(estimate(&found, "busiest-cpu").value, 0.75));
+    assert!(close(estimate(&found, "migrations").value, 3.0));
+}
+
+/// One part of five has nearly all switches.
+#[test]
+fn no_interval_reaches_below_zero_nor_a_share_above_one() {
+    for quiet in [0, 1, 1000] {
+        let mut seconds = Vec::new();
+        for voluntary in [quiet, 570_000, quiet, quiet, quiet] {
+            seconds.push(Second { voluntary, ..Second::default() });
+        }
+        let mut run = traced_run("a", &seconds);
+        for sample in &mut run.samples {
+            let Sample::Trial(sample) = sample else { continue };
+            let busy = if sample.round == 1 { 100_000_000 } else { 990_000_000 };
+            sample.counts.insert(busy_ns(1), busy);
+        }
+        let found = found(&run);
+        for figure in &found.figures {
+            let ends = figure.estimate.interval().expect("five parts");
+            assert!(ends.low >= 0.0 && ends.low <= figure.estimate.value, "{figure:?}");
+            assert!(ends.high >= figure.estimate.value && ends.high.is_finite(), "{figure:?}");
+        }
+        assert_eq!(estimate(&found, "voluntary").resolved, quiet > 0);
+        assert_eq!(estimate(&found, "busiest-cpu").high, Some(1.0));
+    }
+}
+
+/// A part of 20 s is a block of its own beside those of twenty parts of a second.
+#[test]
+fn blocks_have_the_same_time() {
+    let mut run = traced_run("a", &vec![Second::default(); 22]);
+    for sample in &mut run.samples {
+        let Sample::Trial(sample) = sample else { continue };
+        if sample.round >= 20 {
+            sample.elapsed_ns = 20_000_000_000;
+        }
+    }
+    let parts = TraceParts::from_table(&Table::new(&run.header.plan, &run.samples)).unwrap();
+    let mut seconds = Vec::new();
+    for block in parts.blocks() {
+        seconds.push(block.elapsed_ns / 1_000_000_000);
+    }
+    assert_eq!(seconds, [5, 6, 5, 4, 20, 20]);
+}
+
+#[test]
+fn names_of_preempters_stay_on_their_line() {
+    let mut run = traced_run("a", &[Second::default()]);
+    let Sample::Trial(sample) = &mut run.samples[0] else { panic!("a part") };
+    sample.counts.insert("preempted_by:a\n\u{202e}voluntary  5/s and more".to_string(), 7);
+    let found = found(&run);
+    let figure = found.figures.last().expect("a figure");
+    assert_eq!(figure.title, "preempted by a??voluntary  5/");
+    assert_eq!((figure.id.as_str(), figure.estimate.value), ("preempted-by:a??voluntary  5/", 7.0));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use analysis::program::short;
 use analysis::results::PUBLISHED_PREFIX;
 use anyhow::{Context, Result, bail};
 use clap::Subcommand;
+use rundata::experiment::Experiment;
 use rundata::run::StopReason;
 
 use crate::base::failure::usage;
@@ -345,7 +346,13 @@ fn state(entry: &StoredRun, brief: &RunBrief) -> String {
     if entry.is_running() {
         return "running".to_string();
     }
+    let is_trace = brief.header.plan.experiment == Experiment::Trace.name();
     match brief.end {
+        // A trace has no rounds to finish: nothing resumes it, and what it counted stands.
+        None | Some(StopReason::Interrupted) if is_trace => match &brief.result {
+            Some(result) => result.text.clone(),
+            None => "incomplete".to_string(),
+        },
         None => "killed (resume)".to_string(),
         Some(StopReason::Interrupted) => "interrupted (resume)".to_string(),
         Some(StopReason::Failed) => "failed".to_string(),

@@ -625,3 +625,26 @@ fn traces_with_commas_between_them_are_one_side() {
         assert!((new - base).abs() <= 1e-9 * base.abs(), "{change}");
     }
 }
+
+/// Nothing resumes a trace, so that none is offered as if something did.
+#[test]
+fn a_trace_that_was_stopped_is_listed_with_its_result() {
+    let home = Home::new();
+    let file = captured_trace(&home, "stopped", |_, line| {
+        if let Some(reason) = line.pointer_mut("/end/reason") {
+            *reason = "interrupted".into();
+        }
+    });
+    let text = fs::read_to_string(file).expect("a trace");
+    let lines: Vec<_> = text.lines().filter(|line| !line.starts_with("{\"result\"")).collect();
+    let result = r#"{"result":{"text":"41 switches a second","is_rough":false}}"#;
+    fs::create_dir_all(home.runs_folder()).expect("a folder");
+    let stored = home.runs_folder().join("20260101T000000Z-1.jsonl");
+    fs::write(&stored, lines.join("\n") + "\n" + result + "\n").expect("a file");
+    let listed = home.run(&["runs", "list"]).out;
+    assert!(listed.contains("41 switches a second") && !listed.contains("resume"), "{listed}");
+    let open: Vec<_> = lines.into_iter().filter(|line| !line.starts_with("{\"end\"")).collect();
+    fs::write(&stored, open.join("\n") + "\n").expect("a file");
+    let listed = home.run(&["runs", "list"]).out;
+    assert!(listed.contains("incomplete") && !listed.contains("resume"), "{listed}");
+}

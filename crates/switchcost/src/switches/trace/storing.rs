@@ -106,7 +106,9 @@ impl PreemptionTotals {
         names.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
         names.truncate(MAX_NAMES);
         for (count, name) in names {
-            counts.insert(switches::preempted_by(name), count);
+            // Names that differ only in letters that are not stored are one.
+            let sum: &mut i64 = counts.entry(switches::preempted_by(name)).or_default();
+            *sum = sum.saturating_add(count);
         }
         counts
     }

@@ -48,7 +48,7 @@ const READY_CHECK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// Runs the schedule of a round; returns the times of its wake-ups and requests.
 pub(super) fn run(load: &WakeLoad, round: u32) -> Result<TrialOutcome, TrialError> {
     let work = CalibratedWork::new(load.work)?;
-    let schedule = RequestSchedule::new(load, work.demand_ns, round);
+    let schedule = RequestSchedule::new(load, work.demand_ns, round)?;
     let mut busy = start_busy_tasks(load)?;
     let crew = LoadCrew::new(load, work, schedule)?;
     let busy_before = cpu_sum_ns(&busy);
@@ -182,18 +182,18 @@ struct RequestSchedule {
 }
 
 impl RequestSchedule {
-    fn new(load: &WakeLoad, demand_ns: f64, round: u32) -> Self {
+    fn new(load: &WakeLoad, demand_ns: f64, round: u32) -> Result<Self, TrialError> {
         let workers = f64::from(load.workers);
-        let rate_per_s = rate_per_s(load, demand_ns);
+        let rate_per_s = rate_per_s(load, demand_ns)?;
         let counted = (rate_per_s * load.duration_ns as f64 / 1e9 / workers).ceil();
         let most = (MAX_WORKER_REQUESTS - WARM_UP_REQUESTS) as f64;
         let mut random = RandomSource::new(load.seed ^ (u64::from(round) << 32));
-        Self {
+        Ok(Self {
             rate_per_s,
             worker_requests: counted.clamp(MIN_REQUESTS, most) as usize + WARM_UP_REQUESTS,
             has_equal_gaps: matches!(load.arrivals, ArrivalSchedule::SleepNs(_)),
             seed: random.next(),
-        }
+        })
     }
 
     /// Returns the gaps of one messenger, which serves `workers` of `all_workers`.
@@ -207,21 +207,32 @@ impl RequestSchedule {
     }
 }
 
-/// Returns the requests a second of a load whose requests take `demand_ns` each.
-fn rate_per_s(load: &WakeLoad, demand_ns: f64) -> f64 {
-    let most = f64::from(MAX_RATE_PER_S);
+/// Returns the requests a second of a load whose requests take `demand_ns` each. Fails where a load
+/// takes more than [`MAX_RATE_PER_S`].
+fn rate_per_s(load: &WakeLoad, demand_ns: f64) -> Result<f64, TrialError> {
     // Without work infinite.
     let full_rate = load.loaded_cpus() as f64 * 1e9 / demand_ns;
     match load.arrivals {
         ArrivalSchedule::Idle => {
             let slow = full_rate * f64::from(IDLE_PERMILLE) / 1000.0;
-            slow.min(IDLE_RATE_PER_S.into())
+            // Long requests: a round ends in about a second, and half of the time stays idle.
+            let requests = MIN_REQUESTS + WARM_UP_REQUESTS as f64;
+            let least = (requests * f64::from(load.workers)).min(full_rate / 2.0);
+            Ok(slow.max(least).min(IDLE_RATE_PER_S.into()))
         }
-        ArrivalSchedule::RatePerS(rate) => rate.into(),
+        ArrivalSchedule::RatePerS(rate) => Ok(rate.into()),
         ArrivalSchedule::LoadPermille(permille) => {
-            (full_rate * f64::from(permille) / 1000.0).min(most)
+            let rate = full_rate * f64::from(permille) / 1000.0;
+            if rate > MAX_RATE_PER_S.into() {
+                return Err(TrialError(format!(
+                    "--load {}%: takes {rate:.0} requests a second; at most {MAX_RATE_PER_S} are \
+                     sent (type a longer --think, more --work, or --rate)",
+                    f64::from(permille) / 10.0
+                )));
+            }
+            Ok(rate)
         }
-        ArrivalSchedule::SleepNs(ns) => f64::from(load.workers) * 1e9 / ns as f64,
+        ArrivalSchedule::SleepNs(ns) => Ok(f64::from(load.workers) * 1e9 / ns as f64),
     }
 }
 
@@ -249,6 +260,9 @@ enum WakeEnd {
     Eventfd(OwnedFd),
     Pipe { reader: OwnedFd, writer: OwnedFd },
 }
+
+/// Number of requests that tells a worker that its messenger failed; above any real one.
+const END_MARK: u32 = u32::MAX;
 
 /// The way of requests to one worker.
 struct RequestChannel {
@@ -300,8 +314,22 @@ impl RequestChannel {
         Ok((sent_ns, woken))
     }
 
+    /// Tells the worker that no request comes any more.
+    fn cancel(&self) {
+        self.board.sent.store(END_MARK, Release);
+        // Best effort: where this fails too, nothing is left to try.
+        let _ = match &self.end {
+            WakeEnd::Futex(flags) => futex::wake(&self.board.sent, *flags, 1),
+            WakeEnd::Eventfd(counter) => {
+                retry_on_intr(|| rustix::io::write(counter, &1_u64.to_ne_bytes()))
+            }
+            WakeEnd::Pipe { writer, .. } => retry_on_intr(|| rustix::io::write(writer, &[1])),
+        };
+    }
+
     /// Waits for the request of this number. Returns the waits that a wake ended by the kernel's
-    /// word; 0 where the kernel does not tell.
+    /// word; 0 where the kernel does not tell. Fails with `ECANCELED` where no request comes any
+    /// more.
     #[inline(always)]
     fn receive(&self, number: usize) -> Result<u64, Errno> {
         let sent = &self.board.sent;
@@ -327,7 +355,9 @@ impl RequestChannel {
             }
         }
         // What the messenger wrote before its token is seen from here on.
-        sent.load(Acquire);
+        if sent.load(Acquire) == END_MARK {
+            return Err(Errno::CANCELED);
+        }
         Ok(kernel_wakes)
     }
 
@@ -445,13 +475,17 @@ impl<'a> LoadCrew<'a> {
             }
             self.wait_until_ready(|| Ok(()))?;
             self.open_gate();
+            let mut canceled = Ok(());
             for thread in threads {
                 match thread.join() {
-                    Ok(ended) => ended.map_err(TrialError::at("a thread of the load"))?,
+                    Ok(Ok(())) => {}
+                    // The messenger, which is joined later, has the cause.
+                    Ok(Err(Errno::CANCELED)) => canceled = Err(Errno::CANCELED),
+                    Ok(Err(errno)) => return Err(TrialError::at("a thread of the load")(errno)),
                     Err(_) => return Err(TrialError::lost(MEMBER, "it panicked")),
                 }
             }
-            Ok(())
+            canceled.map_err(TrialError::at("a thread of the load"))
         })
     }
 
@@ -505,8 +539,16 @@ impl<'a> LoadCrew<'a> {
             CrewRole::Messenger(number) => {
                 let prepared = self.prepare_messenger(number);
                 let start_ns = self.wait_at_gate();
-                prepared?;
-                if start_ns == u64::MAX { Ok(()) } else { self.send_all(number, start_ns) }
+                if start_ns == u64::MAX {
+                    return prepared;
+                }
+                let ended = prepared.and_then(|()| self.send_all(number, start_ns));
+                if ended.is_err() {
+                    for channel in self.channels_of(number) {
+                        channel.cancel();
+                    }
+                }
+                ended
             }
         }
     }
@@ -569,9 +611,10 @@ impl<'a> LoadCrew<'a> {
         wakes.fill(0);
         requests.fill(0);
         let (mut received, mut kernel_wakes) = (0, 0);
-        let usage_before = usage(UsageScope::Thread);
+        // Of the warm-up's end in the end: its switches do not count.
+        let mut before = usage(UsageScope::Thread).0;
         let cpu_before_ns = own_thread_cpu_ns();
-        let mut slept = usage_before.0.ru_nvcsw;
+        let mut slept = before.ru_nvcsw;
         for request in 0..self.schedule.worker_requests {
             kernel_wakes += channel.receive(request)?;
             let received_ns = monotonic_ns();
@@ -581,8 +624,10 @@ impl<'a> LoadCrew<'a> {
             }
             let done_ns = monotonic_ns();
             // Only a sleep is a voluntary switch: by the kernel's count the worker was woken.
-            let slept_before = std::mem::replace(&mut slept, usage(UsageScope::Thread).0.ru_nvcsw);
+            let now = usage(UsageScope::Thread).0;
+            let slept_before = std::mem::replace(&mut slept, now.ru_nvcsw);
             if request < WARM_UP_REQUESTS {
+                before = now;
                 continue;
             }
             received += 1;
@@ -594,7 +639,7 @@ impl<'a> LoadCrew<'a> {
             count_time(&mut requests, done_ns.saturating_sub(intended_ns));
         }
         let cpu_after_ns = own_thread_cpu_ns();
-        let (before, after) = (usage_before.0, usage(UsageScope::Thread).0);
+        let after = usage(UsageScope::Thread).0;
         let board = &channel.board;
         for index in 0..TIME_PARTS {
             board.wakes[index].store(wakes[index], Relaxed);
@@ -678,20 +723,52 @@ mod tests {
 
     #[test]
     fn a_load_is_demand_times_rate_over_the_cpus_that_workers_can_use() {
-        let rate = |arrivals, workers| rate_per_s(&load(arrivals, workers), 20_000.0);
+        let rate_of = |load: WakeLoad, demand_ns| rate_per_s(&load, demand_ns).expect("a rate");
+        let rate = |arrivals, workers| rate_of(load(arrivals, workers), 20_000.0);
         assert_eq!(rate(ArrivalSchedule::LoadPermille(800), 1), 40_000.0);
         assert_eq!(rate(ArrivalSchedule::LoadPermille(800), 4), 80_000.0);
         assert_eq!(rate(ArrivalSchedule::RatePerS(123), 4), 123.0);
         assert_eq!(rate(ArrivalSchedule::SleepNs(100_000), 4), 40_000.0);
         // 2 % of one CPU are 1,000 requests a second; of ten times the demand a tenth of them.
         assert_eq!(rate(ArrivalSchedule::Idle, 1), 1000.0);
-        assert_eq!(rate_per_s(&load(ArrivalSchedule::Idle, 1), 200_000.0), 100.0);
-        assert_eq!(rate_per_s(&load(ArrivalSchedule::Idle, 1), 0.0), 1000.0);
+        assert_eq!(rate_of(load(ArrivalSchedule::Idle, 1), 200_000.0), 100.0);
+        assert_eq!(rate_of(load(ArrivalSchedule::Idle, 1), 0.0), 1000.0);
+        // Long requests: eight of a worker take a second, or twice their work.
+        assert_eq!(rate_of(load(ArrivalSchedule::Idle, 1), 5e7), 8.0);
+        assert_eq!(rate_of(load(ArrivalSchedule::Idle, 1), 5e8), 1.0);
+    }
+
+    #[test]
+    fn a_load_above_the_highest_rate_is_refused() {
+        let shares = load(ArrivalSchedule::LoadPermille(800), 1);
+        assert_eq!(rate_per_s(&shares, 800.0), Ok(1e6));
+        let refused = rate_per_s(&shares, 100.0).unwrap_err().to_string();
+        assert!(refused.starts_with("--load 80%: takes 8000000 requests a second"), "{refused}");
+        assert!(refused.contains("at most 1000000") && refused.contains("--think"), "{refused}");
+    }
+
+    /// Without an end mark the workers would wait for ever.
+    #[test]
+    fn a_messenger_that_fails_ends_the_round_with_its_error() {
+        for mechanism in [WakeMechanism::Futex, WakeMechanism::Eventfd, WakeMechanism::Pipe] {
+            let here = rustix::thread::sched_getcpu() as u32;
+            // No CPU at all: the messenger cannot be pinned.
+            let no_messenger = WakeLoad {
+                mechanism,
+                worker_cpus: vec![here],
+                messenger_cpus: Vec::new(),
+                ..load(ArrivalSchedule::RatePerS(1000), 2)
+            };
+            let failed = run(&no_messenger, 0).map(|_| ()).unwrap_err();
+            assert_eq!(failed, TrialError::at("a thread of the load")(Errno::INVAL));
+        }
     }
 
     #[test]
     fn a_schedule_has_bounded_requests_and_is_fixed_by_seed_and_round() {
-        let schedule = |arrivals, round| RequestSchedule::new(&load(arrivals, 1), 20_000.0, round);
+        let schedule = |arrivals, round| {
+            RequestSchedule::new(&load(arrivals, 1), 20_000.0, round).expect("a schedule")
+        };
         let requests = |arrivals| schedule(arrivals, 0).worker_requests;
         assert_eq!(requests(ArrivalSchedule::RatePerS(1000)), 254);
         assert_eq!(requests(ArrivalSchedule::RatePerS(1)), 8);
@@ -706,7 +783,8 @@ mod tests {
 
     #[test]
     fn gaps_are_exponential_or_equal() {
-        let schedule = RequestSchedule::new(&load(ArrivalSchedule::RatePerS(1000), 1), 0.0, 0);
+        let schedule = RequestSchedule::new(&load(ArrivalSchedule::RatePerS(1000), 1), 0.0, 0)
+            .expect("a schedule");
         let mut gaps = schedule.gaps(0, 1, 1);
         let (mut sum, mut above_mean) = (0.0, 0);
         for _ in 0..100_000 {
@@ -718,7 +796,8 @@ mod tests {
         // The mean is 1 ms; a gap exceeds it with a probability of 1/e.
         assert!((sum / 1e5 / 1e6 - 1.0).abs() < 0.02, "{sum}");
         assert!((36_000..37_600).contains(&above_mean), "{above_mean}");
-        let equal = RequestSchedule::new(&load(ArrivalSchedule::SleepNs(50_000), 2), 0.0, 0);
+        let equal = RequestSchedule::new(&load(ArrivalSchedule::SleepNs(50_000), 2), 0.0, 0)
+            .expect("a schedule");
         assert_eq!(equal.gaps(0, 2, 2).next_ns(), 25_000.0);
         assert_eq!(equal.gaps(0, 1, 2).next_ns(), 50_000.0);
     }

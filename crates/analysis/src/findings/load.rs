@@ -133,6 +133,21 @@ pub struct LoadFindings {
     pub steal_percent: Option<f64>,
 }
 
+impl LoadFindings {
+    /// Returns whether an overload is that of the messengers: what they were late is most of a
+    /// request's mean time.
+    pub fn is_limited_by_messengers(&self) -> bool {
+        let late_ns = self.mean_late_ns.unwrap_or(0.0);
+        self.is_overloaded && late_ns > 0.5 * self.request.all_ns.mean
+    }
+
+    /// Returns whether workers slept before at least half of the requests.
+    pub fn mostly_slept(&self) -> bool {
+        let wakes = self.wake.as_ref().map_or(0, |wake| wake.all_ns.count);
+        wakes.saturating_mul(2) >= self.request.all_ns.count
+    }
+}
+
 /// Returns the findings of each case of wake-ups under load.
 pub(crate) fn find(table: &Table) -> Vec<LoadFindings> {
     let mut findings: Vec<LoadFindings> = Vec::new();

@@ -9,6 +9,7 @@ use rundata::experiment::Experiment;
 use rundata::machine::Machine;
 use rundata::plan::Plan;
 use rundata::ring::Policy;
+use rundata::trial::Trial;
 use rundata::words;
 
 /// Longest line, in characters.
@@ -108,7 +109,7 @@ fn competing_cause(run: &MeasuredRun, competing_share: f64) -> String {
 }
 
 /// Returns what helps against competing tasks. A real-time policy is no advice for a run that had
-/// one, for an experiment that takes none, and where no other CPU is left to stop the run from.
+/// one, for an experiment or parts of `response` that take none, and where no other CPU is left to stop the run from.
 fn competing_advice(run: &MeasuredRun) -> &'static str {
     let plan = run.plan;
     let takes_policy = matches!(
@@ -116,11 +117,15 @@ fn competing_advice(run: &MeasuredRun) -> &'static str {
         Experiment::Ring | Experiment::Cost | Experiment::Response | Experiment::Explain
     );
     let is_normal = plan.rings().all(|(_, case)| case.policy == Policy::Other);
+    let has_policy_trials = plan.trials().any(|(_, case)| {
+        !matches!(case.trial, Trial::Load(_) | Trial::Wakeup(_) | Trial::Gaps { .. })
+    });
+    let has_policy_cases = plan.rings().next().is_some() || has_policy_trials;
     let online = run.machine.cpu.online.known();
     let has_other_cpu = online.is_none_or(|list| list.iter().nth(1).is_some());
     if !has_other_cpu {
         "stop it"
-    } else if takes_policy && is_normal {
+    } else if takes_policy && is_normal && has_policy_cases {
         "try --policy fifo"
     } else {
         "try another CPU"
@@ -142,6 +147,7 @@ mod tests {
     use rundata::competing::{CompetingTask, CpuRole};
     use rundata::ring::HaltCause;
     use rundata::run::Run;
+    use rundata::trial::TrialCase;
 
     use super::*;
 
@@ -192,6 +198,14 @@ mod tests {
         assert!(words.ends_with("; try --policy fifo"), "{words}");
         // Nobody is told to use the policy that was used.
         let words = line(&run(Policy::Fifo), &competing);
+        assert!(words.ends_with("; try another CPU"), "{words}");
+        // Nor to use one that is refused: these parts have policies of their own.
+        let mut gaps = run(Policy::Other);
+        gaps.header.plan.experiment = Experiment::Response;
+        let trial = Trial::Gaps { duration_ns: 1 };
+        let case = TrialCase { trial, cpu: 1, policy: Policy::Other };
+        gaps.header.plan.cases = vec![case.into()];
+        let words = line(&gaps, &competing);
         assert!(words.ends_with("; try another CPU"), "{words}");
         let shared_core = Some(SharedCore { share: 0.96, slowdown: 1.7 });
         let shared = NoiseVerdict { shared_core, ..noise(NoiseLevel::Noisy) };

@@ -90,10 +90,24 @@ fn workers_that_do_not_keep_up_are_told() {
     let samples: Vec<TrialSample> =
         (0..5).map(|round| sample(0, round, &[(REQUEST_NS, &times)], &counts)).collect();
     let found = find_in(&made(vec![load(ArrivalSchedule::LoadPermille(1200), 0)], samples));
-    assert!(found[0].is_overloaded);
+    assert!(found[0].is_overloaded && !found[0].mostly_slept());
     assert_eq!(found[0].done_per_s, Some(800.0));
     // No request found its worker waiting.
     assert_eq!((&found[0].wake, found[0].p99_above_idle), (&None, None));
+}
+
+/// Messengers were 5 us late: most of a request of 6 us, not of one of 60 us.
+#[test]
+fn messengers_that_do_not_keep_up_are_told_from_workers() {
+    let mut counts = COUNTS;
+    counts[8] = (SCHEDULE_NS, 800_000_000);
+    for (request_ns, is_messengers) in [(6_000_i64, true), (60_000, false)] {
+        let times = [request_ns; 100];
+        let samples: Vec<TrialSample> =
+            (0..5).map(|round| sample(0, round, &[(REQUEST_NS, &times)], &counts)).collect();
+        let found = find_in(&made(vec![load(ArrivalSchedule::RatePerS(1000), 0)], samples));
+        assert_eq!(found[0].is_limited_by_messengers(), is_messengers, "{request_ns}");
+    }
 }
 
 /// A damaged file may lack anything and have any number.

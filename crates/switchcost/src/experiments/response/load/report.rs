@@ -87,11 +87,12 @@ pub(in crate::experiments::response) fn headline_words(
     if found.is_overloaded {
         let [planned, done] = [found.planned_per_s, found.done_per_s].map(figure);
         let done = MarkedText::figure(format!("{done} of {planned} requests"));
-        return Some(marked![
-            format!("{load} workers do not keep up: they do "),
-            done,
-            " a second"
-        ]);
+        let who = if found.is_limited_by_messengers() {
+            "messengers do not keep up (--messengers N): they send "
+        } else {
+            "workers do not keep up: they do "
+        };
+        return Some(marked![format!("{load} {who}"), done, " a second"]);
     }
     let Some(wake) = &found.wake else {
         return Some(format!("{load} no request found its worker asleep").into());
@@ -118,13 +119,19 @@ pub(in crate::experiments::response) fn headline_words(
 }
 
 /// Returns the clause on a sweep of sleeps: the shortest and the one after which wakes take longest;
-/// absent where the run is no such sweep.
+/// absent where the run is no such sweep, where one is overloaded or its worker seldom slept, and where
+/// the run has several ways to wake.
 fn sleep_words(record: &ResponseRecord) -> Option<MarkedText> {
     let mut sleeps: Vec<(u64, TailQuantile)> = Vec::new();
+    let mechanism = load_of(record, record.found.loads.first()?.case)?.mechanism;
     for found in &record.found.loads {
-        let ArrivalSchedule::SleepNs(ns) = load_of(record, found.case)?.arrivals else {
+        let load = load_of(record, found.case)?;
+        let ArrivalSchedule::SleepNs(ns) = load.arrivals else {
             return None;
         };
+        if found.is_overloaded || load.mechanism != mechanism || !found.mostly_slept() {
+            return None;
+        }
         sleeps.push((ns, found.wake.as_ref()?.p50_ns?));
     }
     let (shortest_ns, least) = sleeps.iter().min_by_key(|(ns, _)| *ns)?;
@@ -311,10 +318,13 @@ fn named_times<'a>(name: &str, quantiles: &'a LatencyQuantiles) -> NamedTimes<'a
     }
 }
 
-/// Returns a tile of the 99th percentile of each load.
+/// Returns a tile of the 99th percentile of each load, that of the first line first.
 pub(in crate::experiments::response) fn tiles(record: &ResponseRecord) -> Vec<Tile> {
     let mut tiles = Vec::new();
-    for found in &record.found.loads {
+    let first = chosen(record).map(|found| found.case);
+    let mut loads: Vec<&LoadFindings> = record.found.loads.iter().collect();
+    loads.sort_by_key(|found| Some(found.case) != first);
+    for found in loads {
         let Some(wake) = &found.wake else { continue };
         let rounds = record.trial(found.case).map_or(0, |trial| trial.rounds);
         let p99: Option<Estimate> = wake.p99_ns.and_then(|tail| tail.estimate(rounds));

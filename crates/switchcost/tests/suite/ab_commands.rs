@@ -5,16 +5,19 @@
 //! when it begins, and takes it away when it ends.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::common::{Home, Said, lines_of, wait_for};
+use crate::common::{Home, PROGRAM, Said, copy_program, lines_of, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
-use testing::is_nightly;
+use testing::{Need, is_nightly, lacks};
 
 /// More precise than it can be: it goes on until it is ended.
 const LONG: [&str; 6] = ["--members", "2", "--budget", "600s", "--precision", "0.01%"];
+
+const WHILE_MEASURED: &str = "ended with exit code 0: gone while it was measured";
 
 const FEW: [&str; 8] = ["--members", "2", "--rounds", "2", "--laps", "50", "--budget", "600s"];
 
@@ -209,7 +212,7 @@ fn other_experiments_are_measured_under_two_commands() {
 #[test]
 fn commands_that_fail_or_leave_something_running_are_refused_with_the_reason() {
     let states = States::take();
-    let cases: [([&str; 2], &str); 7] = [
+    let cases: [([&str; 2], &str); 9] = [
         (["", "echo no such scheduler >&2; exit 3"], "ended with exit code 3: no such scheduler"),
         (["exit 4", ""], "'exit 4' ended with exit code 4, and wrote nothing"),
         (["kill -9 $$", "true"], "ended with signal 9"),
@@ -217,6 +220,11 @@ fn commands_that_fail_or_leave_something_running_are_refused_with_the_reason() {
         (["sleep 1000 & true", "true"], "running, which was ended: let the command itself go on"),
         (["", "true"], "'true' ends by itself, and '' does not undo it"),
         (["true", ""], "'true' ends by itself, and '' does not undo it"),
+        (
+            ["sleep 88", "true"],
+            "'true' ends by itself, and 'sleep 88', which goes on, does not undo",
+        ),
+        (["true", "sleep 88"], "let both go on, or both end by themselves"),
     ];
     for (commands, words) in cases {
         for behind in [&FEW[..], &["--", "run", "true"]] {
@@ -231,13 +239,96 @@ fn commands_that_fail_or_leave_something_running_are_refused_with_the_reason() {
 fn a_command_that_was_to_go_on_and_ends_is_an_error() {
     let states = States::take();
     let mark = states.path("mark");
-    let ends = format!(
-        "test -e {0} && {{ sleep 0.5; echo gone >&2; exit; }}; touch {0}; sleep 1000",
-        mark.display()
-    );
-    let many = ["--members", "2..20", "--rounds", "20", "--budget", "600s"];
-    let said = states.run([&ends, ""], &many);
-    assert_refused(&said, "ended with exit code 0: gone while it was measured");
+    // Its second start shows for how long it is waited for; its end comes before or after that.
+    for (time, words) in [("0.5", "went on at first, and ended now"), ("2.3", WHILE_MEASURED)] {
+        let _ = fs::remove_file(&mark);
+        let ends = format!(
+            "test -e {0} && {{ sleep {time}; echo gone >&2; exit; }}; touch {0}; sleep 1000",
+            mark.display()
+        );
+        let run = ["--", "run", "--no-estimate", "-n", "5", "sleep 2"];
+        assert_refused(&states.run([&ends, ""], &run), words);
+    }
+}
+
+#[test]
+fn a_command_has_the_same_time_at_each_start_where_no_setting_shows_its_state() {
+    let states = States::take();
+    let mark = states.path("mark");
+    // From its second start on it needs a second.
+    let late =
+        format!("test -e {0} && sleep 1; touch {0}; {1}", mark.display(), states.going_on("B"));
+    let (said, sides, seen) = states.notes(["", &late]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let expected: Vec<&str> =
+        sides.iter().map(|side| if side == "A" { "none" } else { "B" }).collect();
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn the_command_of_a_is_run_once_more_where_it_has_failed() {
+    let states = States::take();
+    let count = states.path("count");
+    for (succeeds_again, left) in [(true, "A"), (false, "B")] {
+        let _ = fs::remove_file(&count);
+        // The second of its starts fails; whether the third does differs.
+        let limit = if succeeds_again { "-eq 2" } else { "-ge 2" };
+        let a = format!(
+            "echo start >> {0}; test $(wc -l < {0}) {limit} && {{ echo no >&2; exit 5; }}; {1}",
+            count.display(),
+            states.writing("A")
+        );
+        let run = ["--", "run", "--no-estimate", "-n", "5", "true"];
+        let said = states.run([&a, &states.writing("B")], &run);
+        assert_refused(&said, "ended with exit code 5: no");
+        assert_eq!(states.text("count").lines().count(), 3);
+        assert_eq!(states.text("state").trim(), left);
+        assert_eq!(
+            said.err.contains("the state of A is not back"),
+            !succeeds_again,
+            "{}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn a_command_that_runs_as_another_user_is_refused() {
+    if lacks([Need::Root, Need::Program("setpriv")]) {
+        return;
+    }
+    let states = States::take();
+    // As sudo does: a program that becomes root for everybody.
+    let sudo = states.path("sudo");
+    let mut copy = Command::new("sh");
+    copy.args(["-c", "cp \"$(command -v setpriv)\" \"$0\""]).arg(&sudo);
+    assert!(copy.status().expect("sh").success());
+    fs::set_permissions(&sudo, fs::Permissions::from_mode(0o4755)).expect("its rights");
+    let readable = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(states.home.path(), readable).expect("its rights");
+    let program = states.path("switchcost-copy");
+    copy_program(PROGRAM.as_ref(), &program);
+    let as_nobody = || {
+        let mut command: Command = states.home.command("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
+        command
+    };
+    let sudo = format!("{} --ruid 0", sudo.display());
+    let tried = Said::of(as_nobody().args(["sh", "-c", &format!("{sudo} true")]));
+    if tried.code != Some(0) {
+        eprintln!("skipped: nobody becomes root here: {}", tried.err);
+        return;
+    }
+    let line = format!("exec {sudo} sleep 20");
+    let mut session = as_nobody();
+    session.arg(&program).args(States::session(["", &line], &["--", "run", "true"]));
+    let said = Said::of(&mut session);
+    assert_refused(&said, "runs as another user (sudo?): run switchcost itself as root");
+    assert!(said.err.contains("EPERM"), "{}", said.err);
+    for process in states.home.processes() {
+        process.kill();
+    }
+    states.home.wait_until_alone();
 }
 
 #[test]
@@ -268,25 +359,29 @@ fn what_ignores_signals_or_hides_in_a_session_of_its_own_is_ended() {
 fn nothing_of_the_commands_is_left_whoever_is_killed() {
     let states = States::take();
     let hiding = "setsid sleep 1000 & sleep 1000";
-    let a = states.writing("A");
+    let (a, b) = (states.writing("A"), states.writing("B"));
     // The program by any signal, the guard, the keeper: the others see to the commands.
-    for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
-        let session = states.start([&a, hiding]);
-        kill_process(Pid::from_child(&session), signal).expect("the program is told to end");
-        let _ = Said::at_end(session);
-        states.home.wait_until_alone();
-        wait_for("the state of A", || (states.text("state").trim() == "A").then_some(()));
-        let _ = fs::remove_dir_all(states.home.runs_folder());
-    }
-    for name in ["switchcost-cmds", "switchcost-keep"] {
-        let session = states.start([&a, hiding]);
-        kill_below(&session, name);
-        let said = Said::at_end(session);
-        assert_eq!(said.code, Some(2), "{name}: {} {}", said.out, said.err);
-        assert!(said.err.contains("the guard of the commands was killed"), "{name}: {}", said.err);
-        states.home.wait_until_alone();
-        assert_eq!(states.text("state").trim(), "A");
-        let _ = fs::remove_dir_all(states.home.runs_folder());
+    for commands in [[a.as_str(), b.as_str()], [hiding, hiding]] {
+        let _ = fs::write(states.path("state"), "A");
+        for signal in [Signal::KILL, Signal::INT, Signal::TERM] {
+            let session = states.start(commands);
+            kill_process(Pid::from_child(&session), signal).expect("the program is told to end");
+            let _ = Said::at_end(session);
+            states.home.wait_until_alone();
+            wait_for("the state of A", || (states.text("state").trim() == "A").then_some(()));
+            let _ = fs::remove_dir_all(states.home.runs_folder());
+        }
+        for name in ["switchcost-cmds", "switchcost-keep"] {
+            let session = states.start(commands);
+            kill_below(&session, name);
+            let said = Said::at_end(session);
+            assert_eq!(said.code, Some(2), "{name}: {} {}", said.out, said.err);
+            let is_told = said.err.contains("the guard of the commands was killed");
+            assert!(is_told, "{name}: {}", said.err);
+            states.home.wait_until_alone();
+            assert_eq!(states.text("state").trim(), "A");
+            let _ = fs::remove_dir_all(states.home.runs_folder());
+        }
     }
 }
 
@@ -297,6 +392,9 @@ fn a_second_session_of_commands_is_refused() {
     let second = Home::new();
     let said = second.run(&States::session(["true", "true"], &FEW));
     assert_refused(&said, "another session of switchcost runs such commands");
+    // Whoever else has the lock can be found.
+    assert_refused(&said, "holds a lock on /proc/sys/kernel/ostype");
+    assert!(!said.err.contains("was killed"), "{}", said.err);
     kill_process(Pid::from_child(&session), Signal::INT).expect("the program is told to end");
     let _ = Said::at_end(session);
     states.home.wait_until_alone();

@@ -37,10 +37,11 @@ pub(super) const KEEPER: &str = "keep-commands";
 /// The hidden command of the guard.
 const GUARD: &str = "guard-commands";
 
-/// A command that still runs after this time goes on. Known only once, at the first start.
+/// A command that still runs after this time goes on. So long it has, too, to bring about a state
+/// that no setting shows.
 const FIRST_TIME: Duration = Duration::from_secs(2);
 
-/// Time for which a command that goes on is watched whenever it was started.
+/// Time for which a command that goes on is watched at its later starts where settings show its state.
 const STARTING_TIME: Duration = Duration::from_millis(300);
 
 /// Longest time for a command that ends by itself.
@@ -55,7 +56,12 @@ pub(super) enum CommandRequest {
     /// Begins: the command of each side; an empty one is none.
     Begin([String; 2]),
     /// Brings the machine into the state of a side.
-    Switch(usize),
+    Switch {
+        /// 0 (A) or 1 (B).
+        side: usize,
+        /// Whether settings of the machine show the state, for which the program waits.
+        is_shown: bool,
+    },
     /// Asks whether that state can still be there.
     Check,
 }
@@ -165,9 +171,10 @@ fn lock() -> Result<File, String> {
     let file = File::from(open(LOCKED_FILE, flags, Mode::empty()).map_err(cannot_lock)?);
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(file),
-        Err(Errno::WOULDBLOCK) => {
-            Err("another session of switchcost runs such commands: wait for its end".to_string())
-        }
+        Err(Errno::WOULDBLOCK) => Err(format!(
+            "another session of switchcost runs such commands (wait for its end), or another \
+             program holds a lock on {LOCKED_FILE} (lslocks)"
+        )),
         Err(errno) => Err(cannot_lock(errno)),
     }
 }
@@ -185,12 +192,21 @@ fn answer(answer: &CommandAnswer) -> bool {
 }
 
 /// Ends all that the commands have left, then runs the command that brings the machine back, if one
-/// does.
+/// does. What cannot be ended is no reason not to run it.
 fn clean_up(restore: Option<&str>) -> Result<(), String> {
-    end_descendants()?;
-    match restore {
+    let ended = end_descendants().map(|_| ());
+    let restored = match restore {
         Some(line) => run_to_end(line).map_err(|why| not_restored(line, &why)),
         None => Ok(()),
+    };
+    join(ended, restored)
+}
+
+/// Returns the errors of two steps as one.
+fn join(first: Result<(), String>, second: Result<(), String>) -> Result<(), String> {
+    match (first, second) {
+        (Err(first), Err(second)) if first != second => Err(format!("{first}; {second}")),
+        (first, second) => first.and(second),
     }
 }
 
@@ -265,18 +281,32 @@ impl SideCommand {
 struct GuardedCommands {
     sides: [SideCommand; 2],
     running: Option<RunningCommand>,
-    /// The side whose state the machine is in, or may be.
+    /// The side whose state the machine is in, or may be: B until A's command has succeeded.
     last: Option<usize>,
 }
 
 impl GuardedCommands {
     /// Brings the machine into the state of a side.
-    fn switch(&mut self, side: usize) -> Result<(), String> {
+    fn switch(&mut self, side: usize, is_shown: bool) -> Result<(), String> {
         if let Some(running) = self.running.take() {
             running.end()?;
         }
+        if side == 1 {
+            self.note_last(side);
+        }
+        self.run_side(side, is_shown)?;
+        self.note_last(side);
+        self.check_undone()
+    }
+
+    /// Notes the side whose state the machine may be in, for the keeper, too.
+    fn note_last(&mut self, side: usize) {
         self.last = Some(side);
         answer(&CommandAnswer::Note(self.restoring_line().map(str::to_string)));
+    }
+
+    /// Runs the command of a side: to its end, or until it has shown that it goes on.
+    fn run_side(&mut self, side: usize, is_shown: bool) -> Result<(), String> {
         let SideCommand { line, kind } = &self.sides[side];
         let kind = match kind {
             Some(CommandKind::Nothing) => CommandKind::Nothing,
@@ -285,10 +315,14 @@ impl GuardedCommands {
                 CommandKind::Ends
             }
             known => {
-                let time = if known.is_some() { STARTING_TIME } else { FIRST_TIME };
+                let is_short = known.is_some() && is_shown;
+                let time = if is_short { STARTING_TIME } else { FIRST_TIME };
                 self.running = wait_for_end(RunningCommand::start(line)?, time)?;
-                match self.running {
-                    Some(_) => CommandKind::GoesOn,
+                match &self.running {
+                    Some(running) => {
+                        running.check_permission()?;
+                        CommandKind::GoesOn
+                    }
                     None if known.is_some() => {
                         return Err(format!("{} went on at first, and ended now", shown(line)));
                     }
@@ -297,20 +331,33 @@ impl GuardedCommands {
             }
         };
         self.sides[side].kind = Some(kind);
-        self.check_undone()
+        Ok(())
     }
 
-    /// Fails if a side is no command, and the other's stays in force after its end: both sides would
-    /// be the same.
+    /// Fails if the command of a side stays in force after its end, and the other's does not undo it,
+    /// as it is none or goes on: both sides would be the same.
     fn check_undone(&self) -> Result<(), String> {
         for (one, other) in [(0, 1), (1, 0)] {
-            let kinds = [one, other].map(|side| self.sides[side].kind);
-            if kinds == [Some(CommandKind::Nothing), Some(CommandKind::Ends)] {
-                return Err(format!(
-                    "{} ends by itself, and '' does not undo it: name a command that does (what \
-                     it did stays)",
-                    shown(&self.sides[other].line)
-                ));
+            if self.sides[other].kind != Some(CommandKind::Ends) {
+                continue;
+            }
+            let [one, other] = [one, other].map(|side| &self.sides[side]);
+            let ending = shown(&other.line);
+            match one.kind {
+                Some(CommandKind::Nothing) => {
+                    return Err(format!(
+                        "{ending} ends by itself, and '' does not undo it: name a command that \
+                         does (what it did stays)"
+                    ));
+                }
+                Some(CommandKind::GoesOn) => {
+                    return Err(format!(
+                        "{ending} ends by itself, and {}, which goes on, does not undo it: let \
+                         both go on, or both end by themselves (what it did stays)",
+                        shown(&one.line)
+                    ));
+                }
+                Some(CommandKind::Ends) | None => {}
             }
         }
         Ok(())
@@ -337,10 +384,8 @@ impl GuardedCommands {
 
     /// Ends what runs, and runs what has to be run at the end.
     fn end(&mut self) -> Result<(), String> {
-        if let Some(running) = self.running.take() {
-            running.end()?;
-        }
-        clean_up(self.restoring_line())
+        let ended = self.running.take().map_or(Ok(()), RunningCommand::end);
+        join(ended, clean_up(self.restoring_line()))
     }
 }
 
@@ -358,11 +403,11 @@ fn guard() -> Result<ExitCode> {
     for line in lines {
         let Ok(Ok(request)) = line.map(|line| serde_json::from_str(&line)) else { break };
         let done = match request {
-            CommandRequest::Switch(side @ (0 | 1)) => {
-                guarded.switch(side).map(|()| CommandAnswer::Switched(side))
+            CommandRequest::Switch { side: side @ (0 | 1), is_shown } => {
+                guarded.switch(side, is_shown).map(|()| CommandAnswer::Switched(side))
             }
             CommandRequest::Check => guarded.check().map(|()| CommandAnswer::Unchanged),
-            CommandRequest::Switch(_) | CommandRequest::Begin(_) => break,
+            CommandRequest::Switch { .. } | CommandRequest::Begin(_) => break,
         };
         if !answer(&done.unwrap_or_else(CommandAnswer::Failed)) {
             break;

@@ -30,6 +30,9 @@ use crate::base::secrets::{kept_line, masked};
 
 pub(crate) use self::guard::guard_if_asked;
 
+/// Stands for an empty command.
+pub(crate) const NO_COMMAND: &str = "no command";
+
 /// Longest time for an answer: a command is ended, and one is run.
 const ANSWER_PATIENCE: Duration =
     Duration::from_secs(2 * END_PATIENCE.as_secs() + RUN_PATIENCE.as_secs() + 10);
@@ -79,7 +82,13 @@ impl CommandSwitch {
         };
         match switch.ask(&CommandRequest::Begin(commands.clone()))? {
             CommandAnswer::Ready => Ok(switch),
-            CommandAnswer::Failed(why) => Err(usage(format!("--ab-commands: {why}"))),
+            CommandAnswer::Failed(why) => {
+                // The guard has ended, and nothing was run.
+                switch.is_finished = true;
+                switch.guard.close();
+                let _ = switch.guard.wait();
+                Err(usage(format!("--ab-commands: {why}")))
+            }
             other => Err(unexpected(&other)),
         }
     }
@@ -92,7 +101,8 @@ impl CommandSwitch {
             return Ok(());
         }
         self.current = None;
-        match self.ask(&CommandRequest::Switch(side))? {
+        let is_shown = !self.changed_fields().is_empty();
+        match self.ask(&CommandRequest::Switch { side, is_shown })? {
             CommandAnswer::Switched(switched) if switched == side => {}
             other => return Err(self.fail(other)),
         }
@@ -285,7 +295,7 @@ impl CommandArm {
     /// Returns the command as it is printed.
     pub(crate) fn shown(&self) -> String {
         if self.line.trim().is_empty() {
-            return "no command".to_string();
+            return NO_COMMAND.to_string();
         }
         masked(std::slice::from_ref(&self.line)).concat()
     }

@@ -14,8 +14,10 @@ use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use probe::{THREAD_BYTES, in_own_session, one_line, room_for_thread};
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpid,
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process,
+    test_kill_process_group, waitpid,
 };
 
 use crate::base::secrets::masked;
@@ -47,6 +49,9 @@ const TOLD_CHARS: usize = 200;
 
 /// Time for the last of standard error to arrive.
 const ERROR_PATIENCE: Duration = Duration::from_millis(100);
+
+/// Why a process of another user stays.
+const NO_PERMISSION: &str = "EPERM: it belongs to another user";
 
 /// Most processes that are named.
 const MAX_NAMED: usize = 3;
@@ -121,11 +126,28 @@ impl RunningCommand {
         format!("{} did not end within {} s{said}", shown(&self.line), patience.as_secs())
     }
 
+    /// Fails if this program may not end the command or something that it has started.
+    pub(super) fn check_permission(&self) -> Result<(), String> {
+        for descendant in Descendant::find_all() {
+            if test_kill_process(descendant.pid) == Err(Errno::PERM) {
+                return Err(format!(
+                    "{} runs as another user (sudo?): run switchcost itself as root",
+                    shown(&self.line)
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Ends the command with all that it has started: SIGINT, then SIGTERM, then SIGKILL.
     pub(super) fn end(mut self) -> Result<(), String> {
         let group = Pid::from_child(&self.child);
+        let mut why = String::new();
         for (signal, patience) in ENDING_SIGNALS {
-            let _ = kill_process_group(group, signal);
+            if kill_process_group(group, signal) == Err(Errno::PERM) {
+                why = format!(": {NO_PERMISSION}");
+                break;
+            }
             // A stopped process ends by SIGKILL only.
             let _ = kill_process_group(group, Signal::CONT);
             if self.wait(patience)?.is_some() {
@@ -134,7 +156,7 @@ impl RunningCommand {
             }
         }
         let _ = end_descendants();
-        Err(format!("{} cannot be ended (process {})", shown(&self.line), self.child.id()))
+        Err(format!("{} cannot be ended (process {}){why}", shown(&self.line), self.child.id()))
     }
 }
 
@@ -210,7 +232,7 @@ impl ErrorTail {
 /// Ends all that descends from this process, of which it is the subreaper; returns the names of what
 /// was there. A command that was waited for has left it.
 pub(super) fn end_descendants() -> Result<Vec<String>, String> {
-    let mut names = Vec::new();
+    let (mut names, mut is_permitted) = (Vec::new(), true);
     for (signal, patience) in [(Signal::TERM, STAYING_PATIENCE), (Signal::KILL, END_PATIENCE)] {
         let until = Instant::now() + patience;
         loop {
@@ -219,21 +241,24 @@ pub(super) fn end_descendants() -> Result<Vec<String>, String> {
             if descendants.is_empty() {
                 return Ok(names);
             }
+            is_permitted = false;
             for descendant in &descendants {
-                let _ = kill_process(descendant.pid, signal);
+                is_permitted |= kill_process(descendant.pid, signal) != Err(Errno::PERM);
                 let _ = kill_process(descendant.pid, Signal::CONT);
                 let name = descendant.in_words();
                 if !names.contains(&name) {
                     names.push(name);
                 }
             }
-            if Instant::now() >= until {
+            let is_hopeless = !is_permitted && signal == Signal::KILL;
+            if is_hopeless || Instant::now() >= until {
                 break;
             }
             sleep(PAUSE);
         }
     }
-    Err(format!("what a command left running cannot be ended: {}", named(&names)))
+    let why = if is_permitted { String::new() } else { format!(" ({NO_PERMISSION})") };
+    Err(format!("what a command left running cannot be ended: {}{why}", named(&names)))
 }
 
 /// Returns the names of processes in words, the first ones of many.

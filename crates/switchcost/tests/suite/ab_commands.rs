@@ -163,6 +163,8 @@ fn an_empty_command_is_the_machine_as_it_is() {
     let b = states.going_on("B");
     let (said, sides, seen) = states.notes(["", &b]);
     assert_eq!(said.code, Some(0), "{}", said.err);
+    // A record names it as the terminal does.
+    assert!(states.text("record.json").contains("A: no command"));
     let expected: Vec<&str> =
         sides.iter().map(|side| if side == "A" { "none" } else { "B" }).collect();
     assert_eq!(seen, expected);
@@ -428,11 +430,23 @@ fn a_gate_has_the_exit_codes_of_compare() {
 }
 
 #[test]
+fn the_cost_that_is_compared_may_be_cpu_time() {
+    let states = States::take();
+    let (a, b) = (states.writing("A"), states.writing("B"));
+    let run = ["--", "run", "--no-estimate", "-n", "5", "true"];
+    for (cost, figure) in [("cpu", "cpu"), ("switch", "real")] {
+        let words = [&["--cost", cost, "--fail-above", "5%", "--json", "-"], &run[..]].concat();
+        let record = states.run([&a, &b], &words).json();
+        assert_eq!(record["gate"]["changes"][0]["of"], figure, "{record}");
+    }
+}
+
+#[test]
 fn what_does_not_go_together_is_refused_before_anything_is_run() {
     let states = States::take();
     let a = states.writing("A");
     let setting = ["--ab-setting", "/proc/sys/kernel/printk_ratelimit_burst", "1", "2"];
-    let cases: [(&[&str], &str); 8] = [
+    let cases: [(&[&str], &str); 10] = [
         (&setting, "cannot be used with"),
         (&["--ab", "", "nice"], "cannot be used with"),
         (&["--", "trace"], "accepted: ring, cost, response, explain, clock, run"),
@@ -441,6 +455,8 @@ fn what_does_not_go_together_is_refused_before_anything_is_run() {
         (&["--members", "2", "--", "ring"], "cannot be used with"),
         (&["--", "run", "true", "false"], "-- run: 2 commands"),
         (&["--", "run"], "nothing to run"),
+        (&["--cost", "hop", "--", "run", "true"], "--cost hop: (accepted with run: switch, cpu)"),
+        (&["--name", "x", "--", "run", "true"], "--name: what run measures is not stored"),
     ];
     for (words, why) in cases {
         assert_refused(&states.run([&a, &a], words), why);

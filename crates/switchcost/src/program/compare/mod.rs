@@ -140,7 +140,8 @@ pub(crate) struct CompareArgs {
     /// hangs, or leaves something running in the background ends the session. When that ends, is
     /// interrupted or killed, nothing of the commands runs any more; if CMD_A ends by itself, it
     /// has been run last. A process of its own sees to that, which outlives this one. What CMD_B
-    /// changes must be undone by CMD_A.
+    /// changes must be undone by CMD_A: both end by themselves, or both go on ('' goes with one
+    /// that goes on). One that runs as another user, as by sudo, is refused: it could not be ended.
     #[arg(long, num_args = 2, value_names = ["CMD_A", "CMD_B"])]
     pub(crate) ab_commands: Option<Vec<String>>,
 
@@ -364,6 +365,7 @@ fn measure_session(
     let mut command = SessionCommand::parse(&args.experiment)?;
     #[cfg(feature = "programs")]
     if let SessionCommand::Run(run) = &mut command {
+        check_options_of_run(args)?;
         run.take_session_options(SessionOptions {
             fail_above: args.fail_above,
             allow_undecided: args.allow_undecided,
@@ -371,6 +373,7 @@ fn measure_session(
             report: args.report.as_ref(),
             files: Some(&args.ring.output.files),
             verbose: args.ring.output.view.verbose,
+            compares_cpu: args.cost == WantedCost::Cpu,
         });
         return session::run_in_turn(settings, run);
     }
@@ -384,6 +387,18 @@ fn measure_session(
     }
     experiment.check_output()?;
     measure_and_compare(args, settings, experiment, terms)
+}
+
+/// Refuses options before `-- run` that say nothing to it.
+#[cfg(feature = "programs")]
+fn check_options_of_run(args: &CompareArgs) -> Result<()> {
+    if !matches!(args.cost, WantedCost::Switch | WantedCost::Cpu) {
+        return Err(usage(format!("--cost {}: (accepted with run: switch, cpu)", args.cost)));
+    }
+    if args.ring.output.name.is_some() {
+        return Err(usage("--name: what run measures is not stored (--json FILE keeps it)"));
+    }
+    Ok(())
 }
 
 /// Measures two settings in one session and compares them.

@@ -29,7 +29,7 @@ use rundata::plan::Plan;
 use rundata::ring::{Flight, Policy, RegisterState, Work};
 use rundata::run::{Arm, Header, Run, SessionHalf, StateCommand};
 
-use crate::base::failure::{Interrupted, usage};
+use crate::base::failure::{Interrupted, print_message, usage};
 use crate::base::secrets::{kept_prefix, masked, shown};
 use crate::engine::execute::{
     self, HeaderOptions, RecordedRun, distribute, move_controller, run_name,
@@ -248,10 +248,17 @@ pub(crate) fn run_in_turn(settings: TypedSettings<'_>, args: &RunArgs) -> Result
         )));
     };
     let code = run::run_in_turn(args, &states, &interrupt);
-    states[0].finish()?;
-    match (code, interrupt.exit_code()) {
+    let code = match (code, interrupt.exit_code()) {
         (Err(_), Some(code)) => Err(Interrupted(code).into()),
         (code, _) => code,
+    };
+    match (code, states[0].finish()) {
+        (Ok(code), finished) => finished.map(|()| code),
+        (Err(cause), Ok(())) => Err(cause),
+        (Err(cause), Err(error)) => {
+            print_message(&format!("error: {error:#}"));
+            Err(cause)
+        }
     }
 }
 

@@ -172,6 +172,8 @@ pub(crate) struct SessionOptions<'a> {
     pub(crate) report: Option<&'a Destination>,
     pub(crate) files: Option<&'a FileOptions>,
     pub(crate) verbose: bool,
+    /// Whether CPU time is compared, not real time.
+    pub(crate) compares_cpu: bool,
 }
 
 impl RunArgs {
@@ -179,6 +181,9 @@ impl RunArgs {
     pub(crate) fn take_session_options(&mut self, session: SessionOptions<'_>) {
         self.fail_above = self.fail_above.or(session.fail_above);
         self.allow_undecided |= session.allow_undecided;
+        if session.compares_cpu && self.figures == [GatedFigure::Real] {
+            self.figures = vec![GatedFigure::Cpu];
+        }
         self.markdown = self.markdown.take().or(session.markdown);
         self.report.report = self.report.report.take().or(session.report.cloned());
         self.output.verbose |= session.verbose;

@@ -28,6 +28,7 @@ use crate::base::failure::usage;
 use crate::base::values::{each_once, seconds_in_words};
 use crate::engine::interrupt::Interrupt;
 use crate::engine::machine_state::MachineState;
+use crate::engine::state_commands::NO_COMMAND;
 use crate::programs::watch;
 use crate::programs::watch::command::{SeriesEnd, finish_series};
 
@@ -112,7 +113,9 @@ fn plan_of_both(
 ) -> CommandPlan {
     let mut names = Vec::new();
     for (arm, state) in [Arm::A, Arm::B].into_iter().zip(states) {
-        names.push(format!("{}: {}", arm.name(), name(state)));
+        let name = Some(name(state)).filter(|name| !name.is_empty());
+        let name = name.as_deref().unwrap_or(NO_COMMAND);
+        names.push(format!("{}: {name}", arm.name()));
     }
     let runs = if args.has_own_runs() { one.runs } else { DEFAULT_RUNS };
     let commands = [&one.commands[..], &one.commands].concat();

@@ -396,7 +396,8 @@ impl<'a> GroupRounds<'a> {
         let mut each = Vec::new();
         for ring in 0..count {
             let figures = self.ring(ring, fastest);
-            rings.migrations = rings.migrations.zip(figures.migrations).map(|(all, own)| all + own);
+            let both = rings.migrations.zip(figures.migrations);
+            rings.migrations = both.map(|(all, own)| all.saturating_add(own));
             each.push(figures);
         }
         if count > 1 {
@@ -428,8 +429,11 @@ impl<'a> GroupRounds<'a> {
             self.estimate(self.speed, 1.0, |round| Some(1e9 * per_hop / round.hops_ns[ring]))
         });
         let slices = self.table.slices(number).filter(|slices| slices.is_judged());
-        let samples = self.table.samples(number);
-        let migrations = samples.map(|sample| sample.counters.migrations).sum::<Option<u64>>();
+        let mut migrations = Some(0);
+        for sample in self.table.samples(number) {
+            let both = migrations.zip(sample.counters.migrations);
+            migrations = both.map(|(all, more): (u64, u64)| all.saturating_add(more));
+        }
         RingFigures {
             ring: ring as u32 + 1,
             cpus: self.table.plan.ring(number).map(RingCase::cpus).unwrap_or_default(),

@@ -176,6 +176,19 @@ fn rates_are_added_up_and_hops_are_their_mean() {
 }
 
 #[test]
+fn counts_of_a_hostile_file_are_added_up_without_overflow() {
+    let exact = Scatter { launches: 0.0, drift: 0.0, rounds: 0.0, correlation: 0.0 };
+    let mut samples = launch(&[&[1.0, 1.0]], exact, 1);
+    for sample in &mut samples {
+        sample.counters.migrations = Some(u64::MAX);
+        sample.rings.iter_mut().for_each(|ring| ring.counters.migrations = Some(u64::MAX));
+    }
+    let all = summaries_of(&[1, 2], &samples);
+    assert_eq!(rings_of(&all[1]).migrations, Some(u64::MAX));
+    assert_eq!(rings_of(&all[2]).migrations, Some(u64::MAX));
+}
+
+#[test]
 fn a_plan_without_several_rings_has_none_of_it() {
     let exact = Scatter { launches: 0.0, drift: 0.0, rounds: 0.0, correlation: 0.0 };
     let all = summaries_of(&[1], &launch(&[], exact, 1));

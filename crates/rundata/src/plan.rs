@@ -525,8 +525,23 @@ impl Plan {
 
     /// Returns the number of the solo with which a case is compared, if the plan has it.
     pub fn solo_of(&self, case: usize) -> Option<usize> {
-        let ring = self.ring(case)?;
-        self.find_ring(|candidate| candidate.is_solo_of(ring))
+        self.solo_among(&self.solos(), case)
+    }
+
+    /// Returns the numbers of the rings of one member.
+    pub fn solos(&self) -> Vec<usize> {
+        let mut solos = Vec::new();
+        for (number, _) in self.rings().filter(|(_, case)| case.members == 1) {
+            solos.push(number);
+        }
+        solos
+    }
+
+    /// Like [`Self::solo_of`], among [`Self::solos`]: whoever asks for many cases looks for these
+    /// once.
+    pub fn solo_among(&self, solos: &[usize], case: usize) -> Option<usize> {
+        let solo = self.ring(case)?.solo();
+        solos.iter().copied().find(|number| self.ring(*number) == Some(&solo))
     }
 
     /// Returns the number of the ring that differs from `case` only in having no registers in use;
@@ -544,9 +559,9 @@ impl Plan {
     pub fn with_solos(mut self) -> Self {
         let mut solos: Vec<ring::RingCase> = Vec::new();
         for (_, case) in self.rings() {
-            let is_planned = self.rings().any(|(_, other)| other.is_solo_of(case));
-            if !is_planned && !solos.iter().any(|solo| solo.is_solo_of(case)) {
-                solos.push(case.solo());
+            let solo = case.solo();
+            if !self.rings().any(|(_, ring)| *ring == solo) && !solos.contains(&solo) {
+                solos.push(solo);
             }
         }
         self.cases.splice(..0, solos.into_iter().map(Case::Ring));

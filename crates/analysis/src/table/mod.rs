@@ -89,9 +89,10 @@ fn ring_samples<'a>(
         rounds.entry(sample.round).or_default().push(sample);
     }
     let clocks = case_clocks(plan, &cases, levels);
+    let solos = plan.solos();
     let mut rings = Vec::new();
     for (number, (rounds, clocks)) in std::iter::zip(cases, clocks).enumerate() {
-        let solo = SoloReference::of_case(plan, number);
+        let solo = SoloReference::of_case(plan, &solos, number);
         let mut ring = RingSamples { rounds, clocks, solo, ..RingSamples::default() };
         if let Some(case) = plan.ring(number) {
             let level = levels.get(&leader_cpus(case));

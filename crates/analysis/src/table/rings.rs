@@ -46,10 +46,11 @@ pub(super) enum SoloReference {
 }
 
 impl SoloReference {
-    /// Returns the reference of a case; absent for a solo ring and without any solo.
-    pub(super) fn of_case(plan: &Plan, case: usize) -> Option<Self> {
+    /// Returns the reference of a case; absent for a solo ring and without any solo. `solos` are
+    /// those of the plan.
+    pub(super) fn of_case(plan: &Plan, solos: &[usize], case: usize) -> Option<Self> {
         // Links whose members cannot be alone in their worker have a case for the solo.
-        match plan.solo_of(case) {
+        match plan.solo_among(solos, case) {
             Some(solo) if solo != case => return Some(Self::Case(solo)),
             _ => {}
         }

@@ -10,8 +10,8 @@
 //!
 //! Rings are compared within rounds, so that drift cancels. A ring with CPUs of its own has the
 //! figures of a ring by itself: clean slices, judged by the quanta on its CPU. Where rings share
-//! CPUs, the time of a slice depends on whose turn it is: their figures are of whole samples, and
-//! the quanta of the first ring on each CPU tell which rounds count.
+//! CPUs, the time of a slice depends on whose turn it is: their figures are of whole samples, without
+//! quanta. In older run files the first ring on each CPU took some, which tell which rounds count.
 
 use std::collections::BTreeMap;
 

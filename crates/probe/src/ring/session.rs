@@ -100,6 +100,9 @@ const SAMPLE_WAIT_FACTOR: u64 = 3;
 /// Limit of the time for which all triples of a worker together wait.
 const TRIPLES_WAIT_NS: u64 = 15_000_000;
 
+/// Most time by which the warm-up of rings that share a CPU is longer than a sample, in nanoseconds.
+const MAX_WARM_UP_NS: u64 = 500_000_000;
+
 /// Wanted time of the laps that a ring turns while others still measure, in nanoseconds.
 const TURN_NS: f64 = 250_000.0;
 /// Assumed time that each of several rings adds to a wait for all of them, in nanoseconds.
@@ -164,14 +167,23 @@ pub fn run_by_clock(
     run_at_gate(assignment, None, clock, sink)
 }
 
+/// One of several rings that begin their samples together.
+pub(super) struct GatedRing {
+    pub(super) gate: RingGate,
+    /// Rings that run on its CPU, itself among them.
+    pub(super) rings_per_cpu: u32,
+}
+
 /// Runs one ring like [`run_by_clock`]. With a gate it sets up, warms up and begins its samples
 /// together with other rings, and goes on turning until all of them have taken theirs.
 pub(super) fn run_at_gate(
     assignment: &Assignment,
-    gate: Option<RingGate>,
+    gated: Option<GatedRing>,
     clock: &mut dyn FnMut() -> u64,
     sink: &mut dyn FnMut(RingSample),
 ) -> Result<(), RingError> {
+    let rings_per_cpu = gated.as_ref().map_or(1, |ring| ring.rings_per_cpu);
+    let gate = gated.map(|ring| ring.gate);
     let case = &assignment.case;
     let link = links::find_link(&case.link)
         .ok_or_else(|| RingError::Other(format!("no link is called '{}'", case.link)))?;
@@ -222,6 +234,7 @@ pub(super) fn run_at_gate(
         let sampler = RingSampler {
             assignment,
             gate,
+            rings_per_cpu,
             clock,
             leader: &mut leader,
             tasks,
@@ -249,6 +262,8 @@ struct RingSampler<'a, 'ring> {
     assignment: &'a Assignment,
     /// The gate of several rings; absent for a ring by itself.
     gate: Option<RingGate>,
+    /// Rings that run on its CPU, itself among them.
+    rings_per_cpu: u32,
     clock: &'a mut dyn FnMut() -> u64,
     leader: &'a mut RingLeader<'ring>,
     tasks: Vec<TaskId>,
@@ -331,7 +346,7 @@ impl RingSampler<'_, '_> {
     fn turn_until_all_arrive(&mut self) -> Result<(), RingError> {
         let Some(gate) = &mut self.gate else { return Ok(()) };
         gate.arrive();
-        let laps = ((TURN_NS / self.ns_per_lap) as u64).max(1);
+        let laps = ((TURN_NS / self.ns_per_lap) as u64).max(self.fewest_laps());
         while self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             self.announce(laps)?;
             self.leader.batch(laps, &mut *self.clock)?;
@@ -340,23 +355,35 @@ impl RingSampler<'_, '_> {
     }
 
     /// Runs laps in growing batches until one lasts an eighth of a sample. The time of a lap is
-    /// that of the fastest batch: a disturbed one must not make the samples too short. Of several
-    /// rings it is that of the last batch, as the others are no disturbance.
+    /// that of the fastest batch: a disturbed one must not make the samples too short.
+    ///
+    /// The others of several rings are no disturbance. Their share belongs to the time of a lap,
+    /// which is that of all batches: one batch alone may have waited for them most of its time. The
+    /// last batch lasts a sample for each ring on its CPU, so that each has its turn.
     fn warm_up(&mut self) -> Result<(), RingError> {
-        let wanted_ns = self.assignment.batching.sample_ns.max(1);
-        let mut laps = 1;
+        let wanted_ns = self.warm_up_ns();
+        let (mut laps, mut all_laps, mut all_ns) = (1, 0, 0);
         loop {
             let elapsed_ns = self.leader.batch(laps, &mut *self.clock)?.max(1);
-            let ns_per_lap = elapsed_ns as f64 / laps as f64;
+            (all_laps, all_ns) = (all_laps + laps, all_ns + elapsed_ns);
             self.ns_per_lap = match self.gate {
-                Some(_) => ns_per_lap,
-                None => self.ns_per_lap.min(ns_per_lap),
+                Some(_) => all_ns as f64 / all_laps as f64,
+                None => self.ns_per_lap.min(elapsed_ns as f64 / laps as f64),
             };
-            if elapsed_ns >= wanted_ns / 8 {
+            if elapsed_ns >= wanted_ns {
                 return Ok(());
             }
             laps *= 2;
             self.announce(laps)?;
+        }
+    }
+
+    /// Returns the time in nanoseconds that the last batch of the warm-up lasts at least.
+    fn warm_up_ns(&self) -> u64 {
+        let sample_ns = self.assignment.batching.sample_ns.max(1);
+        match self.gate {
+            None => sample_ns / 8,
+            Some(_) => turns_ns(sample_ns, self.rings_per_cpu),
         }
     }
 
@@ -609,6 +636,13 @@ fn slow_hop_ns(case: &RingCase) -> f64 {
     SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
 }
 
+/// Returns the time in which each of so many rings on a CPU has its turn of `sample_ns`, at most
+/// [`MAX_WARM_UP_NS`] above that of one.
+fn turns_ns(sample_ns: u64, rings_per_cpu: u32) -> u64 {
+    let all_ns = sample_ns.saturating_mul(rings_per_cpu.into());
+    all_ns.min(sample_ns.saturating_add(MAX_WARM_UP_NS))
+}
+
 /// Returns an upper bound of the time that a member takes for the first walks through its working
 /// set, which calibrate the number of laps.
 pub fn max_walk_time(case: &RingCase) -> Duration {
@@ -668,4 +702,16 @@ pub(super) fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     // A refusal shows later as the limit that it is, with its value.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_ring_on_a_cpu_has_its_turn_in_the_warm_up() {
+        assert_eq!([1, 2, 8].map(|rings| turns_ns(10, rings)), [10, 20, 80]);
+        assert_eq!(turns_ns(10, u32::MAX), 10 + MAX_WARM_UP_NS);
+        assert_eq!(turns_ns(u64::MAX, 2), u64::MAX);
+    }
 }

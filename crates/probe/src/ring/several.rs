@@ -29,7 +29,7 @@ use rustix::process::{WaitOptions, WaitStatus, getpid};
 use serde::{Deserialize, Serialize};
 
 use super::link::RingError;
-use super::session::{Assignment, raise_open_files, run_at_gate};
+use super::session::{Assignment, GatedRing, raise_open_files, run_at_gate};
 use crate::limits;
 use crate::sys::{
     ChildProcess, ForkSide, RingGate, end_with_parent, exit_now, fork, monotonic_raw_ns,
@@ -66,38 +66,52 @@ pub(super) fn run(
     let gate = RingGate::new(rings)
         .map_err(|errno| RingError::Memory(format!("cannot map the gate of the rings: {errno}")))?;
     let mut leaders = RingLeaders { processes: Vec::new(), rings };
-    let on_own_cores = rings_on_own_cores(&assignment.case, Path::new("/"));
+    let take_quanta = rings_with_quanta(&assignment.case, Path::new("/"));
+    let rings_per_cpu = rings_per_cpu(&assignment.case);
     let single_ring = assignment.case.single_ring();
     let first = Assignment { case: single_ring, unshared_ratio: None, ..assignment.clone() };
     for (ring, case) in assignment.case.single_rings().into_iter().enumerate() {
         let mut single = Assignment { case, ..first.clone() };
-        if !on_own_cores[ring] {
+        if !take_quanta[ring] {
             single.batching.slice_ns = None;
         }
-        leaders.start(&single, gate.for_ring(ring as u32))?;
+        let gate = gate.for_ring(ring as u32);
+        leaders.start(&single, GatedRing { gate, rings_per_cpu })?;
     }
     leaders.collect(&assignment.case, sink)
 }
 
-/// Tells for each ring whether its reference quanta show the speed of its CPUs: of rings on the same
-/// CPUs the first one's do, and none do that share a core with a ring on another of its hardware
-/// threads. The others take no quanta, which would only slow the rest.
-fn rings_on_own_cores(case: &RingCase, root: &Path) -> Vec<bool> {
+/// Tells for each ring whether it takes reference quanta. Rings that share CPUs take none: the quanta
+/// of one are a load for the others and take its own turns. Nor does a ring that shares a core with
+/// one on another of its hardware threads, whose quanta do not show the speed of the CPU.
+fn rings_with_quanta(case: &RingCase, root: &Path) -> Vec<bool> {
+    if case.shares_cpus() {
+        return vec![false; case.rings() as usize];
+    }
     let mut users: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for cpu in case.cpus() {
         for sibling in siblings_of(cpu, root) {
             users.entry(sibling).or_default().insert(cpu);
         }
     }
-    let mut on_own_cores = case.are_first_on_their_cpus();
-    for (is_first, placement) in on_own_cores.iter_mut().zip(case.placements()) {
+    let mut take_quanta = Vec::new();
+    for placement in case.placements() {
         let own = placement.cpus();
         let is_core_shared = own.iter().any(|cpu| {
             users.get(cpu).is_some_and(|users| users.iter().any(|user| !own.contains(user)))
         });
-        *is_first &= !is_core_shared;
+        take_quanta.push(!is_core_shared);
     }
-    on_own_cores
+    take_quanta
+}
+
+/// Returns the most rings that have the same CPU, if each has as few as possible beside it.
+fn rings_per_cpu(case: &RingCase) -> u32 {
+    let mut apart: u32 = 0;
+    for is_first in case.are_first_on_their_cpus() {
+        apart += u32::from(is_first);
+    }
+    case.rings().div_ceil(apart.max(1))
 }
 
 /// Returns the hardware threads of a CPU's core; the CPU alone where the kernel does not tell.
@@ -133,8 +147,8 @@ struct LeaderProcess {
 
 impl RingLeaders {
     /// Starts the leader of a ring.
-    fn start(&mut self, assignment: &Assignment, gate: RingGate) -> Result<(), RingError> {
-        let ring = gate.ring;
+    fn start(&mut self, assignment: &Assignment, gated: GatedRing) -> Result<(), RingError> {
+        let ring = gated.gate.ring;
         let (output, input) =
             pipe_with(PipeFlags::CLOEXEC).map_err(|errno| self.refused(ring, "pipe", errno))?;
         let worker = getpid();
@@ -157,7 +171,7 @@ impl RingLeaders {
                 if !end_with_parent(worker) {
                     exit_now(STATUS_ORPHAN);
                 }
-                exit_now(lead(assignment, gate, input));
+                exit_now(lead(assignment, gated, input));
             }
         }
     }
@@ -282,10 +296,10 @@ fn describe_end(status: WaitStatus) -> Option<String> {
 }
 
 /// Leads one of the rings; returns the exit status.
-fn lead(assignment: &Assignment, gate: RingGate, output: OwnedFd) -> i32 {
+fn lead(assignment: &Assignment, gated: GatedRing, output: OwnedFd) -> i32 {
     let mut output = File::from(output);
     let mut is_sent = true;
-    let led = run_at_gate(assignment, Some(gate), &mut monotonic_raw_ns, &mut |sample| {
+    let led = run_at_gate(assignment, Some(gated), &mut monotonic_raw_ns, &mut |sample| {
         is_sent &= send(&mut output, &Ok(Box::new(sample))).is_ok();
     });
     if let Err(error) = &led {
@@ -441,12 +455,22 @@ mod tests {
             fs::create_dir_all(&folder).unwrap();
             fs::write(folder.join("thread_siblings_list"), format!("{siblings}\n")).unwrap();
         }
-        let judged = |cpus: &[u32]| rings_on_own_cores(&case(cpus), root.path());
+        let judged = |cpus: &[u32]| rings_with_quanta(&case(cpus), root.path());
         assert_eq!(judged(&[0, 1]), [true, true]);
         assert_eq!(judged(&[0, 1, 2]), [false, true, false]);
-        assert_eq!(judged(&[1, 1, 0]), [true, false, true]);
+        // The quanta of the first would take the time of its own laps, and of the second's.
+        assert_eq!(judged(&[1, 1, 0]), [false; 3]);
         // Nothing is known of CPU 7.
         assert_eq!(judged(&[7, 0]), [true, true]);
+    }
+
+    #[test]
+    fn rings_on_a_cpu_are_counted() {
+        let most = |cpus: &[u32]| rings_per_cpu(&case(cpus));
+        assert_eq!([most(&[0, 1]), most(&[0, 0, 0]), most(&[0, 1, 0])], [1, 3, 2]);
+        let free = Placement::Free { cpus: vec![0, 1] };
+        let five = RingCase { beside: vec![free.clone(); 4], ..RingCase::of_processes(2, free) };
+        assert_eq!(rings_per_cpu(&five), 3);
     }
 
     #[test]

@@ -103,7 +103,13 @@ fn speedup_in_words(summary: &CaseSummary) -> MarkedText {
         Some(Err(why)) => {
             format!("What {rings} make of the switches of one: {}", why.with_unit("times")).into()
         }
-        None if summary.does_not_switch => format!("{rings} do not switch").into(),
+        None if summary.samples == 0 => {
+            let why = summary.failure.as_deref().unwrap_or("no sample was taken");
+            format!("{rings} were not measured: {why}").into()
+        }
+        None if summary.does_not_switch || summary.case.flight.is_some() => {
+            format!("{rings} hardly switch").into()
+        }
         None => format!("{rings} were not measured beside a single ring").into(),
     }
 }

@@ -60,6 +60,14 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
     }
     let flights = args.flight.as_deref().unwrap_or(&[Flight::Items(1)]);
     check_members(flights, &args.members)?;
+    if largest < 2
+        && (groups.most_rings() > 1 || flights.iter().any(|flight| *flight != Flight::Items(1)))
+    {
+        return Err(usage(format!(
+            "--members {largest}: a ring of one is always measured by itself, with one item under way \
+             (use --members 2 or more with --rings and --flight)"
+        )));
+    }
     let (rings, left_out) = linked_rings(&args.link, &placed)?;
     notices.extend(Notice::from_texts(left_out));
     let (rings, left_out) = rings_in_flight(&rings, flights, args.link == [links::ALL])?;

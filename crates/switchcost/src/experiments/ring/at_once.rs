@@ -5,6 +5,7 @@ use analysis::jump::CostJump;
 use analysis::marked;
 use analysis::marked::MarkedText;
 use analysis::measures::{ColumnVisibility, MEASURES, NS_PER_SWITCH, RingMeasure};
+use analysis::quote::{BestEstimate, NotQuotable};
 use analysis::record::RingRecord;
 use analysis::regions::SizeAxis;
 use analysis::rings_at_once::{RingCountSeries, RingFigures, SimultaneousRings};
@@ -39,12 +40,17 @@ pub(super) fn headline(record: &RingRecord) -> MarkedText {
         [] => "Nothing was measured.".into(),
         [only] => {
             let series = series_of(record, only);
-            let held_back = series.map_or(String::new(), |series| held_back_in_words(series, only));
-            let mut words = marked![speedup_in_words(only), held_back, "."];
-            if let Some(jump) = series.and_then(|series| series.jump) {
+            let mut words = speedup_in_words(only);
+            if let Some(series) = series {
+                words.push(held_back_in_words(series, only));
+            }
+            words.push(".");
+            if let Some(RingCountSeries { jump: Some(jump), .. }) = series {
                 words.push(format!(" A hop {}.", jump.in_words(&SizeAxis::RINGS)));
             }
-            words.push(slow_rings(only).map_or(String::new(), |rings| format!(" {rings}.")));
+            if let Some(rings) = slow_rings(only) {
+                words.push(format!(" {rings}."));
+            }
             words
         }
         several => {
@@ -68,7 +74,10 @@ fn name_of_rings(settings: &RingSettings, case: &RingCase) -> String {
 /// Returns the case with the most rings of each series.
 fn cases_with_most_rings(record: &RingRecord) -> Vec<&CaseSummary> {
     let mut most: Vec<&CaseSummary> = Vec::new();
-    for summary in record.cases.iter().filter(|summary| summary.case.has_several_rings()) {
+    for summary in &record.cases {
+        if !summary.case.has_several_rings() {
+            continue;
+        }
         let single = summary.case.single_ring();
         match most.iter_mut().find(|known| known.case.single_ring() == single) {
             Some(known) if known.case.rings() < summary.case.rings() => *known = summary,
@@ -81,18 +90,30 @@ fn cases_with_most_rings(record: &RingRecord) -> Vec<&CaseSummary> {
 
 /// Returns the findings on the series that ends with a case.
 fn series_of<'a>(record: &'a RingRecord, last: &CaseSummary) -> Option<&'a RingCountSeries> {
-    record.found.rings_at_once.iter().find(|series| {
-        let case = series.cases.last().and_then(|number| record.cases.get(*number));
-        case.is_some_and(|case| case.case == last.case)
-    })
+    for series in &record.found.rings_at_once {
+        if last_case(record, series)?.case == last.case {
+            return Some(series);
+        }
+    }
+    None
+}
+
+/// Returns the case of a series that has the most rings.
+fn last_case<'a>(record: &'a RingRecord, series: &RingCountSeries) -> Option<&'a CaseSummary> {
+    record.cases.get(*series.cases.last()?)
+}
+
+/// Returns the switches of all rings over those of one, or why that may not be told; `None` where it
+/// is not known.
+fn speedup_of(summary: &CaseSummary) -> Option<Result<BestEstimate, NotQuotable>> {
+    Some(rings_of(summary)?.speedup()?.answer_cost())
 }
 
 /// Returns `8 rings on 8 CPUs make 3.12 times (2.98 to 3.25) the switches of one`.
 fn speedup_in_words(summary: &CaseSummary) -> MarkedText {
     let cpus = counted(summary.case.cpus().len(), "CPU");
     let rings = format!("{} rings on {cpus}", summary.case.rings());
-    let speedup = rings_of(summary).and_then(SimultaneousRings::speedup);
-    match speedup.map(|speedup| speedup.answer_cost()) {
+    match speedup_of(summary) {
         Some(Ok(speedup)) => {
             marked![
                 format!("{rings} make "),
@@ -116,8 +137,7 @@ fn speedup_in_words(summary: &CaseSummary) -> MarkedText {
 
 /// Returns the switches of all rings over those of one, or why that is not known.
 fn times_in_words(summary: &CaseSummary) -> MarkedText {
-    let speedup = rings_of(summary).and_then(SimultaneousRings::speedup);
-    match speedup.map(|speedup| speedup.answer_cost()) {
+    match speedup_of(summary) {
         Some(Ok(speedup)) => speedup.marked_with_unit("times"),
         Some(Err(why)) => why.with_unit("times").into(),
         None => "not measured".into(),
@@ -130,15 +150,17 @@ fn held_back_in_words(series: &RingCountSeries, last: &CaseSummary) -> String {
     if last.case.is_one_cpu() {
         return String::new();
     }
-    let efficiency = rings_of(last).and_then(|rings| rings.efficiency);
-    let is_known = efficiency.is_some_and(|efficiency| efficiency.quote_cost().is_ok());
-    let jump = series.jump.and_then(|jump: CostJump| u32::try_from(jump.to).ok());
-    match series.held_back_from {
-        Some(from) => {
-            format!(": from {} on they are held back", jump.map_or(from, |to| to.max(from)))
+    if let Some(mut from) = series.held_back_from {
+        if let Some(CostJump { to, .. }) = series.jump {
+            from = from.max(u32::try_from(to).unwrap_or(from));
         }
-        None if is_known => ": they hardly hold each other back".to_string(),
-        None => String::new(),
+        return format!(": from {from} on they are held back");
+    }
+    match rings_of(last) {
+        Some(SimultaneousRings { efficiency: Some(known), .. }) if known.quote_cost().is_ok() => {
+            ": they hardly hold each other back".to_string()
+        }
+        _ => String::new(),
     }
 }
 
@@ -181,8 +203,7 @@ pub(super) fn findings(record: &RingRecord, settings: &RingSettings) -> Vec<Stri
 pub(super) fn laws(record: &RingRecord, settings: &RingSettings) -> Vec<String> {
     let mut lines = Vec::new();
     for series in &record.found.rings_at_once {
-        let last = series.cases.last().and_then(|number| record.cases.get(*number));
-        let Some(last) = last else { continue };
+        let Some(last) = last_case(record, series) else { continue };
         let growth = match series.law.growth_in_words() {
             Some(growth) => growth,
             None => "no law of the number of rings is known".to_string(),
@@ -191,7 +212,9 @@ pub(super) fn laws(record: &RingRecord, settings: &RingSettings) -> Vec<String> 
         lines.push(format!("hop by the number of rings of {name}: {growth}"));
         let Some(rings) = rings_of(last) else { continue };
         for (what, ring) in [("fastest", rings.fastest_ring()), ("slowest", rings.slowest_ring())] {
-            lines.extend(ring.map(|ring| ring_in_words(what, rings, ring)));
+            if let Some(ring) = ring {
+                lines.push(ring_in_words(what, rings, ring));
+            }
         }
     }
     lines
@@ -217,12 +240,16 @@ pub(super) fn table(record: &RingRecord, settings: &RingSettings) -> Table {
     let columns = columns();
     let (rings, figures) = columns.split_at(1);
     let mut heads = settings.header();
-    heads.extend(rings.iter().map(|measure| measure.title.to_string()));
+    for measure in rings {
+        heads.push(measure.title.to_string());
+    }
     if has_sizes {
         heads.push("members".to_string());
     }
     for measure in figures {
-        heads.extend(measure_heads(measure).into_iter().map(String::from));
+        for head in measure_heads(measure) {
+            heads.push(head.to_string());
+        }
     }
     let mut rows = Vec::new();
     for case in cases {
@@ -274,7 +301,10 @@ pub(super) fn figures(record: &RingRecord, index: usize) -> Vec<Figure> {
             hops.push(Series::new(format!("{name}, {kind}"), index, Role::Measured, points));
         }
     }
-    let rings = most.iter().map(|summary| summary.case.rings()).max().unwrap_or(1);
+    let mut rings = 1;
+    for summary in &most {
+        rings = rings.max(summary.case.rings());
+    }
     let ideal = vec![Point::bare(1.0, 1.0), Point::bare(rings.into(), rings.into())];
     rates.push(Series::new("as many times", index, Role::Projected, ideal));
     let axis = || Axis::new("rings at the same time", Unit::Count, Scale::Linear);
@@ -305,8 +335,8 @@ fn rate_line(name: &str, index: usize, cases: &[&CaseSummary]) -> Series {
     let mut points = vec![Point::bare(1.0, 1.0)];
     let mut by_rings = Vec::new();
     for summary in cases {
-        let speedup = rings_of(summary).and_then(SimultaneousRings::speedup);
-        by_rings.push((f64::from(summary.case.rings()), speedup));
+        let Some(rings) = rings_of(summary) else { continue };
+        by_rings.push((f64::from(summary.case.rings()), rings.speedup()));
     }
     points.extend(count_points(by_rings));
     Series::new(name, index, Role::Measured, points)
@@ -318,7 +348,8 @@ pub(super) fn tiles(record: &RingRecord) -> Vec<Tile> {
     for last in cases_with_most_rings(record) {
         let single = last.case.single_ring();
         let single = record.cases.iter().find(|summary| summary.case == single);
-        for summary in [single, Some(last)].into_iter().flatten() {
+        for summary in [single, Some(last)] {
+            let Some(summary) = summary else { continue };
             let name = format!("hop, {}", counted(summary.case.rings() as usize, "ring"));
             tiles.extend(Tile::cost(name, summary.ns_per_hop));
         }

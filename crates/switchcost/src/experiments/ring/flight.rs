@@ -2,13 +2,11 @@
 
 use analysis::estimate::Estimate;
 use analysis::marked;
-use analysis::quote::QuotedFigure;
 use analysis::summary::CaseSummary;
 use rundata::ring::{Flight, RingCase};
 use rundata::words;
 
 use super::answer::RingAnswer;
-use crate::base::values::each_once;
 
 /// Returns `With 16 items under way an item takes 310 ns (305 to 315) and 0.063 switches, 5.1x less
 /// than one by one (1.58 us)`; `None` where all rings have one item.
@@ -94,8 +92,8 @@ fn switches_in_words(ring: &CaseSummary) -> String {
 /// Returns `, 5.10x less than one by one (1.58 us)`, or that no difference is resolved; empty where
 /// one of the two may not be quoted.
 fn difference_in_words(base: Option<Estimate>, hop: Estimate) -> String {
-    let quoted: Option<QuotedFigure> = base.and_then(|base| base.quote_cost().ok());
-    let (Some(base), Ok(hop)) = (quoted, hop.quote_cost()) else { return String::new() };
+    let Some(base) = base else { return String::new() };
+    let (Ok(base), Ok(hop)) = (base.quote_cost(), hop.quote_cost()) else { return String::new() };
     if !base.differs_from(&hop) {
         return "; no difference from one by one is resolved".to_string();
     }
@@ -109,14 +107,20 @@ fn difference_in_words(base: Option<Estimate>, hop: Estimate) -> String {
 
 /// Returns the link and the placement, where rings differ in them.
 fn setting_in_words(rings: &[&CaseSummary], case: &RingCase) -> String {
+    let (mut has_links, mut has_placements, mut has_sizes) = (case.link != "pipe", false, false);
+    for ring in rings {
+        has_links |= ring.case.link != case.link;
+        has_placements |= ring.case.placement != case.placement;
+        has_sizes |= ring.case.members != case.members;
+    }
     let mut setting = String::new();
-    if case.link != "pipe" || each_once(rings.iter().map(|ring| &ring.case.link)).len() > 1 {
+    if has_links {
         setting += &format!(" by {}", case.link);
     }
-    if each_once(rings.iter().map(|ring| &ring.case.placement)).len() > 1 {
+    if has_placements {
         setting += &format!(" on {}", case.placement);
     }
-    if each_once(rings.iter().map(|ring| ring.case.members)).len() > 1 {
+    if has_sizes {
         setting += &format!(" in a ring of {}", case.members);
     }
     setting

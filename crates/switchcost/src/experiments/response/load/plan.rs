@@ -82,9 +82,15 @@ pub(in crate::experiments::response) fn plan_loads(
 /// Returns the schedules that were asked for.
 fn schedules(args: &LoadArgs) -> Vec<ArrivalSchedule> {
     let mut schedules = Vec::new();
-    schedules.extend(args.rate.iter().map(|rate| ArrivalSchedule::RatePerS(*rate)));
-    schedules.extend(args.load.iter().map(|load| ArrivalSchedule::LoadPermille(*load)));
-    schedules.extend(args.sleep.iter().map(|ns| ArrivalSchedule::SleepNs(*ns)));
+    for rate in &args.rate {
+        schedules.push(ArrivalSchedule::RatePerS(*rate));
+    }
+    for permille in &args.load {
+        schedules.push(ArrivalSchedule::LoadPermille(*permille));
+    }
+    for ns in &args.sleep {
+        schedules.push(ArrivalSchedule::SleepNs(*ns));
+    }
     if schedules.is_empty() {
         schedules.push(ArrivalSchedule::LoadPermille(DEFAULT_LOAD_PERMILLE));
     }

@@ -30,16 +30,13 @@ fn load_of(record: &ResponseRecord, case: usize) -> Option<&WakeLoad> {
 /// several.
 pub(in crate::experiments::response) fn load_words(record: &ResponseRecord, case: usize) -> String {
     let Some(load) = load_of(record, case) else { return String::new() };
-    let mut mechanisms = Vec::new();
     for found in &record.found.loads {
-        mechanisms.extend(load_of(record, found.case).map(|load| load.mechanism));
+        let other = load_of(record, found.case);
+        if other.is_some_and(|other| other.mechanism != load.mechanism) {
+            return format!("{}, {}", load.mechanism, load.load_words());
+        }
     }
-    let is_only_one = mechanisms.iter().all(|mechanism| *mechanism == load.mechanism);
-    if is_only_one {
-        load.load_words()
-    } else {
-        format!("{}, {}", load.mechanism, load.load_words())
-    }
+    load.load_words()
 }
 
 /// Returns a quantile with its interval: `410 us (380 to 450)`.
@@ -178,14 +175,20 @@ pub(in crate::experiments::response) fn findings(record: &ResponseRecord) -> Vec
 pub(in crate::experiments::response) fn table(record: &ResponseRecord) -> Table {
     let mut rows = Vec::new();
     for found in &record.found.loads {
-        let wake = found.wake.as_ref();
-        let ratio = found.p99_above_idle.map(|ratio| words::three_digits(ratio.value));
+        let (p50_ns, p99_ns) = match &found.wake {
+            Some(wake) => (wake.p50_ns, wake.p99_ns),
+            None => (None, None),
+        };
+        let ratio = match found.p99_above_idle {
+            Some(ratio) => words::three_digits(ratio.value),
+            None => figure(None),
+        };
         rows.push(cells![
             load_words(record, found.case),
-            tail_us(wake.and_then(|wake| wake.p50_ns)),
-            tail_us(wake.and_then(|wake| wake.p99_ns)),
-            tail_interval(wake.and_then(|wake| wake.p99_ns)),
-            ratio.unwrap_or_else(|| figure(None)),
+            tail_us(p50_ns),
+            tail_us(p99_ns),
+            tail_interval(p99_ns),
+            ratio,
             tail_us(found.request.p50_ns),
             tail_us(found.request.p99_ns),
             figure(found.worker_percent),
@@ -197,7 +200,10 @@ pub(in crate::experiments::response) fn table(record: &ResponseRecord) -> Table 
 }
 
 fn tail_us(tail: Option<TailQuantile>) -> String {
-    us_cell(tail.map(|tail| tail.value_ns))
+    match tail {
+        Some(tail) => us_cell(Some(tail.value_ns)),
+        None => us_cell(None),
+    }
 }
 
 fn tail_interval(tail: Option<TailQuantile>) -> String {

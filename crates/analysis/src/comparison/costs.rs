@@ -40,7 +40,7 @@ impl UndecidedReason {
     }
 
     /// Returns the name of the side that is not resolved from zero; `None` for other reasons.
-    pub(super) fn unresolved_side<'a>(self, [base, new]: [&'a str; 2]) -> Option<&'a str> {
+    pub(super) fn unresolved_side(self, [base, new]: [&str; 2]) -> Option<&str> {
         match self {
             Self::BaseNotResolved => Some(base),
             Self::NewNotResolved => Some(new),

@@ -90,12 +90,8 @@ fn cases_with_most_rings(record: &RingRecord) -> Vec<&CaseSummary> {
 
 /// Returns the findings on the series that ends with a case.
 fn series_of<'a>(record: &'a RingRecord, last: &CaseSummary) -> Option<&'a RingCountSeries> {
-    for series in &record.found.rings_at_once {
-        if last_case(record, series)?.case == last.case {
-            return Some(series);
-        }
-    }
-    None
+    let mut series = record.found.rings_at_once.iter();
+    series.find(|series| last_case(record, series).is_some_and(|case| case.case == last.case))
 }
 
 /// Returns the case of a series that has the most rings.
@@ -129,7 +125,10 @@ fn speedup_in_words(summary: &CaseSummary) -> MarkedText {
             format!("{rings} were not measured: {why}").into()
         }
         None if summary.does_not_switch || summary.case.flight.is_some() => {
-            format!("{rings} hardly switch").into()
+            match summary.ns_per_hop.map(|hop| hop.answer_cost()) {
+                Some(Ok(time)) => marked![format!("A hop of {rings} takes "), time.marked_time()],
+                _ => format!("{rings} hardly switch").into(),
+            }
         }
         None => format!("{rings} were not measured beside a single ring").into(),
     }

@@ -18,6 +18,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use rundata::ring::{
@@ -105,6 +106,12 @@ const MAX_WARM_UP_NS: u64 = 500_000_000;
 
 /// Wanted time of the laps that a ring turns while others still measure, in nanoseconds.
 const TURN_NS: f64 = 250_000.0;
+/// Time in nanoseconds that a ring turns at least before it rests between its turns.
+const TURN_PATIENCE_NS: f64 = 1e9;
+/// Multiple of a sample's expected time that is added to [`TURN_PATIENCE_NS`].
+const TURN_PATIENCE_SAMPLES: f64 = 10.0;
+/// Time of such a rest.
+const TURN_REST: Duration = Duration::from_millis(1);
 /// Assumed time that each of several rings adds to a wait for all of them, in nanoseconds.
 const GATE_NS_PER_RING: f64 = 50e6;
 
@@ -343,15 +350,35 @@ impl RingSampler<'_, '_> {
 
     /// Says that this one of several rings has come so far, and keeps it turning until all have, so
     /// that the load of the others stays as it is. No batch may be announced before.
+    ///
+    /// A ring that has turned far longer than a sample lasts rests between its turns. A scheduler
+    /// may run the rings of one group for minutes and none of another: Linux 6.18 did so with
+    /// `sched_autogroup_enabled`. Two programs that each wait for a ring that the other's turning
+    /// rings keep from its CPU would never end.
     fn turn_until_all_arrive(&mut self) -> Result<(), RingError> {
+        let patience_ns = self.turn_patience_ns();
         let Some(gate) = &mut self.gate else { return Ok(()) };
         gate.arrive();
         let laps = ((TURN_NS / self.ns_per_lap) as u64).max(self.fewest_laps());
+        let start_ns = monotonic_raw_ns();
         while self.gate.as_ref().is_some_and(|gate| !gate.is_open()) {
             self.announce(laps)?;
             self.leader.batch(laps, &mut *self.clock)?;
+            if monotonic_raw_ns() - start_ns > patience_ns {
+                thread::sleep(TURN_REST);
+            }
         }
         Ok(())
+    }
+
+    /// Returns the time in nanoseconds for which the ring turns without a rest.
+    fn turn_patience_ns(&self) -> u64 {
+        let sample_ns = match self.assignment.batching.laps {
+            Some(laps) => laps as f64 * self.ns_per_lap,
+            None => self.warm_up_ns() as f64,
+        };
+        let samples_ns = sample_ns * f64::from(self.rings_per_cpu);
+        (TURN_PATIENCE_NS + TURN_PATIENCE_SAMPLES * samples_ns) as u64
     }
 
     /// Runs laps in growing batches until one lasts an eighth of a sample. The time of a lap is

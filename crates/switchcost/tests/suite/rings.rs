@@ -169,6 +169,21 @@ fn links_and_kinds_run_at_the_same_time() {
     }
 }
 
+/// Two programs in sessions of their own: with `sched_autogroup_enabled` Linux 6.18 ran the turning
+/// rings of each for minutes, and never the ring of the other that these waited for.
+#[test]
+fn programs_beside_each_other_end() {
+    for _ in 0..4 {
+        let homes = [Home::new(), Home::new()];
+        let args = [&["ring", "--quiet", "--budget", "600s", "--rounds", "3"], &SHORT[..]].concat();
+        let started = homes.each_ref().map(|home| home.start(&args));
+        for child in started {
+            let said = Said::at_end(child);
+            assert_eq!(said.code, Some(0), "{}", said.err);
+        }
+    }
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused_by_name() {
     for (args, said_of) in [

@@ -68,6 +68,12 @@ def change(args, base, new, environment):
     sys.exit(f"no case of a rate: {done.stderr}")
 
 
+def in_words(ratio):
+    if not ratio or ratio["value"] is None:
+        return "no ratio"
+    return f"{ratio['value']:.2f} ({ratio['low'] or 0:.2f} to {ratio['high'] or float('inf'):.2f})"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=50)
@@ -88,7 +94,7 @@ def main():
             found += planted["answer"] == "changed" and planted["worse"]
             alarms += same["answer"] == "changed"
             ratios = [one["ratio"] for one in (planted, same)]
-            words = [f"{r['value']:.2f} ({r['low']:.2f} to {r['high']:.2f})" for r in ratios]
+            words = [in_words(ratio) for ratio in ratios]
             print(f"{pair}: planted {words[0]}, the same {words[1]}", flush=True)
     print(f"planted found in {found} of {args.pairs}, the same changed in {alarms} of {args.pairs}")
 

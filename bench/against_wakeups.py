@@ -9,13 +9,14 @@ within the intervals of ours. A tool that is not installed is skipped with the r
 is needed: the two tools of a pair do not run at the same time, but beside whatever else runs.
 
 - schbench: one messenger, one worker, sleeping requests at a rate; its wakeup latencies.
-- cyclictest: one thread that sleeps until a moment each 1,000 us; the nearest of ours is
-  `response --only wakeup` with a slack of 1 ns, which is compared instead.
+- cyclictest: one thread under SCHED_FIFO that sleeps until a moment each 500 us; ours is
+  `response --only wakeup` under that policy, with a slack of 1 ns, which is compared instead.
 - perf bench sched messaging has no percentiles: its time is printed alone, without a verdict.
 """
 
 import argparse
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -32,12 +33,12 @@ def run(command):
 
 
 def ours(args, options, seconds):
-    """Returns the findings of one run of `switchcost response`."""
+    """Returns the record of one run of `switchcost response`."""
     command = [args.switchcost, "response", *options, "--budget", f"{seconds}s", "--json", "-"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}: {done.stderr}")
-    return json.loads(done.stdout)["found"]
+    return json.loads(done.stdout)
 
 
 def loads(args, seconds):
@@ -49,12 +50,16 @@ def loads(args, seconds):
 
 
 def sleeper(args, seconds):
-    """Returns p50 and p99 of a plain sleeper under SCHED_OTHER on an idle CPU."""
-    found = ours(args, ["--only", "wakeup"], seconds)["wakeups"]
-    plain = [one for one in found if one["load"] == "idle" and one["timer_slack_ns"] == 1][-1]
-    median = plain["median_ns"]
-    p50 = [median["low"] / 1e3, median["value"] / 1e3, median["high"] / 1e3]
-    return {"p50": p50, "p99": tail(plain["p99_ns"])}
+    """Returns p50 and p99 of a sleeper under SCHED_FIFO on an idle CPU."""
+    record = ours(args, ["--only", "wakeup", "--cpu", str(args.cpu)], seconds)
+    trials = [case.get("trial", {}).get("case", {}) for case in record["cases"]]
+    for wakeup in record["wakeups"]:
+        trial = trials[wakeup["case"]]
+        if wakeup["load"] == "idle" and trial["policy"] == "fifo" and trial["trial"]["timer_slack_ns"] == 1:
+            median = wakeup["median_ns"]
+            low, high = median["low"] or median["value"], median["high"] or median["value"]
+            return {"p50": [low / 1e3, median["value"] / 1e3, high / 1e3], "p99": tail(wakeup["p99_ns"])}
+    sys.exit("no wake-ups under SCHED_FIFO on an idle CPU: root, or a limit of real-time priority?")
 
 
 def tail(quantile):
@@ -81,10 +86,10 @@ def schbench(args, seconds):
     return found
 
 
-def cyclictest(_, seconds):
+def cyclictest(args, seconds):
     """Returns p50 and p99 in microseconds by cyclictest's histogram."""
-    command = ["cyclictest", "-t", "1", "-i", "1000", "-h", "10000", "-q", "-D", f"{seconds}s"]
-    text = run(command + ["--policy", "other"])
+    command = ["cyclictest", "-t", "1", "-a", str(args.cpu), "-p", "1", "-i", "500", "-h", "10000", "-q"]
+    text = run(command + ["--default-system", "-D", f"{seconds}s"])
     if text is None:
         return None
     counts = []
@@ -147,6 +152,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=10)
     parser.add_argument("--rate", type=int, default=1000, help="requests a second")
     parser.add_argument("--think", default="20us")
+    parser.add_argument("--cpu", type=int, default=max(os.sched_getaffinity(0)), help="of the sleeper")
     parser.add_argument("--switchcost", default="target/release/switchcost")
     args = parser.parse_args()
     pairs_with(args, "schbench", schbench, loads)

@@ -45,7 +45,9 @@ def build_library(folder):
 
 def environment_of(kind, args, folder, filtered):
     """Returns the environment that plants one kind of fault."""
-    environment = {**os.environ, "XDG_DATA_HOME": str(folder), "XDG_STATE_HOME": str(folder)}
+    # Stored launches of a plan show their scatter: a planted fault is none.
+    store = str(folder / kind)
+    environment = {**os.environ, "XDG_DATA_HOME": store, "XDG_STATE_HOME": store}
     environment |= {"LD_PRELOAD": str(folder / "planted-rings.so"), "PLANTED_MARK": str(folder / "mark")}
     if kind == "filtered":
         rings = ",".join(map(str, filtered))

@@ -43,7 +43,7 @@ def main():
             changes = [one for one in json.loads(done.stdout)["changes"] if not args.label or str(one["labels"].get(name)) == value]
             changed = [one for one in changes if one["answer"] == "changed"]
             alarms += bool(changed)
-            undecided += any(one["answer"] not in ("changed", "unchanged") for one in changes)
+            undecided += any(one["answer"] not in ("changed", "not_changed") for one in changes)
             words = "; ".join(f"{one['labels']} {one.get('measure', '')} {one['ratio']}" for one in changed)
             print(f"{pair}: {len(changes)} figures, {len(changed)} changed {words}", flush=True)
     print(f"{shlex.join(args.command)}: changed in {alarms} of {args.pairs} pairs, undecided figures in {undecided}")

@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use statrs::distribution::{ContinuousCDF, Normal};
 
-use crate::location::{Center, Interval, SampleSummary, quantile, student_quantile};
+use crate::distributions::{normal_share_below, student_quantile};
+use crate::location::{Center, Interval, SampleSummary, quantile};
 
 /// Resamples behind every interval: the quantiles in use are then stable to about a tenth of the
 /// interval's half-width.
@@ -130,7 +130,7 @@ fn expanded_tail(count: usize, center: Center, confidence: f64) -> Option<f64> {
         Center::Mean | Center::Midmean => (n / (n - 1.0)).sqrt(),
         Center::Median => 1.0,
     };
-    Some(Normal::standard().cdf(-deflated * t))
+    Some(normal_share_below(-deflated * t))
 }
 
 /// Resamples of the rounds: the standard error is then known to 1 / sqrt(2 x 400) = 3.5 %.
@@ -239,13 +239,14 @@ fn dot(counts: &[usize], weights: &[usize]) -> usize {
 mod tests {
     use proptest::prelude::*;
 
+    use cdflib::{ContinuousCdf, Normal};
     use testing::repeats;
 
     use super::*;
 
     fn normal(rng: &mut ChaCha8Rng) -> f64 {
         let u: f64 = rng.random_range(1e-12..1.0);
-        Normal::standard().inverse_cdf(u)
+        Normal::standard().inverse_cdf(u).unwrap()
     }
 
     fn simulated(rng: &mut ChaCha8Rng, rounds: usize, scatter: f64) -> Vec<f64> {

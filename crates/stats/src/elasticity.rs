@@ -174,7 +174,7 @@ mod tests {
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::location::student_quantile;
+    use crate::student_quantile;
 
     /// So many rounds of 40 figures, each at the level and with the factor that `at` gives for its
     /// round and place.

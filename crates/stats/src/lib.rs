@@ -16,6 +16,7 @@
 mod bootstrap;
 pub mod changepoint;
 mod clusters;
+mod distributions;
 mod elasticity;
 mod few;
 mod histogram;
@@ -29,6 +30,7 @@ mod scatter;
 
 pub use bootstrap::{BootstrapEstimate, PooledMedian, bootstrap};
 pub use clusters::{ClusterCounts, clustered_quantile_ranks};
+pub use distributions::{normal_quantile, student_quantile};
 pub use elasticity::{
     Elasticity, FigureAtLevel, estimate_elasticity, fit_elasticity, group_by_level, has_level_span,
 };
@@ -37,7 +39,7 @@ pub use histogram::{Histogram, HistogramBin};
 pub use least_squares::{FitRow, LeastSquaresFit, least_squares, nonnegative_least_squares};
 pub use location::{
     Center, Interval, MeanShift, SampleSummary, mad_sigma, mean, median, median_interval, midmean,
-    normal_quantile, quantile, quantile_ranks, student_quantile, weighted_median,
+    quantile, quantile_ranks, weighted_median,
 };
 pub use octaves::OctaveScale;
 pub use periods::{MomentWindows, Period, find_period};

@@ -12,7 +12,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, Normal, StudentsT};
+
+use crate::distributions::{binomial_quantile, student_quantile};
 
 /// A confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -154,23 +155,11 @@ pub fn mad_sigma(values: &[f64]) -> Option<f64> {
 /// The median of 10 values lies between the 2nd and the 9th with 97.9 %: each value lies below the
 /// median with even odds, so the number below it is at most 1, or at least 9, as rarely as coins.
 pub fn quantile_ranks(count: u64, p: f64, confidence: f64) -> Option<[u64; 3]> {
-    let below = Binomial::new(p, count).ok()?;
     let tail = (1.0 - confidence) / 2.0;
-    let low = least_reaching(&below, count, tail);
-    let high = least_reaching(&below, count, 1.0 - tail) + 1;
+    let low = binomial_quantile(tail, count, p)?;
+    let high = binomial_quantile(1.0 - tail, count, p)? + 1;
     let middle = ((p * count as f64).ceil() as u64).max(1);
     if low >= 1 && high <= count && tail > 0.0 { Some([low, middle, high]) } else { None }
-}
-
-/// Returns the least number at which the distribution function reaches a level. (The search of
-/// statrs 0.18 panics.)
-fn least_reaching(distribution: &Binomial, count: u64, level: f64) -> u64 {
-    let (mut low, mut high) = (0, count);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if distribution.cdf(middle) >= level { high = middle } else { low = middle + 1 }
-    }
-    low
 }
 
 /// Returns the interval for the median of independent figures from their order alone
@@ -236,26 +225,6 @@ impl SampleSummary {
         } else {
             None
         }
-    }
-}
-
-/// Returns Student's quantile that leaves `confidence` between -t and t; `freedom` degrees. Absent
-/// for a confidence outside 0 to 1 (exclusive) or less than one degree.
-pub fn student_quantile(confidence: f64, freedom: f64) -> Option<f64> {
-    if !(confidence > 0.0 && confidence < 1.0 && freedom >= 1.0) {
-        return None;
-    }
-    let distribution = StudentsT::new(0.0, 1.0, freedom).ok()?;
-    Some(distribution.inverse_cdf(0.5 + confidence / 2.0))
-}
-
-/// Returns the normal quantile that leaves `confidence` between -z and z. Absent for a confidence
-/// outside 0 to 1 (exclusive).
-pub fn normal_quantile(confidence: f64) -> Option<f64> {
-    if confidence > 0.0 && confidence < 1.0 {
-        Some(Normal::standard().inverse_cdf(0.5 + confidence / 2.0))
-    } else {
-        None
     }
 }
 

@@ -18,8 +18,7 @@
 use std::collections::BTreeMap;
 use std::f64::consts::TAU;
 
-use statrs::distribution::{ContinuousCDF, Gamma};
-
+use crate::distributions::gamma_quantile;
 use crate::location::median;
 
 /// Most moments of a search; further windows are left out of it.
@@ -89,10 +88,10 @@ pub fn find_period(windows: MomentWindows) -> Option<Period> {
     let used = windows_used(windows.moments);
     let spectrum = Periodogram::from_windows(used, windows.span_ns)?;
     let with_moments = used.iter().filter(|moments| !moments.is_empty()).count();
-    let gamma = Gamma::new(with_moments as f64, 1.0).ok()?;
+    let shape = with_moments as f64;
     // Chance must be as high at all harmonics at once.
     let alarm = (FALSE_ALARM / spectrum.independent()).powf(1.0 / HARMONICS as f64);
-    let (level, middle) = (gamma.inverse_cdf(1.0 - alarm), gamma.inverse_cdf(0.5));
+    let (level, middle) = (gamma_quantile(1.0 - alarm, shape)?, gamma_quantile(0.5, shape)?);
     let searched = MomentWindows { moments: used, ..windows };
     let mut best: Option<(f64, SpectrumPeak)> = None;
     for peak in spectrum.peaks(middle) {

@@ -15,9 +15,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::bootstrap::resampled_middles;
-use crate::location::{
-    Center, SampleSummary, finite, midmean, midmean_cut, normal_quantile, student_quantile,
-};
+use crate::distributions::{normal_quantile, student_quantile};
+use crate::location::{Center, SampleSummary, finite, midmean, midmean_cut};
 
 /// New cost / base cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -4,7 +4,8 @@
 //! many were missed; the estimate of these is 10 x 9 / (2 x (4 + 1)) = 9, so 29 kinds in all. With
 //! no kind found only once, none is missing.
 
-use crate::location::{Interval, normal_quantile};
+use crate::distributions::normal_quantile;
+use crate::location::Interval;
 
 /// A number of kinds with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -15,10 +15,9 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, FisherSnedecor};
-use statrs::function::gamma::digamma;
 
-use crate::location::{SampleSummary, median, normal_quantile};
+use crate::distributions::{digamma, f_quantile, normal_quantile};
+use crate::location::{SampleSummary, median};
 
 /// A ratio of two scatters and its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -55,17 +54,6 @@ impl ScatterGrowth {
     pub fn is_resolved(&self) -> bool {
         self.low > 1.0 || self.high < 1.0
     }
-}
-
-/// Returns the upper quantile of F that, with its counterpart below, leaves `confidence` between
-/// them; degrees of freedom above and below the line.
-fn f_quantile(confidence: f64, above: f64, below: f64) -> Option<f64> {
-    if !(confidence > 0.0 && confidence < 1.0 && above >= 1.0 && below >= 1.0) {
-        return None;
-    }
-    let distribution = FisherSnedecor::new(above, below).ok()?;
-    let quantile = distribution.inverse_cdf(0.5 + confidence / 2.0);
-    if quantile.is_finite() && quantile > 0.0 { Some(quantile) } else { None }
 }
 
 /// The growth of several scatters together, on the logarithmic scale.

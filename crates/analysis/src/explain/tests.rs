@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use cdflib::{ContinuousCdf, Normal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rundata::case::{Case as AnyCase, Sample};
@@ -14,7 +15,6 @@ use rundata::trial::loops::EMPTY_BATCH_TICKS;
 use rundata::trial::overhead::BATCH_TICKS;
 use rundata::trial::wakeup::LATE_NS;
 use rundata::trial::{self, Trial};
-use statrs::distribution::{ContinuousCDF, Normal};
 use stats::student_quantile;
 
 use super::*;
@@ -298,7 +298,7 @@ fn sleepers_tell_what_slack_and_idle_states_add() {
 }
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))
+    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0)).unwrap()
 }
 
 /// A launch: each ring is off by 1 % for all of it, and rounds scatter by 0.6 % and drift, each as

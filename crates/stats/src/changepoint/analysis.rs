@@ -3,14 +3,12 @@
 
 use std::cmp::Ordering;
 
-use statrs::distribution::{ChiSquared, ContinuousCDF};
-
 use super::points::{CurvePoint, FitData};
 use super::{
     CLEARLY_BETTER, CONFIDENCE, CurveForm, ErrorModel, FitSettings, MAX_TERMS, Nesting, Turn,
 };
+use crate::distributions::{chi_squared_share_above, normal_quantile, student_quantile};
 use crate::least_squares::{FitRow, LeastSquaresFit, least_squares};
-use crate::location::{finite, normal_quantile, student_quantile};
 
 /// Distance within which two criteria are equal to rounding.
 const ROUNDING: f64 = 1e-7;
@@ -235,8 +233,7 @@ pub fn lack_of_fit(chi2: f64, freedom: usize) -> Option<f64> {
     if freedom == 0 {
         return None;
     }
-    let distribution = ChiSquared::new(freedom as f64).ok()?;
-    finite(distribution.sf(chi2))
+    chi_squared_share_above(chi2, freedom as f64)
 }
 
 /// Returns half of a [`CONFIDENCE`] interval in standard errors: Student's with `freedom` degrees

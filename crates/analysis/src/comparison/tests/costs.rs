@@ -1,9 +1,9 @@
 //! Ratios, intervals and answers of costs that are made up.
 
+use cdflib::{ContinuousCdf, Normal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rundata::plan::ASSUMED_LAUNCH_SCATTER;
-use statrs::distribution::{ContinuousCDF, Normal};
 use stats::Elasticity;
 use stats::ratio::{CostPair, CostRatio};
 use testing::repeats;
@@ -18,7 +18,7 @@ use crate::results::LaunchFigure;
 const TAU: f64 = ASSUMED_LAUNCH_SCATTER;
 
 fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))
+    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0)).unwrap()
 }
 
 /// Builds the figure of a launch at full speed.

@@ -4,6 +4,7 @@
 //! long while the core is shared, its solo 1.30 times. Each launch is 25 rounds of 0.1 s with two
 //! workers, in random order, of 30 ms in 84 slices.
 
+use cdflib::{ContinuousCdf, Normal};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rundata::experiment::Experiment;
@@ -11,7 +12,6 @@ use rundata::placement::Placement;
 use rundata::plan::Plan;
 use rundata::plan::{CaseHistory, Reference};
 use rundata::ring::{Counters, RingCase, RingSample};
-use statrs::distribution::{ContinuousCDF, Normal};
 use testing::repeats;
 
 use super::cut;
@@ -36,7 +36,7 @@ fn launches() -> (u64, f64) {
 pub(super) const UNSHARED_RATIO: f64 = 5920.0 / 5860.0 * 1.004;
 
 pub(super) fn normal(rng: &mut ChaCha8Rng) -> f64 {
-    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0))
+    Normal::standard().inverse_cdf(rng.random_range(1e-12..1.0)).unwrap()
 }
 
 fn exponential(rng: &mut ChaCha8Rng) -> f64 {

@@ -8,7 +8,6 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::common::{Home, PROGRAM, Said, copy_program, lines_of, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
@@ -21,17 +20,88 @@ const WHILE_MEASURED: &str = "ended with exit code 0: gone while it was measured
 
 const FEW: [&str; 8] = ["--members", "2", "--rounds", "2", "--laps", "50", "--budget", "600s"];
 
-/// Files of two commands; one test at a time has such a session, as only one may be on a machine.
+/// Checks of sessions. Only one may be on a machine: as tests of their own they would wait for each
+/// other, each on a thread that could run another test.
+const CHECKS: [(&str, fn()); 18] = [
+    (
+        "a_command_that_goes_on_runs_in_its_half_of_each_round_and_never_beside_the_other",
+        a_command_that_goes_on_runs_in_its_half_of_each_round_and_never_beside_the_other,
+    ),
+    (
+        "a_command_that_ends_by_itself_runs_at_each_change_and_that_of_a_last",
+        a_command_that_ends_by_itself_runs_at_each_change_and_that_of_a_last,
+    ),
+    ("an_empty_command_is_the_machine_as_it_is", an_empty_command_is_the_machine_as_it_is),
+    (
+        "rings_are_measured_under_both_and_the_files_have_the_commands",
+        rings_are_measured_under_both_and_the_files_have_the_commands,
+    ),
+    (
+        "other_experiments_are_measured_under_two_commands",
+        other_experiments_are_measured_under_two_commands,
+    ),
+    (
+        "commands_that_fail_or_leave_something_running_are_refused_with_the_reason",
+        commands_that_fail_or_leave_something_running_are_refused_with_the_reason,
+    ),
+    (
+        "a_command_that_was_to_go_on_and_ends_is_an_error",
+        a_command_that_was_to_go_on_and_ends_is_an_error,
+    ),
+    (
+        "a_command_has_the_same_time_at_each_start_where_no_setting_shows_its_state",
+        a_command_has_the_same_time_at_each_start_where_no_setting_shows_its_state,
+    ),
+    (
+        "the_command_of_a_is_run_once_more_where_it_has_failed",
+        the_command_of_a_is_run_once_more_where_it_has_failed,
+    ),
+    (
+        "a_command_that_runs_as_another_user_is_refused",
+        a_command_that_runs_as_another_user_is_refused,
+    ),
+    ("a_command_that_hangs_is_an_error", a_command_that_hangs_is_an_error),
+    (
+        "what_ignores_signals_or_hides_in_a_session_of_its_own_is_ended",
+        what_ignores_signals_or_hides_in_a_session_of_its_own_is_ended,
+    ),
+    (
+        "nothing_of_the_commands_is_left_whoever_is_killed",
+        nothing_of_the_commands_is_left_whoever_is_killed,
+    ),
+    ("a_second_session_of_commands_is_refused", a_second_session_of_commands_is_refused),
+    ("a_gate_has_the_exit_codes_of_compare", a_gate_has_the_exit_codes_of_compare),
+    ("the_cost_that_is_compared_may_be_cpu_time", the_cost_that_is_compared_may_be_cpu_time),
+    (
+        "what_does_not_go_together_is_refused_before_anything_is_run",
+        what_does_not_go_together_is_refused_before_anything_is_run,
+    ),
+    (
+        "the_hidden_commands_do_nothing_for_a_stranger",
+        the_hidden_commands_do_nothing_for_a_stranger,
+    ),
+];
+
+#[test]
+fn sessions_one_after_the_other() {
+    let mut failed = Vec::new();
+    for (name, check) in CHECKS {
+        println!("{name}");
+        if std::panic::catch_unwind(check).is_err() {
+            failed.push(name);
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+/// Files of two commands.
 struct States {
     home: Home,
-    _alone: MutexGuard<'static, ()>,
 }
 
 impl States {
     fn take() -> Self {
-        static ALONE: Mutex<()> = Mutex::new(());
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-        Self { home: Home::new(), _alone: alone }
+        Self { home: Home::new() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -126,7 +196,6 @@ fn assert_refused(said: &Said, words: &str) {
     assert!(text.contains(words), "{words}: {text}");
 }
 
-#[test]
 fn a_command_that_goes_on_runs_in_its_half_of_each_round_and_never_beside_the_other() {
     let states = States::take();
     let (a, b) = (states.going_on("A"), states.going_on("B"));
@@ -144,7 +213,6 @@ fn a_command_that_goes_on_runs_in_its_half_of_each_round_and_never_beside_the_ot
     assert_eq!(states.text("state"), "", "the last one has ended");
 }
 
-#[test]
 fn a_command_that_ends_by_itself_runs_at_each_change_and_that_of_a_last() {
     let states = States::take();
     let (a, b) = (states.writing("A"), states.writing("B"));
@@ -157,7 +225,6 @@ fn a_command_that_ends_by_itself_runs_at_each_change_and_that_of_a_last() {
     }
 }
 
-#[test]
 fn an_empty_command_is_the_machine_as_it_is() {
     let states = States::take();
     let b = states.going_on("B");
@@ -170,7 +237,6 @@ fn an_empty_command_is_the_machine_as_it_is() {
     assert_eq!(seen, expected);
 }
 
-#[test]
 fn rings_are_measured_under_both_and_the_files_have_the_commands() {
     let states = States::take();
     let (a, b) = (states.going_on("A"), states.going_on("B"));
@@ -192,7 +258,6 @@ fn rings_are_measured_under_both_and_the_files_have_the_commands() {
     }
 }
 
-#[test]
 fn other_experiments_are_measured_under_two_commands() {
     let states = States::take();
     let (a, b) = (states.writing("A"), states.writing("B"));
@@ -211,7 +276,6 @@ fn other_experiments_are_measured_under_two_commands() {
     }
 }
 
-#[test]
 fn commands_that_fail_or_leave_something_running_are_refused_with_the_reason() {
     let states = States::take();
     let cases: [([&str; 2], &str); 9] = [
@@ -237,7 +301,6 @@ fn commands_that_fail_or_leave_something_running_are_refused_with_the_reason() {
     assert_eq!(states.home.processes(), []);
 }
 
-#[test]
 fn a_command_that_was_to_go_on_and_ends_is_an_error() {
     let states = States::take();
     let mark = states.path("mark");
@@ -253,7 +316,6 @@ fn a_command_that_was_to_go_on_and_ends_is_an_error() {
     }
 }
 
-#[test]
 fn a_command_has_the_same_time_at_each_start_where_no_setting_shows_its_state() {
     let states = States::take();
     let mark = states.path("mark");
@@ -267,7 +329,6 @@ fn a_command_has_the_same_time_at_each_start_where_no_setting_shows_its_state() 
     assert_eq!(seen, expected);
 }
 
-#[test]
 fn the_command_of_a_is_run_once_more_where_it_has_failed() {
     let states = States::take();
     let count = states.path("count");
@@ -294,7 +355,6 @@ fn the_command_of_a_is_run_once_more_where_it_has_failed() {
     }
 }
 
-#[test]
 fn a_command_that_runs_as_another_user_is_refused() {
     if lacks([Need::Root, Need::Program("setpriv")]) {
         return;
@@ -333,7 +393,6 @@ fn a_command_that_runs_as_another_user_is_refused() {
     states.home.wait_until_alone();
 }
 
-#[test]
 fn a_command_that_hangs_is_an_error() {
     if !is_nightly() {
         return;
@@ -346,7 +405,6 @@ fn a_command_that_hangs_is_an_error() {
     assert_eq!(states.home.processes(), []);
 }
 
-#[test]
 fn what_ignores_signals_or_hides_in_a_session_of_its_own_is_ended() {
     let states = States::take();
     let stubborn = "trap '' INT TERM; while :; do sleep 0.05; done";
@@ -357,7 +415,6 @@ fn what_ignores_signals_or_hides_in_a_session_of_its_own_is_ended() {
     assert_eq!(states.home.processes(), []);
 }
 
-#[test]
 fn nothing_of_the_commands_is_left_whoever_is_killed() {
     let states = States::take();
     let hiding = "setsid sleep 1000 & sleep 1000";
@@ -387,7 +444,6 @@ fn nothing_of_the_commands_is_left_whoever_is_killed() {
     }
 }
 
-#[test]
 fn a_second_session_of_commands_is_refused() {
     let states = States::take();
     let session = states.start(["sleep 1000", "sleep 1001"]);
@@ -402,7 +458,6 @@ fn a_second_session_of_commands_is_refused() {
     states.home.wait_until_alone();
 }
 
-#[test]
 fn a_gate_has_the_exit_codes_of_compare() {
     let states = States::take();
     let (a, b) = (states.writing("A"), states.writing("B"));
@@ -429,7 +484,6 @@ fn a_gate_has_the_exit_codes_of_compare() {
     assert!(said.err.contains("UNDECIDED"), "{}", said.err);
 }
 
-#[test]
 fn the_cost_that_is_compared_may_be_cpu_time() {
     let states = States::take();
     let (a, b) = (states.writing("A"), states.writing("B"));
@@ -441,7 +495,6 @@ fn the_cost_that_is_compared_may_be_cpu_time() {
     }
 }
 
-#[test]
 fn what_does_not_go_together_is_refused_before_anything_is_run() {
     let states = States::take();
     let a = states.writing("A");
@@ -468,7 +521,6 @@ fn what_does_not_go_together_is_refused_before_anything_is_run() {
     assert_refused(&said, "--ab: prefixes are compared by rings");
 }
 
-#[test]
 fn the_hidden_commands_do_nothing_for_a_stranger() {
     let states = States::take();
     for name in ["keep-commands", "guard-commands"] {

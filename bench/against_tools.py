@@ -41,6 +41,7 @@ from side_by_side import (
     print_table,
     run_rounds,
     show_interval,
+    under_policy,
 )
 
 # What each sender of `hackbench` and `perf bench sched messaging` sends to each receiver of its group.
@@ -112,9 +113,10 @@ def run_hackbench(senders):
 
 
 def run_lat_ctx(args, program):
-    # Without ENOUGH it first calibrates its clock, for ever where other tasks run.
-    environment = {**os.environ, "ENOUGH": "5000"}
-    text, _, _ = counted_run(pinned(args, [program, "-N", "3", "-s", "0", "2"]), environment)
+    # It pins its ring itself: its parent, for which the ring polls, must run elsewhere. Without ENOUGH it first
+    # calibrates its clock, for ever where other tasks run.
+    environment = {**os.environ, "ENOUGH": "5000", "LMBENCH_SCHED": f"CUSTOM {args.cpu}"}
+    text, _, _ = counted_run(under_policy(args, [program, "-N", "3", "-s", "0", "2"]), environment)
     return ToolFigure(1000 * found(r"^2 ([\d.]+)", text), None)
 
 
@@ -231,10 +233,7 @@ def programs_of(args, bare):
         program = find_program(args, tool.program)
         if args.only and args.only not in tool.name:
             continue
-        if program and tool.program == "lat_ctx" and args.policy == "fifo":
-            # It polls for its parent, which never runs on the same CPU then.
-            print(f"{tool.name}: skipped: it hangs under SCHED_FIFO on one CPU")
-        elif program and (tool.program != "perf" or has_perf()):
+        if program and (tool.program != "perf" or has_perf()):
             programs[tool.name] = lambda tool=tool, program=program: tool.run(args, program)
         else:
             print(f"{tool.name}: skipped: not installed")

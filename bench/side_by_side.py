@@ -43,10 +43,13 @@ def add_arguments(parser, rounds):
     parser.add_argument("--switchcost", default="target/release/switchcost")
 
 
+def under_policy(args, command):
+    return ["chrt", "--fifo", "1", *command] if args.policy == "fifo" else command
+
+
 def pinned(args, command):
     """Returns the command, on the CPU and under the policy of all."""
-    policy = ["chrt", "--fifo", "1"] if args.policy == "fifo" else []
-    return ["taskset", "--cpu-list", str(args.cpu), *policy, *command]
+    return ["taskset", "--cpu-list", str(args.cpu), *under_policy(args, command)]
 
 
 def our_rings(args, options):

@@ -8,6 +8,7 @@
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rundata::ring::{Flight, MAX_FLIGHT, MemberKind};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -16,7 +17,7 @@ use rustix::io::Errno;
 use super::build::shared_area;
 use super::link::{CallContext, CallError, ChannelPlace, Link};
 use super::links::{LINKS, RegisteredLink, posix_queue};
-use crate::sys::ChildProcess;
+use crate::sys::{ChildProcess, SharedValue};
 
 /// Messages of a POSIX queue that is to become full: the kernel's default (fs.mqueue.msg_default).
 const FULL_QUEUE: u32 = 10;
@@ -117,9 +118,17 @@ impl FlightAbility {
 
 impl RegisteredLink {
     /// Checks that the link carries so many items at once on this machine, in a process of its own.
-    /// The error says why not, and which links do. The calling process must be single-threaded.
-    pub fn check_flight(&self, flight: Flight) -> Result<(), String> {
-        ChildProcess::start_ready(|| self.count_items(flight), |_| ()).map(|_| ())
+    /// Returns how many are under way. The error says why not, and which links do. The calling process
+    /// must be single-threaded.
+    pub fn check_flight(&self, flight: Flight) -> Result<u32, String> {
+        let counted = SharedValue::<AtomicU32>::new().map_err(|errno| {
+            self.refuse_flight(flight, FlightRefusal::Uncounted(("mmap", errno)))
+        })?;
+        ChildProcess::start_ready(
+            || self.count_items(flight).map(|items| counted.store(items, Ordering::Release)),
+            |()| (),
+        )?;
+        Ok(counted.load(Ordering::Acquire))
     }
 
     /// Like [`Self::check_flight`], in the calling process. Returns how many items are under way.

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use rundata::ring::{
     CountedEvent, Counters, ELEMENT_BYTES, MAX_JUDGED_SLICE_NS, MemoryPlaces, Policy, RingBatching,
-    RingCase, RingSample, Slices, Triple, Triples,
+    RingCase, RingSample, Slices, Triple, Triples, fewest_laps,
 };
 use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -117,10 +117,6 @@ const GATE_NS_PER_RING: f64 = 50e6;
 
 /// Largest number of slices of a sample: one of prescribed laps may last for hours.
 const MAX_SLICES: u64 = 10_000;
-
-/// Smallest number of laps of a slice for each item under way: at most a quarter of them are made
-/// while items are few, at its end.
-const FLIGHTS_PER_SLICE: u64 = 4;
 
 /// Assumed time of a touch of one element, in nanoseconds, before one was timed.
 const SLOW_ELEMENT_NS: f64 = 1000.0;
@@ -248,7 +244,7 @@ pub(super) fn run_at_gate(
             halts,
             setup_ns,
             ns_per_lap: slow_lap_ns,
-            under_way: under_way.into(),
+            under_way,
             huge_page_bytes,
             places: None,
         };
@@ -278,7 +274,7 @@ struct RingSampler<'a, 'ring> {
     setup_ns: u64,
     ns_per_lap: f64,
     /// Items that are under way at once.
-    under_way: u64,
+    under_way: u32,
     huge_page_bytes: Option<u64>,
     places: Option<MemoryPlaces>,
 }
@@ -446,19 +442,23 @@ impl RingSampler<'_, '_> {
     }
 
     /// Returns the laps of a slice, if samples of `sample_laps` laps are cut into slices. A slice
-    /// has at least one lap, and a sample at most [`MAX_SLICES`] slices.
+    /// has at least one lap, and a sample at most [`MAX_SLICES`] slices. With several items under way
+    /// the last slice of prescribed laps is no shorter than the others may be.
     fn slice_laps(&self, sample_laps: u64) -> Option<u64> {
         let batching = &self.assignment.batching;
         let wanted_ns = batching.slice_ns.filter(|_| sys::HAS_QUANTA)?;
         let laps = (wanted_ns as f64 / self.ns_per_lap) as u64;
         let fewest = sample_laps.div_ceil(MAX_SLICES);
-        Some(laps.max(fewest).max(self.fewest_laps()))
+        let slice_laps = laps.max(fewest).max(self.fewest_laps());
+        if batching.laps.is_some() && self.under_way > 1 {
+            return Some(even_slice_laps(sample_laps, slice_laps, self.fewest_laps()));
+        }
+        Some(slice_laps)
     }
 
-    /// Returns the fewest laps of a slice: it begins and ends with one item, or none, and has most of
-    /// its laps with all of them under way.
+    /// Returns the fewest laps of a slice.
     fn fewest_laps(&self) -> u64 {
-        if self.under_way > 1 { FLIGHTS_PER_SLICE * self.under_way } else { 1 }
+        fewest_laps(self.under_way)
     }
 
     /// Times one batch, with the kernel's counts read before and after it. The members' counts are
@@ -663,6 +663,22 @@ fn slow_hop_ns(case: &RingCase) -> f64 {
     SLOW_HOP_NS + elements as f64 * SLOW_ELEMENT_NS
 }
 
+/// Returns the laps of a slice, `wanted` or a little more, with which the last slice of `laps` laps
+/// has at least `fewest`, too.
+fn even_slice_laps(laps: u64, wanted: u64, fewest: u64) -> u64 {
+    if laps % wanted == 0 {
+        return wanted;
+    }
+    for slices in (1..=laps / wanted).rev() {
+        let slice_laps = laps.div_ceil(slices);
+        let rest = laps % slice_laps;
+        if rest == 0 || rest >= fewest {
+            return slice_laps;
+        }
+    }
+    wanted
+}
+
 /// Returns the time in which each of so many rings on a CPU has its turn of `sample_ns`, at most
 /// [`MAX_WARM_UP_NS`] above that of one.
 fn turns_ns(sample_ns: u64, rings_per_cpu: u32) -> u64 {
@@ -734,6 +750,20 @@ pub(super) fn raise_open_files() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_last_slice_has_its_items_under_way_too() {
+        assert_eq!(even_slice_laps(128, 64, 64), 64);
+        // Not 64 and 1.
+        assert_eq!(even_slice_laps(65, 64, 64), 65);
+        assert_eq!(even_slice_laps(100, 64, 64), 100);
+        assert_eq!(even_slice_laps(64, 300, 64), 300, "one slice");
+        for laps in (64..70_000).step_by(37) {
+            let slice_laps = even_slice_laps(laps, 64, 64);
+            let rest = laps % slice_laps;
+            assert!(slice_laps >= 64 && (rest == 0 || rest >= 64), "{laps}: {slice_laps}");
+        }
+    }
 
     #[test]
     fn each_ring_on_a_cpu_has_its_turn_in_the_warm_up() {

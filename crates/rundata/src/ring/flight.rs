@@ -11,6 +11,16 @@ use crate::bounds::check_within;
 /// Most items that may be under way: as many single bytes as a pipe holds by default (pipe(7)).
 pub const MAX_FLIGHT: u32 = 65_536;
 
+/// Smallest number of laps of a slice for each item under way: at most a quarter of them are made
+/// while items are few, at its end.
+const LAPS_PER_ITEM: u64 = 4;
+
+/// Returns the fewest laps that are timed together with so many items under way: they begin and end
+/// with one item, or none, and most of them have all items under way.
+pub fn fewest_laps(items: u32) -> u64 {
+    if items > 1 { LAPS_PER_ITEM * u64::from(items) } else { 1 }
+}
+
 /// The word for as many items as the link holds.
 const FULL: &str = "full";
 
@@ -96,6 +106,11 @@ mod tests {
         assert_eq!(Flight::Items(1).above_one(), None);
         assert_eq!(Flight::Items(2).above_one(), Some(Flight::Items(2)));
         assert_eq!(Flight::Full.above_one(), Some(Flight::Full));
+    }
+
+    #[test]
+    fn laps_are_several_for_each_item() {
+        assert_eq!([1, 2, 16, MAX_FLIGHT].map(fewest_laps), [1, 8, 64, 262_144]);
     }
 
     #[test]

@@ -28,7 +28,7 @@ use crate::words;
 use crate::placement::Placement;
 pub use burden::Burden;
 pub use event::CountedEvent;
-pub use flight::{Flight, MAX_FLIGHT};
+pub use flight::{Flight, MAX_FLIGHT, fewest_laps};
 pub use pieces::PieceFigures;
 pub use sample::*;
 pub use triples::was_alone_in_slice;

@@ -5,11 +5,22 @@ use serde_json::Value;
 
 /// Laps of each sample.
 const LAPS: u64 = 3000;
+/// Enough laps for a full pipe, which holds 65,536 bytes.
+const FULL_LAPS: u64 = 4 * 65_536;
 
 fn measure(home: &Home, more: &[&str]) -> Rows {
     let laps = LAPS.to_string();
     let args = ["--rounds", "2", "--laps", &laps, "--csv", "-"];
     home.measure(&[&args[..], more].concat()).rows()
+}
+
+/// Measures a full pipe; returns its items by sample.
+fn measure_full(more: &[&str]) -> Vec<u64> {
+    let laps = FULL_LAPS.to_string();
+    let args = ["--flight", "full", "--rounds", "1", "--laps", &laps, "--csv", "-"];
+    let rows = Home::new().measure(&[&args[..], more].concat()).rows();
+    let streams = rows.rows.iter().filter(|row| row.text("flight") == "full");
+    streams.map(|row| row.number("hops")).collect()
 }
 
 /// Returns the cases of the plan of the only run.
@@ -19,18 +30,52 @@ fn planned_cases(home: &Home) -> Value {
 
 #[test]
 fn every_item_is_counted() {
-    let rows = measure(&Home::new(), &["--flight", "1,16,full"]);
+    let rows = measure(&Home::new(), &["--flight", "1,16"]);
     let mut flights = Vec::new();
     for row in &rows.rows {
         let (members, flight) = (row.number("members"), row.text("flight"));
-        let per_lap = if flight == "full" { 1 } else { members };
-        assert_eq!((row.number("hops"), row.number("laps")), (LAPS * per_lap, LAPS), "{row:?}");
+        assert_eq!((row.number("hops"), row.number("laps")), (LAPS * members, LAPS), "{row:?}");
         flights.push((members, flight.to_string()));
     }
     flights.sort();
     flights.dedup();
-    let expected = [(1, ""), (2, ""), (2, "16"), (2, "full")];
+    let expected = [(1, ""), (2, ""), (2, "16")];
     assert_eq!(flights, expected.map(|(members, flight)| (members, flight.to_string())));
+    let items = measure_full(&[]);
+    assert!(!items.is_empty() && items.iter().all(|items| *items == FULL_LAPS), "{items:?}");
+}
+
+#[test]
+fn laps_too_few_for_the_items_under_way_are_refused() {
+    let home = Home::new();
+    for (flight, laps, least) in
+        [("16", "63", "64"), ("2,100,4", "399", "400"), ("1,2", "7", "8"), ("full", "40", "")]
+    {
+        let said = home.run(&["ring", "--flight", flight, "--laps", laps]);
+        assert_eq!(said.code, Some(2), "{flight}: {}", said.err);
+        let error = said.error();
+        assert!(error.contains(&format!("--laps {laps} with --flight ")), "{error}");
+        assert!(error.contains(&format!("(use --laps {least}")), "{error}");
+    }
+    let said = home.run(&["ring", "--flight", "full", "--laps", "40"]);
+    assert!(said.error().contains("--flight full by pipe, which holds "), "{}", said.err);
+    assert_eq!(home.run_files().len(), 0);
+    let args = ["--flight", "16", "--laps", "64", "--rounds", "1", "--csv", "-"];
+    let rows = home.measure(&args).rows();
+    let items = rows.rows.iter().find(|row| row.text("flight") == "16").expect("items");
+    assert_eq!((items.number("laps"), items.number("hops")), (64, 128));
+}
+
+/// A last slice of a few laps would never have all items under way.
+#[test]
+fn each_slice_has_laps_for_its_items() {
+    let args = ["--flight", "1000", "--rounds", "1", "--laps", "9001", "--csv", "-"];
+    let rows = Home::new().measure(&args).rows();
+    for row in rows.rows.iter().filter(|row| row.text("flight") == "1000") {
+        let (laps, slice_laps) = (row.number("laps"), row.number("slice_laps"));
+        let rest = laps % slice_laps;
+        assert!(slice_laps >= 4000 && (rest == 0 || rest >= 4000), "{row:?}");
+    }
 }
 
 #[test]
@@ -94,10 +139,10 @@ fn an_item_has_time_switches_and_wake_ups_in_every_output() {
 fn work_threads_policies_and_placements_go_with_it() {
     let rows = measure(&Home::new(), &["--flight", "4", "--kind", "thread", "--placement", "free"]);
     assert_eq!(rows.of_members(2).next().expect("a pair").number("hops"), 2 * LAPS);
-    let args = ["--flight", "4,full", "--work", "4K", "--policy", "batch"];
-    let rows = measure(&Home::new(), &args);
-    let hops: Vec<u64> = rows.of_members(2).map(|row| row.number("hops")).collect();
-    assert!(hops.contains(&LAPS) && hops.contains(&(2 * LAPS)), "{hops:?}");
+    let with_work = ["--work", "4K", "--policy", "batch"];
+    let rows = measure(&Home::new(), &[&["--flight", "4"], &with_work[..]].concat());
+    assert_eq!(rows.of_members(2).next().expect("a pair").number("hops"), 2 * LAPS);
+    assert!(measure_full(&with_work).contains(&FULL_LAPS));
     let rows = measure(&Home::new(), &["--flight", "4", "--members", "2,5"]);
     assert_eq!(rows.of_members(5).next().expect("a ring of five").number("hops"), 5 * LAPS);
 }
@@ -113,7 +158,7 @@ fn a_link_that_holds_one_item_is_refused_or_left_out() {
     let said = home.run(&["ring", "--flight", "65536", "--link", "socket-dgram"]);
     assert!(said.error().contains("items here (links that can: pipe"), "{}", said.err);
     assert_eq!(home.run_files().len(), 0);
-    let args = ["--flight", "full", "--link", "all", "--rounds", "1", "--laps", "100"];
+    let args = ["--flight", "full", "--link", "all", "--rounds", "1"];
     let said = home.measure(&args);
     let notes = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(notes.contains("left out: --flight full with --link futex"), "{notes}");

@@ -75,7 +75,8 @@ pub(crate) struct RingArgs {
     /// One item is the token of the ring. With 16 each member passes on one for each that it
     /// receives, and finds the next one waiting. full is a stream: the first of two members writes
     /// until the link makes it wait, the other reads. The table then has the time, the switches and
-    /// the wake-ups of an item (a hop). The members are two, unless --members says otherwise.
+    /// the wake-ups of an item (a hop). The members are two, unless --members says otherwise. --laps,
+    /// if given, is at least 4 times the items (full: 4 times what the link holds).
     #[arg(
         long,
         value_name = "LIST|full",

@@ -8,7 +8,7 @@ use rundata::experiment::Experiment;
 use rundata::notice::Notice;
 use rundata::placement::Placement;
 use rundata::plan;
-use rundata::ring::{Flight, Policy, RegisterState, RingBatching, RingCase, Work};
+use rundata::ring::{Flight, Policy, RegisterState, RingBatching, RingCase, Work, fewest_laps};
 
 use super::RingArgs;
 use crate::base::failure::usage;
@@ -72,6 +72,8 @@ pub(crate) fn plan(args: &RingArgs, here: &LocalHost) -> Result<PlanWithNotices>
     notices.extend(Notice::from_texts(left_out));
     let (rings, left_out) = rings_in_flight(&rings, flights, args.link == [links::ALL])?;
     notices.extend(Notice::from_texts(left_out));
+    check_laps(args.laps, &rings)?;
+    let rings: Vec<RingCase> = rings.into_iter().map(|ring| ring.case).collect();
     let rings = groups.of_all(&rings);
     if args.placement == PlacementArg::Sweep && placements.len() < 2 {
         let note = "--placement sweep: this program may use one CPU only (see taskset -p $$ and \
@@ -104,18 +106,45 @@ fn check_members(flights: &[Flight], sizes: &[u32]) -> Result<()> {
     }
 }
 
+/// A ring and the items that are under way in it.
+struct RingInFlight {
+    case: RingCase,
+    /// Items under way at once; over a full link as many as it was seen to hold.
+    items: u32,
+}
+
+/// Checks that each sample of prescribed laps has enough of them for the items under way: fewer would
+/// hardly, or never, have all of them under way.
+fn check_laps(laps: Option<u64>, rings: &[RingInFlight]) -> Result<()> {
+    let most = rings.iter().max_by_key(|ring| ring.items);
+    let (Some(laps), Some(RingInFlight { case, items })) = (laps, most) else { return Ok(()) };
+    let fewest = fewest_laps(*items);
+    let (Some(flight), true) = (case.flight, laps < fewest) else { return Ok(()) };
+    let held = match flight {
+        Flight::Items(_) => String::new(),
+        Flight::Full => format!(" by {}, which holds {items} items here", case.link),
+    };
+    Err(usage(format!(
+        "--laps {laps} with --flight {flight}{held}: too few to have all items under way for most \
+         laps (use --laps {fewest} or more, or leave it out)"
+    )))
+}
+
 /// Returns each ring with each number of items under way, and a note on each that was left out. A
 /// link that cannot carry them and was asked for by name is an error.
 fn rings_in_flight(
     rings: &[RingCase],
     flights: &[Flight],
     is_all: bool,
-) -> Result<(Vec<RingCase>, Vec<String>)> {
+) -> Result<(Vec<RingInFlight>, Vec<String>)> {
     let (mut in_flight, mut notices) = (Vec::new(), Vec::new());
     for ring in rings {
         for flight in flights.iter().map(|flight| flight.above_one()) {
             match check_flight(ring, flight) {
-                Ok(()) => in_flight.push(RingCase { flight, ..ring.clone() }),
+                Ok(items) => {
+                    in_flight
+                        .push(RingInFlight { case: RingCase { flight, ..ring.clone() }, items });
+                }
                 Err(why) if is_all => notices.push(format!("left out: {why}")),
                 Err(why) => return Err(usage(why)),
             }
@@ -124,11 +153,12 @@ fn rings_in_flight(
     Ok((in_flight, each_once(notices)))
 }
 
-/// Checks that the link of a ring carries so many items at once. The error says which links do.
-fn check_flight(ring: &RingCase, flight: Option<Flight>) -> Result<(), String> {
+/// Checks that the link of a ring carries so many items at once; returns their number. The error says
+/// which links do.
+fn check_flight(ring: &RingCase, flight: Option<Flight>) -> Result<u32, String> {
     match (flight, ring::find_link(&ring.link)) {
         (Some(flight), Some(link)) => link.check_flight(flight),
-        _ => Ok(()),
+        _ => Ok(1),
     }
 }
 

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use super::build::shared_area;
 use super::link::{CallContext, CallError, ChannelPlace, Link};
 use super::links::{LINKS, RegisteredLink, posix_queue};
-use crate::sys::{ChildProcess, SharedValue};
+use crate::sys::{ChildProcess, SharedValue, SysvItemSemaphore};
 
 /// Messages of a POSIX queue that is to become full: the kernel's default (fs.mqueue.msg_default).
 const FULL_QUEUE: u32 = 10;
@@ -51,6 +51,8 @@ pub enum FlightAbility {
         room: CountRoom,
         /// Reason why its sender is never made to wait; `None` where a full link does so.
         never_full: Option<FlightRefusal>,
+        /// Description of how it carries several items, where that is not how it carries one.
+        several: Option<&'static str>,
     },
     /// It holds one.
     HoldsOne(FlightRefusal),
@@ -62,6 +64,12 @@ pub enum FlightRefusal {
     /// A second token would overwrite the first.
     #[error("its token lies in one shared word, which a second would overwrite")]
     OneSlot,
+    /// A condition variable has no count.
+    #[error("a condition variable counts nothing, and one token lies under its mutex")]
+    UnderMutex,
+    /// A member that sends again before it waits would overwrite its message.
+    #[error("a member keeps one message, which its next wait submits")]
+    OneMessage,
     /// A signal that is pending is not queued again.
     #[error("a signal that is pending is not queued a second time")]
     SignalsMerge,
@@ -71,6 +79,15 @@ pub enum FlightRefusal {
     /// A full queue is an error for its sender.
     #[error("a sender to a full queue of signals is refused, not made to wait")]
     SenderRefused,
+    /// A full socket that does not block is an error for its sender.
+    #[error("a sender to a full socket that does not block is refused (EAGAIN), not made to wait")]
+    SenderNeverBlocks,
+    /// A semaphore at its largest value is an error for its sender.
+    #[error(
+        "a sender to a semaphore at its maximum of {} is refused (ERANGE), not made to wait",
+        SysvItemSemaphore::MAX_ITEMS
+    )]
+    CounterEnds,
     /// It never fills.
     #[error("its counter of 64 bits never fills, so that no writer waits")]
     NeverFull,
@@ -88,7 +105,7 @@ pub enum FlightRefusal {
 impl FlightAbility {
     /// Builds the ability of a link that holds several items and then makes its sender wait.
     pub(super) const fn queue(room: CountRoom) -> Self {
-        Self::Holds { room, never_full: None }
+        Self::Holds { room, never_full: None, several: None }
     }
 
     /// Checks whether links of this kind carry so many items, without trying it.
@@ -129,6 +146,15 @@ impl RegisteredLink {
             |()| (),
         )?;
         Ok(counted.load(Ordering::Acquire))
+    }
+
+    /// Describes how the link carries several items, where that is not how it carries one: then rings
+    /// with one and with several items differ in more than their number.
+    pub fn several_items_in_words(&self) -> Option<&'static str> {
+        match self.flight {
+            FlightAbility::Holds { several, .. } => several,
+            FlightAbility::HoldsOne(_) => None,
+        }
     }
 
     /// Like [`Self::check_flight`], in the calling process. Returns how many items are under way.
@@ -209,6 +235,12 @@ pub(super) fn room_of_signals(flight: Flight) -> Result<u32, CallError> {
     Ok(free.min(most_items(flight)))
 }
 
+/// Returns the largest value of a System V semaphore.
+#[allow(clippy::unnecessary_wraps)]
+pub(super) fn room_of_sysv_semaphore(flight: Flight) -> Result<u32, CallError> {
+    Ok(most_items(flight).min(SysvItemSemaphore::MAX_ITEMS))
+}
+
 /// Returns the room of the shared slots beside an eventfd.
 #[allow(clippy::unnecessary_wraps)]
 pub(super) fn room_of_slots(flight: Flight) -> Result<u32, CallError> {
@@ -246,5 +278,15 @@ mod tests {
         assert!(why.contains("never fills") && !why.contains("eventfd,"), "{why}");
         let why = refused("sysv-msg", Flight::Items(20_000));
         assert!(why.contains("it holds 16384 items here"), "{why}");
+        let why = refused("sysv-sem", Flight::Items(32_768));
+        assert!(why.contains("it holds 32767 items here"), "{why}");
+    }
+
+    #[test]
+    fn a_link_with_two_mechanisms_says_so() {
+        let several = |name: &str| find_link(name).unwrap().several_items_in_words();
+        assert!(several("eventfd").unwrap().contains("EFD_SEMAPHORE"));
+        assert!(several("epoll-socket").unwrap().contains("before a wait"));
+        assert_eq!([several("pipe"), several("sysv-sem"), several("futex")], [None; 3]);
     }
 }

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open, unlink
 use rustix::io::{Errno, fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::thread::{UnshareFlags, unshare_unsafe};
 
-use super::page::{GuardedStack, SharedValue, TokenSlot};
+use super::page::{GuardedStack, SharedValue, TokenQueueEnd, TokenSlot};
 use super::signal::no_timeout;
 use super::{check, done};
 use crate::end::{CallContext, CallError, LinkEnd, LinkError};
@@ -46,31 +46,69 @@ pub struct SysvSemaphore {
 impl SysvSemaphore {
     /// Creates a semaphore.
     pub fn new() -> Result<Self, CallError> {
-        // SAFETY: touches no memory.
-        let id = check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).in_call("semget")?;
-        Ok(Self { id, slot: SharedValue::new().in_call("mmap")? })
+        Ok(Self { id: new_semaphore()?, slot: SharedValue::new().in_call("mmap")? })
     }
+}
 
-    /// Increments the semaphore (1), or waits until it can be decremented (-1).
-    #[inline(always)]
-    fn change(&self, by: i16) -> Result<(), Errno> {
-        let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
-        // SAFETY: the kernel reads one operation from a valid address.
-        done(unsafe { libc::semop(self.id, &mut operation, 1) }.into())
-    }
+/// Creates a set of one semaphore; returns its id.
+fn new_semaphore() -> Result<c_int, CallError> {
+    // SAFETY: touches no memory.
+    check(unsafe { libc::semget(libc::IPC_PRIVATE, 1, MODE) }).in_call("semget")
+}
+
+/// Increments a semaphore (1), or waits until it can be decremented (-1).
+#[inline(always)]
+fn change_semaphore(id: c_int, by: i16) -> Result<(), Errno> {
+    let mut operation = libc::sembuf { sem_num: 0, sem_op: by, sem_flg: 0 };
+    // SAFETY: the kernel reads one operation from a valid address.
+    done(unsafe { libc::semop(id, &mut operation, 1) }.into())
 }
 
 impl LinkEnd for SysvSemaphore {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.slot.put(token);
-        Ok(self.change(1)?)
+        Ok(change_semaphore(self.id, 1)?)
     }
 
     #[inline(always)]
     fn receive(&mut self) -> Result<u8, LinkError> {
-        self.change(-1)?;
+        change_semaphore(self.id, -1)?;
         self.slot.take().ok_or(LinkError::Closed)
+    }
+}
+
+/// A semaphore that counts several tokens, which lie in shared memory beside it. Clones are the same
+/// semaphore. It is removed with its namespace.
+#[derive(Clone)]
+pub struct SysvItemSemaphore {
+    id: c_int,
+    tokens: TokenQueueEnd,
+}
+
+impl SysvItemSemaphore {
+    /// Largest value of a semaphore (SEMVMX of semop(2)).
+    pub const MAX_ITEMS: u32 = 32_767;
+
+    /// Creates a semaphore for up to `room` tokens.
+    pub fn new(room: u32) -> Result<Self, CallError> {
+        Ok(Self { id: new_semaphore()?, tokens: TokenQueueEnd::new(room).in_call("mmap")? })
+    }
+}
+
+impl LinkEnd for SysvItemSemaphore {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.tokens.put(token);
+        change_semaphore(self.id, 1)?;
+        self.tokens.advance();
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        change_semaphore(self.id, -1)?;
+        self.tokens.take().ok_or(LinkError::Closed)
     }
 }
 

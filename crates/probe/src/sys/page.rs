@@ -157,6 +157,46 @@ impl TokenQueue {
     }
 }
 
+/// One end of a [`TokenQueue`], which knows where the next token is.
+#[derive(Clone)]
+pub struct TokenQueueEnd {
+    slots: SharedValue<TokenQueue>,
+    /// Number of the next token at this end, modulo the slots in use.
+    next: u16,
+    /// Slots in use, a power of two, less one: few lines of memory for few tokens.
+    mask: u16,
+}
+
+impl TokenQueueEnd {
+    /// Maps a queue that holds `room` tokens, at most [`TokenQueue::SLOTS`]; returns an end of it, as
+    /// its clones are before a token was passed.
+    pub fn new(room: u32) -> Result<Self, Errno> {
+        let mask = (room.next_power_of_two() - 1).min(u16::MAX.into()) as u16;
+        Ok(Self { slots: SharedValue::new()?, next: 0, mask })
+    }
+
+    /// Puts a token into the next slot. Again, with [`Self::advance`] not yet called, it puts it into
+    /// the same one.
+    #[inline(always)]
+    pub fn put(&self, token: u8) {
+        self.slots.put(self.next & self.mask, token);
+    }
+
+    /// Goes on to the slot behind, as the token was counted.
+    #[inline(always)]
+    pub fn advance(&mut self) {
+        self.next = self.next.wrapping_add(1);
+    }
+
+    /// Takes the next token, if there is one, and goes on to the slot behind.
+    #[inline(always)]
+    pub fn take(&mut self) -> Option<u8> {
+        let token = self.slots.take(self.next & self.mask);
+        self.advance();
+        token
+    }
+}
+
 /// State that a member publishes, in a cache line of its own: members share no line.
 #[repr(C, align(64))]
 #[derive(Default)]

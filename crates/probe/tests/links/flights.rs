@@ -13,6 +13,7 @@ pub const TESTS: &[Test] = &[
     ("every_link_makes_every_hop_with_several_items_under_way", every_hop),
     ("a_stream_over_a_full_link_has_a_hop_for_each_item", full_links),
     ("no_ring_stands_still_with_as_many_items_as_a_pipe_holds", most_items),
+    ("counters_carry_as_many_items_as_they_count", counted_items),
     ("items_that_wait_save_switches", fewer_switches),
     ("a_ring_that_loses_a_member_with_items_under_way_ends", losses),
     ("what_a_link_cannot_hold_is_refused_before_it_is_measured", refused),
@@ -80,6 +81,17 @@ fn most_items() {
     assert_eq!(hops(&case, 300_000), 300_000, "more than a pipe holds");
 }
 
+/// More items than a page of slots, and as many as the least of these links holds.
+fn counted_items() {
+    for (link, items) in [("eventfd", 65_536), ("epoll-eventfd", 65_536), ("sysv-sem", 32_767)] {
+        if !available().any(|here| here.name == link) {
+            continue;
+        }
+        let case = in_flight(link, MemberKind::Process, 2, Flight::Items(items));
+        assert_eq!(hops(&case, 100_000), 200_000, "{link}");
+    }
+}
+
 /// Without preemption on wake-up each member goes through all items before it waits.
 fn fewer_switches() {
     const ATTEMPTS: u32 = 50;
@@ -99,9 +111,15 @@ fn fewer_switches() {
 }
 
 fn losses() {
-    for (link, flight) in
-        [("pipe", FEW), ("eventfd", FEW), ("pipe", Flight::Full), ("socket-dgram", Flight::Full)]
-    {
+    for (link, flight) in [
+        ("pipe", FEW),
+        ("eventfd", FEW),
+        ("epoll-socket", FEW),
+        ("io-uring-poll", FEW),
+        ("sysv-sem", FEW),
+        ("pipe", Flight::Full),
+        ("socket-dgram", Flight::Full),
+    ] {
         if !available().any(|here| here.name == link) {
             continue;
         }
@@ -134,6 +152,13 @@ fn refused() {
         ("futex", FEW, "one shared word"),
         ("handler-signal", FEW, "is not queued a second time"),
         ("coroutine", FEW, "in a register"),
+        ("condvar", FEW, "a condition variable counts nothing"),
+        ("io-uring-msg", FEW, "which its next wait submits"),
+        ("io-uring-futex", FEW, "one shared word"),
+        ("epoll-socket", Flight::Full, "is refused (EAGAIN), not made to wait"),
+        ("epoll-eventfd", Flight::Full, "never fills"),
+        ("io-uring-poll", Flight::Full, "never fills"),
+        ("sysv-sem", Flight::Full, "at its maximum of 32767 is refused (ERANGE)"),
         ("signal", Flight::Full, "is refused, not made to wait"),
         ("eventfd", Flight::Full, "never fills"),
     ] {

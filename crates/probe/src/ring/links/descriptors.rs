@@ -9,7 +9,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use rundata::ring::RingCase;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -17,11 +16,8 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::thread::UnshareFlags;
 
 use crate::random::random_number;
-use crate::ring::build::{BuiltRing, build_ring};
-use crate::ring::link::{
-    CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError, RingError,
-};
-use crate::sys::{PosixQueue, SharedValue, TokenQueue, fifo_unlinked, unshare};
+use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
+use crate::sys::{PosixQueue, TokenQueueEnd, fifo_unlinked, unshare};
 
 /// A byte goes by one write(2) and one read(2).
 impl LinkEnd for OwnedFd {
@@ -125,33 +121,42 @@ impl LinkEnd for EventfdLink {
 /// the items of a queue: each read takes one.
 pub struct SemaphoreEventfd {
     counter: OwnedFd,
-    slots: SharedValue<TokenQueue>,
-    /// Number of the next token at this end, modulo the slots in use.
-    next: u16,
-    /// Slots in use, a power of two, less one: few lines of memory for few items.
-    mask: u16,
+    tokens: TokenQueueEnd,
+}
+
+impl SemaphoreEventfd {
+    /// Creates a counter of up to `room` tokens with these flags besides CLOEXEC and SEMAPHORE; returns
+    /// its sending and receiving end.
+    pub fn pair(flags: EventfdFlags, room: u32) -> Result<(Self, Self), CallError> {
+        let flags = EventfdFlags::CLOEXEC | EventfdFlags::SEMAPHORE | flags;
+        let counter = eventfd(0, flags).in_call("eventfd")?;
+        let receiver = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
+        let tokens = TokenQueueEnd::new(room).in_call("mmap")?;
+        let sender = Self { counter, tokens: tokens.clone() };
+        Ok((sender, Self { counter: receiver, tokens }))
+    }
 }
 
 impl Link for SemaphoreEventfd {
     type End = Self;
 
     fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
-        let flags = EventfdFlags::CLOEXEC | EventfdFlags::SEMAPHORE;
-        let counter = eventfd(0, flags).in_call("eventfd")?;
-        let receiver = fcntl_dupfd_cloexec(&counter, 0).in_call("fcntl")?;
-        let slots = SharedValue::<TokenQueue>::new().in_call("mmap")?;
-        let mask = (place.room.next_power_of_two() - 1).min(u16::MAX.into()) as u16;
-        let sender = Self { counter, slots: slots.clone(), next: 0, mask };
-        Ok((sender, Self { counter: receiver, slots, next: 0, mask }))
+        Self::pair(EventfdFlags::empty(), place.room)
+    }
+}
+
+impl AsFd for SemaphoreEventfd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.counter.as_fd()
     }
 }
 
 impl LinkEnd for SemaphoreEventfd {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
-        self.slots.put(self.next & self.mask, token);
+        self.tokens.put(token);
         rustix::io::write(&self.counter, &1_u64.to_ne_bytes())?;
-        self.next = self.next.wrapping_add(1);
+        self.tokens.advance();
         Ok(())
     }
 
@@ -159,21 +164,7 @@ impl LinkEnd for SemaphoreEventfd {
     fn receive(&mut self) -> Result<u8, LinkError> {
         let mut one = [0; 8];
         rustix::io::read(&self.counter, &mut one)?;
-        let token = self.slots.take(self.next & self.mask);
-        self.next = self.next.wrapping_add(1);
-        token.ok_or(LinkError::Closed)
-    }
-}
-
-/// Builds a ring by eventfd: by its count alone where one token goes round.
-pub fn build_by_eventfd(
-    case: &RingCase,
-    seed: u64,
-    has_solos: bool,
-) -> Result<BuiltRing, RingError> {
-    match case.flight {
-        None => build_ring::<EventfdLink>(case, seed, has_solos),
-        Some(_) => build_ring::<SemaphoreEventfd>(case, seed, has_solos),
+        self.tokens.take().ok_or(LinkError::Closed)
     }
 }
 

@@ -15,22 +15,25 @@ use rustix::io::Errno;
 use super::build::{BuiltRing, RingMaker, build_ring};
 use super::flight::{
     CountRoom, FlightAbility, FlightRefusal, room_of_descriptors, room_of_posix_queue,
-    room_of_signals, room_of_slots, room_of_sysv_queue,
+    room_of_signals, room_of_slots, room_of_sysv_queue, room_of_sysv_semaphore,
 };
 use super::link::{CallError, RingError};
 use super::member::RingLeader;
 use crate::sys::{
-    ChildProcess, PosixQueue, SysvQueue, SysvSemaphore, TokenCondvar, UringLink, reset_alarm,
-    set_deadline,
+    ChildProcess, PosixQueue, SysvItemSemaphore, SysvQueue, SysvSemaphore, TokenCondvar, UringLink,
+    reset_alarm, set_deadline,
 };
 use coroutine::CoroutineLink;
-use descriptors::{EventfdLink, FifoLink, SocketLink, build_by_eventfd};
+use descriptors::{EventfdLink, FifoLink, SemaphoreEventfd, SocketLink};
 pub(super) use descriptors::{PipeLink, posix_queue};
-use epoll::{EpollEventfdLink, EpollSocketLink};
+use epoll::{EpollEventfdItems, EpollEventfdLink, EpollSocketItems, EpollSocketLink};
 use shared_memory::{FutexLink, FutexVectorLink, NEEDS, YieldLink, namespace_hint};
 use signal::{HandlerSignalLink, SignalLink};
 use tcp::{TcpLoopback, loopback_hint};
-use uring::{UringFutexLink, UringMessageLink, UringPollLink, io_uring_hint, newer_uring_hint};
+use uring::{
+    UringFutexLink, UringMessageLink, UringPollItems, UringPollLink, io_uring_hint,
+    newer_uring_hint,
+};
 
 /// Entry of a link in the list of links.
 pub struct RegisteredLink {
@@ -60,6 +63,7 @@ const fn link<M: RingMaker>(
     name: &'static str,
     summary: &'static str,
     needs: &'static str,
+    flight: FlightAbility,
 ) -> RegisteredLink {
     let (suits, hint) = (|_: &_| Ok(()), |_| None);
     RegisteredLink {
@@ -70,7 +74,7 @@ const fn link<M: RingMaker>(
         sleeps: true,
         suits,
         hint,
-        flight: FlightAbility::HoldsOne(FlightRefusal::OneSlot),
+        flight,
         build: build_ring::<M>,
     }
 }
@@ -82,8 +86,38 @@ const fn queue<M: RingMaker>(
     needs: &'static str,
     room: CountRoom,
 ) -> RegisteredLink {
-    RegisteredLink { flight: FlightAbility::queue(room), ..link::<M>(name, summary, needs) }
+    link::<M>(name, summary, needs, FlightAbility::queue(room))
 }
+
+/// Builds the entry of a link that carries one item by `One`, and several by `Several`.
+const fn several_by<One: RingMaker, Several: RingMaker>(
+    name: &'static str,
+    summary: &'static str,
+    needs: &'static str,
+    flight: FlightAbility,
+) -> RegisteredLink {
+    let build = build_for_flight::<One, Several>;
+    RegisteredLink { build, ..link::<One>(name, summary, needs, flight) }
+}
+
+/// Builds the ring of a case, by `Several` if it has several items under way.
+fn build_for_flight<One: RingMaker, Several: RingMaker>(
+    case: &RingCase,
+    seed: u64,
+    has_solos: bool,
+) -> Result<BuiltRing, RingError> {
+    match case.flight {
+        None => build_ring::<One>(case, seed, has_solos),
+        Some(_) => build_ring::<Several>(case, seed, has_solos),
+    }
+}
+
+/// Ability of a link whose token lies in one word.
+const ONE_SLOT: FlightAbility = FlightAbility::HoldsOne(FlightRefusal::OneSlot);
+
+/// How an eventfd behind epoll or io_uring carries several items.
+const COUNTED_BEFORE_WAIT: &str = "one item is waited for and is the count; several are counted \
+    (EFD_SEMAPHORE), lie in shared memory, and are all read before a wait";
 
 /// All links. A new one implements `LinkEnd` and `Link`, and has an entry here.
 pub const LINKS: &[RegisteredLink] = &[
@@ -124,43 +158,56 @@ pub const LINKS: &[RegisteredLink] = &[
             room_of_descriptors::<TcpLoopback>,
         )
     },
-    RegisteredLink {
-        flight: FlightAbility::Holds {
+    several_by::<EventfdLink, SemaphoreEventfd>(
+        "eventfd",
+        "a count through an eventfd",
+        "eventfd(2)",
+        FlightAbility::Holds {
             room: room_of_slots,
             never_full: Some(FlightRefusal::NeverFull),
+            several: Some(
+                "one item is its count; several are counted (EFD_SEMAPHORE) and lie in shared memory",
+            ),
         },
-        build: build_by_eventfd,
-        ..link::<EventfdLink>("eventfd", "a count through an eventfd", "eventfd(2)")
-    },
-    link::<EpollSocketLink>(
+    ),
+    several_by::<EpollSocketLink, EpollSocketItems>(
         "epoll-socket",
         "one byte through local stream sockets, waited for by epoll",
         "epoll_pwait(2), socketpair(2)",
+        FlightAbility::Holds {
+            room: room_of_descriptors::<SocketLink<false>>,
+            never_full: Some(FlightRefusal::SenderNeverBlocks),
+            several: Some(
+                "one item is waited for, then read; of several all are read before a wait",
+            ),
+        },
     ),
-    link::<EpollEventfdLink>(
+    several_by::<EpollEventfdLink, EpollEventfdItems>(
         "epoll-eventfd",
         "a count through an eventfd, waited for by epoll",
         "epoll_pwait(2), eventfd(2)",
+        FlightAbility::Holds {
+            room: room_of_slots,
+            never_full: Some(FlightRefusal::NeverFull),
+            several: Some(COUNTED_BEFORE_WAIT),
+        },
     ),
-    RegisteredLink {
-        flight: FlightAbility::Holds {
+    link::<SignalLink>(
+        "signal",
+        "a real-time signal, waited for by sigwaitinfo",
+        "rt_tgsigqueueinfo(2)",
+        FlightAbility::Holds {
             room: room_of_signals,
             never_full: Some(FlightRefusal::SenderRefused),
+            several: None,
         },
-        ..link::<SignalLink>(
-            "signal",
-            "a real-time signal, waited for by sigwaitinfo",
-            "rt_tgsigqueueinfo(2)",
-        )
-    },
-    RegisteredLink {
-        flight: FlightAbility::HoldsOne(FlightRefusal::SignalsMerge),
-        ..link::<HandlerSignalLink>(
-            "handler-signal",
-            "a signal and its handler",
-            "tgkill(2), sigsuspend(2)",
-        )
-    },
+    ),
+    link::<HandlerSignalLink>(
+        "handler-signal",
+        "a signal and its handler",
+        "tgkill(2), sigsuspend(2)",
+        FlightAbility::HoldsOne(FlightRefusal::SignalsMerge),
+    ),
     queue::<PosixQueue>(
         "posix-mq",
         "one byte through a POSIX message queue",
@@ -178,15 +225,30 @@ pub const LINKS: &[RegisteredLink] = &[
     },
     RegisteredLink {
         hint: namespace_hint,
-        ..link::<SysvSemaphore>("sysv-sem", "a System V semaphore: one up, one down", NEEDS)
+        ..several_by::<SysvSemaphore, SysvItemSemaphore>(
+            "sysv-sem",
+            "a System V semaphore: one up, one down",
+            NEEDS,
+            FlightAbility::Holds {
+                room: room_of_sysv_semaphore,
+                never_full: Some(FlightRefusal::CounterEnds),
+                several: None,
+            },
+        )
     },
-    link::<FutexLink>("futex", "a word in shared memory, slept on by futex", "futex(2)"),
+    link::<FutexLink>("futex", "a word in shared memory, slept on by futex", "futex(2)", ONE_SLOT),
     link::<FutexVectorLink>(
         "futex-waitv",
         "a word in shared memory, slept on by futex_waitv",
         "futex_waitv(2) of Linux 5.16",
+        ONE_SLOT,
     ),
-    link::<TokenCondvar>("condvar", "a pthread condition variable", "process-shared mutexes"),
+    link::<TokenCondvar>(
+        "condvar",
+        "a pthread condition variable",
+        "process-shared mutexes",
+        FlightAbility::HoldsOne(FlightRefusal::UnderMutex),
+    ),
     RegisteredLink {
         hint: io_uring_hint,
         ..queue::<UringLink>(
@@ -202,6 +264,7 @@ pub const LINKS: &[RegisteredLink] = &[
             "io-uring-msg",
             "a message from one io_uring to the next",
             "io_uring of Linux 6.1",
+            FlightAbility::HoldsOne(FlightRefusal::OneMessage),
         )
     },
     RegisteredLink {
@@ -210,14 +273,20 @@ pub const LINKS: &[RegisteredLink] = &[
             "io-uring-futex",
             "a word in shared memory, slept on by io_uring",
             "io_uring of Linux 6.7",
+            ONE_SLOT,
         )
     },
     RegisteredLink {
         hint: |errno| newer_uring_hint(errno, "6.1"),
-        ..link::<UringPollLink>(
+        ..several_by::<UringPollLink, UringPollItems>(
             "io-uring-poll",
             "a count through an eventfd, polled by io_uring",
             "io_uring of Linux 6.1, eventfd(2)",
+            FlightAbility::Holds {
+                room: room_of_slots,
+                never_full: Some(FlightRefusal::NeverFull),
+                several: Some(COUNTED_BEFORE_WAIT),
+            },
         )
     },
     RegisteredLink {
@@ -227,11 +296,11 @@ pub const LINKS: &[RegisteredLink] = &[
             "yield",
             "a byte, polled with sched_yield",
             "one CPU (--placement same)",
+            ONE_SLOT,
         )
     },
     RegisteredLink {
         sleeps: false,
-        flight: FlightAbility::HoldsOne(FlightRefusal::HandedOver),
         suits: |case| match case.kind {
             MemberKind::Thread => {
                 check_one_cpu(case, "coroutines run in one thread, on one CPU at a time")
@@ -242,6 +311,7 @@ pub const LINKS: &[RegisteredLink] = &[
             "coroutine",
             "a stackful coroutine, without the kernel",
             "--kind thread",
+            FlightAbility::HoldsOne(FlightRefusal::HandedOver),
         )
     },
 ];

@@ -12,7 +12,8 @@ use rustix::thread::{UnshareFlags, futex, sched_yield};
 
 use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
 use crate::sys::{
-    SharedValue, SysvQueue, SysvSemaphore, TokenCondvar, TokenSlot, member_lost, own_namespace,
+    SharedValue, SysvItemSemaphore, SysvQueue, SysvSemaphore, TokenCondvar, TokenSlot, member_lost,
+    own_namespace,
 };
 
 /// The token lies in the word that is waited on. The sender always wakes. A receiver that finds the
@@ -200,6 +201,19 @@ impl Link for SysvSemaphore {
 
     fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
         let end = Self::new()?;
+        Ok((end.clone(), end))
+    }
+}
+
+impl Link for SysvItemSemaphore {
+    type End = Self;
+
+    fn prepare() -> Result<(), CallError> {
+        own_namespace(UnshareFlags::NEWIPC).in_call("unshare")
+    }
+
+    fn channel(place: &ChannelPlace) -> Result<(Self, Self), CallError> {
+        let end = Self::new(place.room)?;
         Ok((end.clone(), end))
     }
 }

@@ -2,7 +2,7 @@
 //! By the others each member has one ring, as an event loop has: what it sends is queued, and
 //! submitted by the call that waits for the next token.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -13,7 +13,7 @@ use rustix::event::EventfdFlags;
 use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::thread::futex::WaitFlags;
 
-use super::descriptors::{EventfdLink, PipeLink};
+use super::descriptors::{EventfdLink, PipeLink, SemaphoreEventfd};
 use super::shared_memory::word_flags;
 use crate::ring::link::{CallContext, CallError, ChannelPlace, Link, LinkEnd, LinkError};
 use crate::sys::{SharedValue, TaskUring, TokenSlot, UringLink, UringOperation, member_lost};
@@ -225,36 +225,62 @@ impl LinkEnd for UringFutexLink {
     }
 }
 
-/// The token is the count of an eventfd. The receiver's ring polls it all the time
-/// (IORING_POLL_ADD_MULTI); the sender writes to it.
-pub struct UringPollLink {
-    counter: EventfdLink,
+/// One end of an eventfd. The receiver's ring polls it all the time (IORING_POLL_ADD_MULTI); the
+/// sender writes to it.
+pub struct UringPollEnd<C> {
+    counter: C,
     /// Ring of the member that receives, in the receiving end.
     uring: Option<TaskUring>,
 }
 
+impl<C: AsFd> UringPollEnd<C> {
+    /// Builds both ends from those of an eventfd that does not block.
+    fn pair(sender: C, receiver: C) -> Result<(Self, Self), CallError> {
+        let uring = TaskUring::new().in_call("io_uring_setup")?;
+        Ok((Self { counter: sender, uring: None }, Self { counter: receiver, uring: Some(uring) }))
+    }
+
+    /// Makes the calling task the user of the receiving end's ring, and queues its poll.
+    fn enable(&mut self) -> Result<(), CallError> {
+        enable(self.uring.as_ref())?;
+        // Submitted by the first wait.
+        let uring = self.uring.as_mut().ok_or(("io_uring_register", Errno::BADF))?;
+        uring.queue_poll(self.counter.as_fd()).in_call("io_uring_enter")
+    }
+}
+
+/// Waits until the poll of an eventfd has reported an arrival.
+#[inline(always)]
+fn wait_for_poll(uring: &mut TaskUring, counter: BorrowedFd<'_>) -> Result<(), LinkError> {
+    let completion = uring.wait()?;
+    completion.value()?;
+    if !completion.goes_on() {
+        uring.queue_poll(counter)?;
+    }
+    Ok(())
+}
+
+/// The token is the count of an eventfd.
+pub struct UringPollLink;
+
 impl Link for UringPollLink {
-    type End = Self;
+    type End = UringPollEnd<EventfdLink>;
 
     fn prepare() -> Result<(), CallError> {
         TaskUring::check(UringOperation::Poll)
     }
 
-    fn channel(_: &ChannelPlace) -> Result<(Self, Self), CallError> {
+    fn channel(_: &ChannelPlace) -> Result<(Self::End, Self::End), CallError> {
         let (sender, receiver) = EventfdLink::pair(EventfdFlags::NONBLOCK)?;
-        let uring = TaskUring::new().in_call("io_uring_setup")?;
-        Ok((Self { counter: sender, uring: None }, Self { counter: receiver, uring: Some(uring) }))
+        UringPollEnd::pair(sender, receiver)
     }
 
-    fn join(_: &mut Self, receiver: &mut Self) -> Result<(), CallError> {
-        enable(receiver.uring.as_ref())?;
-        // Submitted by the first wait.
-        let uring = receiver.uring.as_mut().ok_or(("io_uring_register", Errno::BADF))?;
-        uring.queue_poll(receiver.counter.as_fd()).in_call("io_uring_enter")
+    fn join(_: &mut Self::End, receiver: &mut Self::End) -> Result<(), CallError> {
+        receiver.enable()
     }
 }
 
-impl LinkEnd for UringPollLink {
+impl LinkEnd for UringPollEnd<EventfdLink> {
     #[inline(always)]
     fn send(&mut self, token: u8) -> Result<(), LinkError> {
         self.counter.send(token)
@@ -264,15 +290,50 @@ impl LinkEnd for UringPollLink {
     fn receive(&mut self) -> Result<u8, LinkError> {
         let uring = self.uring.as_mut().ok_or(LinkError::Closed)?;
         loop {
-            let completion = uring.wait()?;
-            completion.value()?;
-            if !completion.goes_on() {
-                uring.queue_poll(self.counter.as_fd())?;
-            }
+            wait_for_poll(uring, self.counter.as_fd())?;
             match self.counter.receive() {
                 Err(LinkError::Kernel(Errno::AGAIN)) => {}
                 received => return received,
             }
+        }
+    }
+}
+
+/// Tokens are counted by an eventfd in semaphore mode. Its receiver waits only if there is none.
+pub struct UringPollItems;
+
+impl Link for UringPollItems {
+    type End = UringPollEnd<SemaphoreEventfd>;
+
+    fn prepare() -> Result<(), CallError> {
+        TaskUring::check(UringOperation::Poll)
+    }
+
+    fn channel(place: &ChannelPlace) -> Result<(Self::End, Self::End), CallError> {
+        let (sender, receiver) = SemaphoreEventfd::pair(EventfdFlags::NONBLOCK, place.room)?;
+        UringPollEnd::pair(sender, receiver)
+    }
+
+    fn join(_: &mut Self::End, receiver: &mut Self::End) -> Result<(), CallError> {
+        receiver.enable()
+    }
+}
+
+impl LinkEnd for UringPollEnd<SemaphoreEventfd> {
+    #[inline(always)]
+    fn send(&mut self, token: u8) -> Result<(), LinkError> {
+        self.counter.send(token)
+    }
+
+    #[inline(always)]
+    fn receive(&mut self) -> Result<u8, LinkError> {
+        let uring = self.uring.as_mut().ok_or(LinkError::Closed)?;
+        loop {
+            match self.counter.receive() {
+                Err(LinkError::Kernel(Errno::AGAIN)) => {}
+                received => return received,
+            }
+            wait_for_poll(uring, self.counter.as_fd())?;
         }
     }
 }
@@ -321,7 +382,7 @@ mod tests {
                 return None;
             }
             let area = shared_area(2, false).unwrap();
-            let place = ChannelPlace { area, kind: MemberKind::Thread, to: 1, room: 1 };
+            let place = ChannelPlace { area, kind: MemberKind::Thread, to: 1, room: 8 };
             let (mut sender, mut next_receiver) = L::channel(&place).unwrap();
             let (mut next_sender, mut receiver) = L::channel(&place).unwrap();
             L::join(&mut sender, &mut receiver).unwrap();
@@ -357,6 +418,23 @@ mod tests {
         }
         if let Some(mut ring) = RingOfTwo::new::<UringFutexLink>() {
             ring.passes_every_token();
+        }
+        if let Some(mut ring) = RingOfTwo::new::<UringPollItems>() {
+            ring.passes_every_token();
+        }
+    }
+
+    /// A poll may report several arrivals once, or one that was read before.
+    #[test]
+    fn several_polled_tokens_arrive_in_order() {
+        let Some(mut ring) = RingOfTwo::new::<UringPollItems>() else { return };
+        for first in (0..90).step_by(3) {
+            for token in first..first + 3 {
+                ring.send(0, token);
+            }
+            for token in first..first + 3 {
+                assert_eq!(ring.receivers[1].receive(), Ok(token));
+            }
         }
     }
 

@@ -2,11 +2,14 @@
 
 use analysis::estimate::Estimate;
 use analysis::marked;
+use analysis::record::RingRecord;
 use analysis::summary::CaseSummary;
+use probe::ring::find_link;
 use rundata::ring::{Flight, RingCase};
 use rundata::words;
 
 use super::answer::RingAnswer;
+use crate::base::values::each_once;
 
 /// Returns `With 16 items under way an item takes 310 ns (305 to 315) and 0.063 switches, 5.1x less
 /// than one by one (1.58 us)`; `None` where all rings have one item.
@@ -52,6 +55,19 @@ pub(super) fn answer(rings: &[&CaseSummary]) -> Option<RingAnswer> {
         }
     }
     Some(RingAnswer::new(sentence))
+}
+
+/// Returns a line on each link that carries several items by other means than one.
+pub(super) fn links_with_two_mechanisms(record: &RingRecord) -> Vec<String> {
+    let mut in_flight: Vec<&CaseSummary> = record.cases.iter().collect();
+    in_flight.retain(|summary| summary.case.flight.is_some());
+    let mut lines = Vec::new();
+    for link in each_once(in_flight.iter().map(|summary| &summary.case.link)) {
+        if let Some(words) = find_link(link).and_then(|link| link.several_items_in_words()) {
+            lines.push(format!("{link}: {words}"));
+        }
+    }
+    lines
 }
 
 /// Returns a ring with one item under way.

@@ -17,6 +17,7 @@ use rundata::words;
 
 use super::answer::headline;
 use super::at_once;
+use super::flight;
 use super::history;
 use super::settings::{RingSettings, listed, not_switching, placements, states};
 use crate::experiments::events;
@@ -45,6 +46,8 @@ pub(crate) fn text(record: &RingRecord, view: View) -> ReportText {
     if view.wide {
         legend.push(WIDE_LEGEND);
     }
+    let two_mechanisms = flight::links_with_two_mechanisms(record);
+    legend.extend(two_mechanisms.iter().map(String::as_str));
     let disagrees = record.cases.iter().any(|case| case.counts_disagree);
     let mut details = printout![legend.join("\n"), "\n"];
     if view.wide {

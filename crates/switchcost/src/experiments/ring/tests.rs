@@ -193,6 +193,25 @@ fn the_first_line_tells_an_item_beside_one_by_one() {
     assert!(headline(&[None]).starts_with("A switch costs 3.01"));
 }
 
+/// One by one the token is the count of an eventfd; several are counted.
+#[test]
+fn a_link_that_carries_several_items_by_other_means_says_so() {
+    let mut run = in_flight(&[None, Some(Flight::Items(16))]);
+    let details = |run: &Run| {
+        let record = analysis::record::RingRecord::from_run(run);
+        super::table::text(&record, View::default()).details.to_string()
+    };
+    assert!(!details(&run).contains("pipe: "), "{}", details(&run));
+    for case in run.header.plan.cases.iter_mut().filter_map(Case::ring_mut) {
+        case.link = "eventfd".to_string();
+    }
+    assert!(
+        details(&run).contains("\neventfd: one item is its count; several"),
+        "{}",
+        details(&run)
+    );
+}
+
 #[test]
 fn several_items_have_no_cost_of_a_switch_and_no_law() {
     let flights = [2, 4, 8, 16].map(|count| Some(Flight::Items(count)));

@@ -8,6 +8,9 @@
 //! - *Efficiency*: 1.65 / (4 x 0.5) = 0.825.
 //! - *Hop*: the mean over all hops, 4 / (0.5 + 0.5 + 0.4 + 0.25) = 2.42 us.
 //!
+//! With several items under way the rate is that of hops: a switch is shared by many items, and rings
+//! that switch less often for the same items are not less efficient.
+//!
 //! Rings are compared within rounds, so that drift cancels. A ring with CPUs of its own has the
 //! figures of a ring by itself: clean slices, judged by the quanta on its CPU. Where rings share
 //! CPUs, the time of a slice depends on whose turn it is: their figures are of whole samples, without
@@ -34,10 +37,14 @@ use crate::table::{Figures, Table};
 pub struct SimultaneousRings {
     /// Number of rings.
     pub rings: u32,
-    /// Switches of all rings in a second.
+    /// Switches of all rings in a second; absent of rings with one item that do not switch.
     pub switches_per_second: Option<Estimate>,
-    /// Switches of all rings in a second over `rings` times those of the single ring; absent of the
-    /// single ring itself, and of rings that do not switch.
+    /// Hops of all rings in a second; with several items under way these are items.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hops_per_second: Option<Estimate>,
+    /// Switches of all rings in a second, or hops with several items under way, over `rings` times
+    /// those of the single ring; absent of the single ring itself, and of rings with one item that do
+    /// not switch.
     pub efficiency: Option<Estimate>,
     /// Migrations of all members in all samples; absent where the kernel does not count them.
     pub migrations: Option<u64>,
@@ -96,7 +103,7 @@ impl SimultaneousRings {
         numbers
     }
 
-    /// Returns the switches of all rings over those of the single ring.
+    /// Returns the switches of all rings, or the items, over those of the single ring.
     pub fn speedup(&self) -> Option<Estimate> {
         self.efficiency?.scaled(self.rings.into())
     }
@@ -277,6 +284,8 @@ struct RoundFigures {
     rate: f64,
     /// Switches of the single ring in a second.
     single_rate: Option<f64>,
+    /// Time of a hop of the single ring in nanoseconds.
+    single_hop_ns: Option<f64>,
     /// Time of a hop of the solo in nanoseconds.
     solo_ns: Option<f64>,
 }
@@ -284,18 +293,31 @@ struct RoundFigures {
 impl RoundFigures {
     /// Returns the mean time of a hop over the hops of all rings, in nanoseconds.
     fn mean_hop_ns(&self) -> f64 {
-        let hops_per_ns: f64 = self.hops_ns.iter().map(|ns| 1.0 / ns).sum();
-        self.hops_ns.len() as f64 / hops_per_ns
+        self.hops_ns.len() as f64 * 1e9 / self.hops_per_second()
+    }
+
+    /// Returns the hops of all rings in a second.
+    fn hops_per_second(&self) -> f64 {
+        self.hops_ns.iter().map(|ns| 1e9 / ns).sum()
     }
 
     /// Returns the switches per hop of all rings together.
     fn switches_per_hop(&self) -> f64 {
-        let hops_per_second: f64 = self.hops_ns.iter().map(|ns| 1e9 / ns).sum();
-        self.rate / hops_per_second
+        self.rate / self.hops_per_second()
     }
 
-    fn efficiency(&self) -> Option<f64> {
-        let efficiency = self.rate / (self.hops_ns.len() as f64 * self.single_rate?);
+    /// Returns the switches of all rings over as many times those of the single ring.
+    fn switch_efficiency(&self) -> Option<f64> {
+        self.over_single(self.rate, self.single_rate?)
+    }
+
+    /// Returns the hops of all rings over as many times those of the single ring.
+    fn hop_efficiency(&self) -> Option<f64> {
+        self.over_single(self.hops_per_second(), 1e9 / self.single_hop_ns?)
+    }
+
+    fn over_single(&self, rate: f64, single_rate: f64) -> Option<f64> {
+        let efficiency = rate / (self.hops_ns.len() as f64 * single_rate);
         if efficiency.is_finite() && efficiency > 0.0 { Some(efficiency) } else { None }
     }
 
@@ -373,13 +395,19 @@ impl<'a> GroupRounds<'a> {
     fn rings(&self) -> SimultaneousRings {
         let count = self.group.rings.len();
         let (mut rate, mut efficiency) = (None, None);
-        if self.switches() {
+        if self.switches() || self.has_several_items() {
             rate = self.estimate(self.speed, 1.0, |round| Some(round.rate));
-            efficiency = self.estimate(self.speed, 2.0, RoundFigures::efficiency);
         }
+        if self.has_several_items() {
+            efficiency = self.estimate(self.speed, 2.0, RoundFigures::hop_efficiency);
+        } else if self.switches() {
+            efficiency = self.estimate(self.speed, 2.0, RoundFigures::switch_efficiency);
+        }
+        let hop_rate = self.estimate(self.speed, 1.0, |round| Some(round.hops_per_second()));
         let mut rings = SimultaneousRings {
             rings: count as u32,
             switches_per_second: rate,
+            hops_per_second: hop_rate,
             efficiency,
             migrations: Some(0),
             each: Vec::new(),
@@ -406,6 +434,11 @@ impl<'a> GroupRounds<'a> {
             rings.slowest = middles.last().map(|(ring, _)| *ring as u32 + 1);
         }
         rings
+    }
+
+    /// Returns whether several items are under way in each ring.
+    fn has_several_items(&self) -> bool {
+        self.table.plan.ring(self.group.case).is_some_and(|case| case.flight.is_some())
     }
 
     /// Returns whether the kernel counted more than a few switches.
@@ -487,13 +520,14 @@ fn figures_by_round(
         for (ns, per_hop) in hops_ns.iter().zip(per_hop) {
             rates.push(1e9 * per_hop / ns);
         }
-        let mut single_rate = None;
+        let (mut single_rate, mut single_hop_ns) = (None, None);
         if group.single.is_some() {
-            hops_ns.pop();
+            single_hop_ns = hops_ns.pop();
             single_rate = rates.pop();
         }
         let (rate, solo_ns) = (rates.iter().sum(), solo.get(round).copied());
-        by_round.insert(*round, RoundFigures { hops_ns, rate, single_rate, solo_ns });
+        let figures = RoundFigures { hops_ns, rate, single_rate, single_hop_ns, solo_ns };
+        by_round.insert(*round, figures);
     }
     by_round
 }

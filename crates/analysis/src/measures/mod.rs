@@ -96,6 +96,15 @@ pub enum ColumnVisibility {
     WhereKnown,
     /// Tables of rings that run at the same time.
     SeveralRings,
+    /// Tables of rings that run at the same time, some with several items under way.
+    RingsInFlight,
+}
+
+impl ColumnVisibility {
+    /// Returns whether only tables of rings that run at the same time have the column.
+    pub fn is_of_several_rings(self) -> bool {
+        matches!(self, Self::SeveralRings | Self::RingsInFlight)
+    }
 }
 
 /// A measure of a ring.
@@ -363,10 +372,23 @@ pub const MEASURES: &[RingMeasure] = &[
         ..PLAIN
     },
     RingMeasure {
+        id: "hops_per_second",
+        title: "hops/s",
+        unit: ColumnUnit::PerSecond,
+        meaning: "hops of all rings in a second; items, if several are under way",
+        priority: 5,
+        shown: ColumnVisibility::RingsInFlight,
+        read: |case| {
+            MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.hops_per_second))
+        },
+        ..PLAIN
+    },
+    RingMeasure {
         id: "efficiency",
         title: "efficiency",
         unit: ColumnUnit::Share,
-        meaning: "switches of all rings over as many times those of the single ring",
+        meaning: "switches of all rings (items, if several are under way) over as many times \
+            those of the single ring",
         priority: 6,
         shown: ColumnVisibility::SeveralRings,
         has_interval: true,

@@ -1,9 +1,10 @@
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rundata::case::Case;
 use rundata::experiment::Experiment;
 use rundata::placement::Placement;
 use rundata::plan::Reference;
-use rundata::ring::Counters;
+use rundata::ring::{Counters, Flight};
 use stats::normal_quantile;
 
 use super::*;
@@ -209,6 +210,30 @@ fn rings_that_do_not_switch_have_no_rate() {
     assert_eq!((two.switches_per_second, two.efficiency), (None, None));
     assert!(all[2].does_not_switch && all[2].ns_per_hop.is_some());
     assert_eq!(all[2].ns_per_switch_above_solo, None);
+}
+
+/// With several items under way items count, however often the members switch for them.
+#[test]
+fn the_efficiency_of_rings_in_flight_is_of_items() {
+    let exact = Scatter { launches: 0.0, drift: 0.0, rounds: 0.0, correlation: 0.0 };
+    let mut plan = plan(&[1, 2], true);
+    for case in plan.cases.iter_mut().filter_map(Case::ring_mut).skip(1) {
+        case.flight = Some(Flight::Items(16));
+    }
+    for switches in [LAPS, 3] {
+        let mut samples = launch(&[&[1.0, 1.25]], exact, 1);
+        for ring in samples.iter_mut().flat_map(|sample| &mut sample.rings) {
+            ring.counters.voluntary = switches;
+        }
+        let all = summaries(&Table::from_samples(&plan, &samples, []), &[]);
+        let (single, two) = (rings_of(&all[1]), rings_of(&all[2]));
+        assert!((single.hops_per_second.unwrap().value - 0.5e6).abs() < 1.0);
+        assert!((two.hops_per_second.unwrap().value - 0.9e6).abs() < 1.0);
+        assert!((two.efficiency.unwrap().value - 0.9).abs() < 1e-6, "{:?}", two.efficiency);
+        // Of 5,000 hops in each ring.
+        let switch_rate = two.switches_per_second.unwrap().value;
+        assert!((switch_rate - 0.9e6 * switches as f64 / 5000.0).abs() < 1.0, "{switch_rate}");
+    }
 }
 
 /// Clean slices of each CPU are judged by the quanta on it.

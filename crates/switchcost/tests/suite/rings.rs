@@ -134,6 +134,27 @@ fn the_answer_and_the_table_are_of_all_rings() {
     assert_eq!(sizes, ["1", "2", "3"], "{}", said.out);
 }
 
+/// A switch is shared by many items: what rings make of those of one is told in items.
+#[test]
+fn rings_with_several_items_under_way_are_compared_by_items() {
+    let home = Home::new();
+    let args = ["--rings", "1,2", "--flight", "16", "--laps", "300", "--rounds", "5"];
+    let said = home.measure(&[&args[..], &["--json", "-"]].concat());
+    let record = said.json();
+    Schema::of("record").assert_holds(&record);
+    let cases = record["cases"].as_array().expect("cases");
+    let rings = cases.iter().find(|case| case["rings_at_once"]["rings"] == 2).expect("two rings");
+    let rings = &rings["rings_at_once"];
+    for figure in ["efficiency", "hops_per_second"] {
+        assert!(rings[figure]["value"].as_f64() > Some(0.0), "{figure}: {rings}");
+    }
+    let shown = home.run(&["runs", "show", "last", "--verbose"]).out;
+    assert!(shown.starts_with("2 rings on ") && shown.contains("the items of one"), "{shown}");
+    for word in ["hops/s", "wake-ups/hop", "the efficiency is of these"] {
+        assert!(shown.contains(word), "{word}: {shown}");
+    }
+}
+
 #[test]
 fn each_placement_of_rings_is_kept() {
     let cpus = allowed_cpus();

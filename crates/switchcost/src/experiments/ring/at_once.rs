@@ -4,7 +4,7 @@
 use analysis::jump::CostJump;
 use analysis::marked;
 use analysis::marked::MarkedText;
-use analysis::measures::{ColumnVisibility, MEASURES, NS_PER_SWITCH, RingMeasure};
+use analysis::measures::{ColumnVisibility, MEASURES, MeasureValue, NS_PER_SWITCH, RingMeasure};
 use analysis::quote::{BestEstimate, NotQuotable};
 use analysis::record::RingRecord;
 use analysis::regions::SizeAxis;
@@ -21,8 +21,75 @@ use crate::report::table::Table;
 use crate::report::terminal::{counted, estimate_words};
 use crate::report::tiles::Tile;
 
-pub(super) const LEGEND: &str = "switches/s: of all rings; efficiency: that over rings x the single ring's, in the same rounds\n\
+const LEGEND: &str = "switches/s: of all rings; efficiency: that over rings x the single ring's, in the same rounds\n\
      fastest, slowest: ns/hop of these rings; ns/hop: mean over the hops of all";
+
+const FLIGHT_LEGEND: &str =
+    "hops/s: items of all rings; with several under way the efficiency is of these";
+
+/// What is counted of several rings, and compared with the single ring.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CountedThing {
+    Switches,
+    /// Items, of rings that have several of them under way.
+    Items,
+    /// Switches of some rings and items of others.
+    Both,
+}
+
+impl CountedThing {
+    /// Returns what is counted in all of these rings.
+    fn from_cases<'a>(cases: impl IntoIterator<Item = &'a RingCase>) -> Self {
+        let (mut has_switches, mut has_items) = (false, false);
+        for case in cases {
+            has_items |= case.flight.is_some();
+            has_switches |= case.flight.is_none();
+        }
+        match (has_switches, has_items) {
+            (true, true) => Self::Both,
+            (false, true) => Self::Items,
+            (_, false) => Self::Switches,
+        }
+    }
+
+    fn from_case(case: &RingCase) -> Self {
+        Self::from_cases([case])
+    }
+
+    /// Returns its name within a sentence.
+    fn in_words(self) -> &'static str {
+        match self {
+            Self::Switches => "switches",
+            Self::Items => "items",
+            Self::Both => "switches or items",
+        }
+    }
+
+    /// Returns its name at the start of a sentence.
+    fn at_start(self) -> &'static str {
+        match self {
+            Self::Switches => "Switches",
+            Self::Items => "Items",
+            Self::Both => "Switches or items",
+        }
+    }
+}
+
+/// Returns what the columns of several rings mean.
+pub(super) fn legend(record: &RingRecord) -> Vec<&'static str> {
+    if counted_thing(record) == CountedThing::Switches {
+        vec![LEGEND]
+    } else {
+        vec![LEGEND, FLIGHT_LEGEND]
+    }
+}
+
+/// Returns what is counted in the rings of a run.
+fn counted_thing(record: &RingRecord) -> CountedThing {
+    let mut several: Vec<&RingCase> = record.cases.iter().map(|summary| &summary.case).collect();
+    several.retain(|case| case.has_several_rings());
+    CountedThing::from_cases(several)
+}
 
 /// Most rings that a sentence names.
 const MAX_NAMED_RINGS: usize = 8;
@@ -60,7 +127,8 @@ pub(super) fn headline(record: &RingRecord) -> MarkedText {
                 let name = name_of_rings(&settings, &summary.case);
                 parts.push(marked![format!("{name}: "), times_in_words(summary)]);
             }
-            let sum = "Switches of all rings over those of one: ";
+            let sum =
+                format!("{} of all rings over those of one: ", counted_thing(record).at_start());
             marked![sum, MarkedText::join(parts, "; "), "."]
         }
     }
@@ -99,14 +167,15 @@ fn last_case<'a>(record: &'a RingRecord, series: &RingCountSeries) -> Option<&'a
     record.cases.get(*series.cases.last()?)
 }
 
-/// Returns the switches of all rings over those of one, or why that may not be told; `None` where it
-/// is not known.
+/// Returns the switches or items of all rings over those of one, or why that may not be told; `None`
+/// where it is not known.
 fn speedup_of(summary: &CaseSummary) -> Option<Result<BestEstimate, NotQuotable>> {
     Some(rings_of(summary)?.speedup()?.answer_cost())
 }
 
 /// Returns `8 rings on 8 CPUs make 3.12 times (2.98 to 3.25) the switches of one`.
 fn speedup_in_words(summary: &CaseSummary) -> MarkedText {
+    let things = CountedThing::from_case(&summary.case).in_words();
     let cpus = counted(summary.case.cpus().len(), "CPU");
     let rings = format!("{} rings on {cpus}", summary.case.rings());
     match speedup_of(summary) {
@@ -114,27 +183,25 @@ fn speedup_in_words(summary: &CaseSummary) -> MarkedText {
             marked![
                 format!("{rings} make "),
                 speedup.marked_with_unit("times"),
-                " the switches of one"
+                format!(" the {things} of one")
             ]
         }
         Some(Err(why)) => {
-            format!("What {rings} make of the switches of one: {}", why.with_unit("times")).into()
+            format!("What {rings} make of the {things} of one: {}", why.with_unit("times")).into()
         }
         None if summary.samples == 0 => {
             let why = summary.failure.as_deref().unwrap_or("no sample was taken");
             format!("{rings} were not measured: {why}").into()
         }
-        None if summary.does_not_switch || summary.case.flight.is_some() => {
-            match summary.ns_per_hop.map(|hop| hop.answer_cost()) {
-                Some(Ok(time)) => marked![format!("A hop of {rings} takes "), time.marked_time()],
-                _ => format!("{rings} hardly switch").into(),
-            }
-        }
+        None if summary.does_not_switch => match summary.ns_per_hop.map(|hop| hop.answer_cost()) {
+            Some(Ok(time)) => marked![format!("A hop of {rings} takes "), time.marked_time()],
+            _ => format!("{rings} hardly switch").into(),
+        },
         None => format!("{rings} were not measured beside a single ring").into(),
     }
 }
 
-/// Returns the switches of all rings over those of one, or why that is not known.
+/// Returns the switches or items of all rings over those of one, or why that is not known.
 fn times_in_words(summary: &CaseSummary) -> MarkedText {
     match speedup_of(summary) {
         Some(Ok(speedup)) => speedup.marked_with_unit("times"),
@@ -236,7 +303,7 @@ pub(super) fn table(record: &RingRecord, settings: &RingSettings) -> Table {
     let mut cases = settings.in_order(record);
     cases.retain(|summary| summary.rings_at_once.is_some());
     let has_sizes = cases.iter().any(|case| case.case.members != cases[0].case.members);
-    let columns = columns();
+    let columns = columns(&cases);
     let (rings, figures) = columns.split_at(1);
     let mut heads = settings.header();
     for measure in rings {
@@ -269,18 +336,23 @@ pub(super) fn table(record: &RingRecord, settings: &RingSettings) -> Table {
 
 /// Returns the measures that have columns: those of several rings first. Beside their efficiency no
 /// other has its interval.
-fn columns() -> Vec<&'static RingMeasure> {
+fn columns(cases: &[&CaseSummary]) -> Vec<&'static RingMeasure> {
+    let has_several_items = cases.iter().any(|case| case.case.flight.is_some());
     let mut columns: Vec<&RingMeasure> = MEASURES.iter().collect();
-    columns.retain(|measure| {
-        let is_shown =
-            matches!(measure.shown, ColumnVisibility::Always | ColumnVisibility::SeveralRings);
-        is_shown && measure.id != NS_PER_SWITCH.id
+    columns.retain(|measure| match measure.shown {
+        ColumnVisibility::Always => measure.id != NS_PER_SWITCH.id,
+        ColumnVisibility::SeveralRings => true,
+        ColumnVisibility::RingsInFlight => has_several_items,
+        ColumnVisibility::WhereKnown => {
+            cases.iter().any(|case| (measure.read)(case) != MeasureValue::Unknown)
+        }
+        ColumnVisibility::Wide | ColumnVisibility::WhereSet => false,
     });
-    columns.sort_by_key(|measure| measure.shown != ColumnVisibility::SeveralRings);
+    columns.sort_by_key(|measure| !measure.shown.is_of_several_rings());
     columns
 }
 
-/// Draws the switches of all rings over those of one, and the time of a hop, by the number of rings.
+/// Draws the switches or items of all rings over those of one, and the time of a hop, by the number of rings.
 pub(super) fn figures(record: &RingRecord, index: usize) -> Vec<Figure> {
     let (mut rates, mut hops) = (Vec::new(), Vec::new());
     let settings = RingSettings::from_record(record);
@@ -307,11 +379,13 @@ pub(super) fn figures(record: &RingRecord, index: usize) -> Vec<Figure> {
     let ideal = vec![Point::bare(1.0, 1.0), Point::bare(rings.into(), rings.into())];
     rates.push(Series::new("as many times", index, Role::Projected, ideal));
     let axis = || Axis::new("rings at the same time", Unit::Count, Scale::Linear);
-    let y = Axis::new("switches of all over those of one", Unit::Ratio, Scale::Linear);
+    let things = counted_thing(record);
+    let axis_title = format!("{} of all over those of one", things.in_words());
+    let y = Axis::new(&axis_title, Unit::Ratio, Scale::Linear);
     let about = String::from(headline(record));
-    let title = "Switches of all rings by their number";
+    let title = format!("{} of all rings by their number", things.at_start());
     let mut figures = Vec::new();
-    figures.extend(lines("rings-rate", title, about, (axis(), y), rates));
+    figures.extend(lines("rings-rate", &title, about, (axis(), y), rates));
     let about =
         "Time of a hop: the mean over all rings, the fastest ring, the slowest.".to_string();
     let axes = (axis(), nanoseconds("time of a hop"));
@@ -329,7 +403,7 @@ const HOP_LINES: [(&str, HopReader); 3] = [
     ("slowest ring", |summary| rings_of(summary)?.slowest_ring()?.ns_per_hop),
 ];
 
-/// Draws the switches of all rings over those of one; the single ring is 1.
+/// Draws the switches or items of all rings over those of one; the single ring is 1.
 fn rate_line(name: &str, index: usize, cases: &[&CaseSummary]) -> Series {
     let mut points = vec![Point::bare(1.0, 1.0)];
     let mut by_rings = Vec::new();

@@ -41,7 +41,7 @@ pub(crate) fn text(record: &RingRecord, view: View) -> ReportText {
     let settings = &RingSettings::from_record(record);
     let mut legend = vec![LEGEND];
     if at_once::has_several_rings(record) {
-        legend.push(at_once::LEGEND);
+        legend.extend(at_once::legend(record));
     }
     if view.wide {
         legend.push(WIDE_LEGEND);
@@ -134,7 +134,7 @@ fn measure_columns(cases: &[&CaseSummary], is_wide: bool) -> Vec<&'static RingMe
     for measure in MEASURES {
         let is_shown = match measure.shown {
             ColumnVisibility::Always => true,
-            ColumnVisibility::SeveralRings => false,
+            ColumnVisibility::SeveralRings | ColumnVisibility::RingsInFlight => false,
             ColumnVisibility::Wide => is_wide,
             ColumnVisibility::WhereSet => {
                 cases.iter().any(|case| (measure.read)(case) == MeasureValue::Flag(true))

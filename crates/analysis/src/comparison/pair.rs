@@ -110,7 +110,7 @@ impl<'a> CasePair<'a> {
             new_rounds: self.costs.new_rounds,
             base_failure: self.base.failure.clone(),
             new_failure: self.new.failure.clone(),
-            measures: measures::pairs(base, new, measures::compared_measures()),
+            measures: measures::pairs(base, new, measures::exported_measures()),
             at_one_clock: self.costs.at_one_clock,
             ratio,
             answer,

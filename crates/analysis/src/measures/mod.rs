@@ -127,6 +127,9 @@ pub struct RingMeasure {
     /// True if it has a column of its own in `summary-csv` and Markdown, a gauge in OpenMetrics, and
     /// a column in comparisons.
     pub is_exported: bool,
+    /// Names of the columns of both ends of its interval in `summary-csv`; absent where that has the
+    /// value alone.
+    pub end_ids: Option<[&'static str; 2]>,
     /// Reads the value from a case.
     pub read: fn(&CaseSummary) -> MeasureValue,
 }
@@ -154,6 +157,13 @@ impl MeasureValue {
             Self::Number(number) => Some(number),
             Self::NoCost(_) | Self::Flag(_) | Self::Unknown => None,
         }
+    }
+
+    /// Returns the ends of the interval of what may be quoted; absent where nothing may be.
+    pub fn ends(self) -> Option<[f64; 2]> {
+        let Self::Cost(estimate) = self else { return None };
+        let quoted = estimate.quote_cost().ok()?;
+        Some([quoted.low(), quoted.high()])
     }
 
     fn from_cost(estimate: Option<Estimate>) -> Self {
@@ -193,6 +203,7 @@ const PLAIN: RingMeasure = RingMeasure {
     shown: ColumnVisibility::Always,
     has_interval: false,
     is_exported: false,
+    end_ids: None,
     read: |_| MeasureValue::Unknown,
 };
 
@@ -249,6 +260,7 @@ pub const SWITCHES_PER_HOP: RingMeasure = RingMeasure {
     unit: ColumnUnit::PerHop,
     meaning: "switches that the kernel counted per hop",
     priority: 2,
+    is_exported: true,
     read: |case| MeasureValue::from_count(case.switches_per_hop),
     ..PLAIN
 };
@@ -366,6 +378,7 @@ pub const MEASURES: &[RingMeasure] = &[
         meaning: "switches of all rings in a second",
         priority: 6,
         shown: ColumnVisibility::SeveralRings,
+        is_exported: true,
         read: |case| {
             MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.switches_per_second))
         },
@@ -378,6 +391,7 @@ pub const MEASURES: &[RingMeasure] = &[
         meaning: "hops of all rings in a second; items, if several are under way",
         priority: 5,
         shown: ColumnVisibility::RingsInFlight,
+        is_exported: true,
         read: |case| {
             MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.hops_per_second))
         },
@@ -392,10 +406,11 @@ pub const MEASURES: &[RingMeasure] = &[
         priority: 6,
         shown: ColumnVisibility::SeveralRings,
         has_interval: true,
+        is_exported: true,
+        end_ids: Some(["efficiency_low", "efficiency_high"]),
         read: |case| {
             MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.efficiency))
         },
-        ..PLAIN
     },
     RingMeasure {
         id: "fastest_ns_per_hop",
@@ -483,11 +498,6 @@ pub fn exported_measures() -> impl Iterator<Item = &'static RingMeasure> {
     MEASURES.iter().filter(|measure| measure.is_exported)
 }
 
-/// Returns the measures that a comparison has of both sides beside their costs.
-pub(crate) fn compared_measures() -> impl Iterator<Item = &'static RingMeasure> {
-    exported_measures().chain([&SWITCHES_PER_HOP])
-}
-
 #[cfg(test)]
 mod tests {
     use rundata::run::Run;
@@ -498,6 +508,7 @@ mod tests {
     #[test]
     fn each_measure_is_declared_once_and_says_what_it_is() {
         let mut ids: Vec<&str> = MEASURES.iter().map(|measure| measure.id).collect();
+        ids.extend(MEASURES.iter().filter_map(|measure| measure.end_ids).flatten());
         let count = ids.len();
         ids.sort_unstable();
         ids.dedup();

@@ -134,6 +134,30 @@ fn the_answer_and_the_table_are_of_all_rings() {
     assert_eq!(sizes, ["1", "2", "3"], "{}", said.out);
 }
 
+#[test]
+fn efficiency_and_rates_stand_where_other_measures_do() {
+    let home = Home::new();
+    // The speed of rings on one CPU is not judged: no neighbour of the core makes it unknown.
+    let args = ["--rings", "1,2", "--placement", "same", "--laps", "300", "--rounds", "10"];
+    home.measure(&args);
+    let rows = home.run(&["runs", "export", "last", "--format", "summary-csv"]).rows();
+    let two = rows.rows.iter().find(|row| row.text("rings") == "2").expect("two rings");
+    let [low, efficiency, high] = ["efficiency_low", "efficiency", "efficiency_high"]
+        .map(|name| two.text(name).parse::<f64>().unwrap_or(f64::NAN));
+    assert!(0.0 < low && low <= efficiency && efficiency <= high, "{two:?}");
+    for name in ["switches_per_second", "hops_per_second", "switches_per_hop"] {
+        assert!(two.text(name).parse::<f64>().is_ok_and(|rate| rate > 0.0), "{name}: {two:?}");
+    }
+    for format in ["markdown", "openmetrics"] {
+        let text = home.run(&["runs", "export", "last", "--format", format]).out;
+        assert!(text.contains("efficiency"), "{text}");
+    }
+    let changes = home.run(&["compare", "last", "last", "--json", "-"]).json()["changes"].clone();
+    let changes = changes.as_array().expect("changes");
+    let two = changes.iter().find(|change| change["labels"]["rings"] == "2").expect("two rings");
+    assert!(two["measures"]["efficiency"]["base"].as_f64() > Some(0.0), "{two}");
+}
+
 /// A switch is shared by many items: what rings make of those of one is told in items.
 #[test]
 fn rings_with_several_items_under_way_are_compared_by_items() {
@@ -149,7 +173,7 @@ fn rings_with_several_items_under_way_are_compared_by_items() {
         assert!(rings[figure]["value"].as_f64() > Some(0.0), "{figure}: {rings}");
     }
     let shown = home.run(&["runs", "show", "last", "--verbose"]).out;
-    assert!(shown.starts_with("2 rings on ") && shown.contains("the items of one"), "{shown}");
+    assert!(shown.contains("2 rings on ") && shown.contains("the items of one"), "{shown}");
     for word in ["hops/s", "wake-ups/hop", "the efficiency is of these"] {
         assert!(shown.contains(word), "{word}: {shown}");
     }

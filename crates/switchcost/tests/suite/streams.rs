@@ -120,7 +120,9 @@ fn an_item_has_time_switches_and_wake_ups_in_every_output() {
     let summary = home.run(&["runs", "export", "last", "--format", "summary-csv"]).rows();
     let flights: Vec<&str> = summary.rows.iter().map(|row| row.text("flight")).collect();
     assert_eq!(flights, ["", "", "8"]);
-    assert!(summary.rows.iter().all(|row| !row.text("wakeups_per_hop").is_empty()));
+    for count in ["wakeups_per_hop", "switches_per_hop"] {
+        assert!(summary.rows.iter().all(|row| !row.text(count).is_empty()), "{count}");
+    }
     let markdown = home.run(&["runs", "export", "last", "--format", "markdown"]).out;
     assert!(markdown.contains("wake-ups/hop"), "{markdown}");
     // The same beside itself.
@@ -128,6 +130,8 @@ fn an_item_has_time_switches_and_wake_ups_in_every_output() {
     let changes = said.json()["changes"].clone();
     let item = changes.as_array().expect("changes").iter().find(|c| c["labels"]["flight"] == "8");
     assert!(item.expect("the item")["measures"]["wakeups_per_hop"].is_object(), "{changes}");
+    let said = home.run(&["compare", "last", "last", "--verbose"]);
+    assert!(said.out.contains("switches/hop") && said.out.contains("wake-ups/hop"), "{}", said.out);
     // Runs without it have no such columns.
     let plain = Home::new();
     plain.measure(&["--members", "2", "--rounds", "1", "--laps", "50"]);

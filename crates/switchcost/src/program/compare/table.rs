@@ -128,8 +128,12 @@ fn text(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Print
         let table = columns(comparison, heads).table(rows);
         // On a narrow terminal the answer is the last that goes; an interval says more than its
         // middle.
-        let mut first_to_go: Vec<&str> =
-            measures::exported_measures().map(|measure| measure.title).collect();
+        let mut first_to_go = Vec::new();
+        for measure in measures::exported_measures() {
+            if !comparison.is_of_machine() || measure.id != SWITCHES_PER_HOP.id {
+                first_to_go.push(measure.title);
+            }
+        }
         first_to_go.extend([heads[1], heads[0]]);
         if comparison.is_of_machine() {
             first_to_go.extend([CHANGE, SWITCHES_PER_HOP.title]);
@@ -408,18 +412,20 @@ fn columns<'a>(comparison: &'a Comparison, [base, new]: [&str; 2]) -> Columns<'a
         .or_dash("interval", |change| interval_in_words(change))
         .marked("answer", |change| answer(change));
     for measure in measures::exported_measures() {
-        if comparison.changes.iter().any(|change| change.measures.contains_key(measure.id)) {
+        let is_known =
+            comparison.changes.iter().any(|change| change.measures.contains_key(measure.id));
+        if is_known && (measure.id != SWITCHES_PER_HOP.id || tells_switches(comparison)) {
             columns = columns.or_dash(measure.title, |change| both_values(change, measure));
         }
     }
-    let has_switches =
-        comparison.changes.iter().any(|change| change.measures.contains_key(SWITCHES_PER_HOP.id));
-    if comparison.is_of_machine() && has_switches {
-        // A scheduler that switches more often may be dearer at the same cost of a switch.
-        let measure = &SWITCHES_PER_HOP;
-        columns = columns.or_dash(measure.title, |change| both_values(change, measure));
-    }
     columns
+}
+
+/// Returns whether the switches of a hop have a column: a scheduler that switches more often may be
+/// dearer at the same cost of a switch, and several items share one.
+fn tells_switches(comparison: &Comparison) -> bool {
+    let mut changes = comparison.changes.iter();
+    comparison.is_of_machine() || changes.any(|change| change.labels.contains_key("flight"))
 }
 
 /// Writes a measure of a case on both sides: `1.00, 1.37`.

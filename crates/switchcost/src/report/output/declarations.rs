@@ -78,9 +78,16 @@ pub(crate) fn all() -> Vec<ColumnDeclaration> {
     for measure in measures::exported_measures() {
         let (kind, unit) = (measure.unit.value_kind(), measure.unit.name());
         columns.push(column(measure.id, kind, unit, &[Cases], measure.meaning));
+        for (id, meaning) in measure.end_ids.into_iter().flatten().zip(MEANINGS_OF_ENDS) {
+            columns.push(column(id, kind, unit, &[Cases], meaning));
+        }
     }
     columns
 }
+
+/// The lower and the upper end of a measure's interval.
+const MEANINGS_OF_ENDS: [&str; 2] =
+    ["lower end of the measure's 95 % interval", "upper end of the measure's 95 % interval"];
 
 /// Columns in the order of the tables; exported measures follow them.
 pub(super) const COLUMNS: &[ColumnDeclaration] = &[

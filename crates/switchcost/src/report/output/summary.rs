@@ -154,6 +154,9 @@ fn cases_csv(
     }
     for measure in exported {
         columns = columns.or_empty(measure.id, |row| exported_value(measure, row.case));
+        for (end, id) in measure.end_ids.into_iter().flatten().enumerate() {
+            columns = columns.or_empty(id, move |row| Some(ends_of(measure, row.case)?[end]));
+        }
     }
     let rows = results.cases.iter().zip(&keys);
     columns.csv(rows.map(|(case, key)| CaseRow { header: &run.header, case, key }))
@@ -185,8 +188,7 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>
         if results.cases.iter().all(|case| measure_of(measure, case).is_none()) {
             continue;
         }
-        columns = columns
-            .or_dash(measure.title, |case| Some(words::three_digits(measure_of(measure, case)?)));
+        columns = columns.or_dash(measure.title, |case| measure_words(measure, case));
     }
     let unfinished = match run.unfinished() {
         Some(how) => format!(" ({})", how.to_lowercase()),
@@ -204,6 +206,21 @@ fn markdown_with(run: &Run, exported: impl Iterator<Item = &'static RingMeasure>
 /// Returns the number of a measure of a case; absent where it is not known.
 fn measure_of(measure: &RingMeasure, case: &CaseResults) -> Option<f64> {
     (measure.read)(case.summary.as_deref()?).number()
+}
+
+/// Returns the ends of the interval of a measure of a case; absent where it is not known.
+fn ends_of(measure: &RingMeasure, case: &CaseResults) -> Option<[f64; 2]> {
+    (measure.read)(case.summary.as_deref()?).ends()
+}
+
+/// Returns a measure of a case, with its interval where that is exported: `0.825 (0.81 to 0.84)`.
+fn measure_words(measure: &RingMeasure, case: &CaseResults) -> Option<String> {
+    let value = words::three_digits(measure_of(measure, case)?);
+    if measure.end_ids.is_none() {
+        return Some(value);
+    }
+    let [low, high] = ends_of(measure, case)?.map(words::three_digits);
+    Some(format!("{value} ({low} to {high})"))
 }
 
 /// Escapes bars, which would end a cell of a table.

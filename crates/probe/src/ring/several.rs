@@ -2,16 +2,21 @@
 //! worker of a ring by itself does, and sends its samples through a pipe.
 //!
 //! ```text
-//! worker          waits for samples                                       adds them up
-//!   leader 0      set up, warm-up |gate| timed laps, turns on ... |gate|  sample
+//! worker          sleeps                                                            adds up
+//!   leader 0      set up, warm-up |gate| timed laps, turns on ... |gate| next ...   samples
 //!     member 1
-//!   leader 1      set up, warm-up |gate| timed laps ............. |gate|  sample
+//!   leader 1      set up, warm-up |gate| timed laps ............. |gate| next ...   samples
 //!     member 1
 //! ```
 //!
 //! All begin their timed laps together, at a gate ([`RingGate`]). Whoever has made them goes on
 //! turning until all have, so that the load is the same for all of them. Leaders are killed when the
 //! worker ends, and members when their leader does; a ring that fails ends all.
+//!
+//! A leader keeps its samples until its ring has ended: the worker, and the program that reads from it,
+//! would take the time of rings that make their next timed laps, on every CPU that these leave none
+//! of. At its end all rings have made their last laps. A sample is 24 bytes for each of its slices, of
+//! which a sample of 10 ms has some forty, and at most 10,000: with three a round less than 1 MB.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{self, File};
@@ -53,8 +58,8 @@ const STATUS_ORPHAN: i32 = 4;
 /// Bytes that are read from a leader at once.
 const READ_BYTES: usize = 1 << 16;
 
-/// Runs the rings of one assignment. Each sum of their samples goes to `sink` when all rings have
-/// proven their hops.
+/// Runs the rings of one assignment. The sums of their samples go to `sink` when all rings have proven
+/// all their hops.
 pub(super) fn run(
     assignment: &Assignment,
     sink: &mut dyn FnMut(RingSample),
@@ -183,7 +188,8 @@ impl RingLeaders {
         RingError::InRing { ring, rings: self.rings, message, exhausted: true }
     }
 
-    /// Hands over the sum of each sample of all rings, until all leaders have ended.
+    /// Hands over the sum of each sample of all rings, until all leaders have ended. They send nothing
+    /// but failures while some ring makes timed laps.
     fn collect(
         mut self,
         case: &RingCase,
@@ -297,16 +303,30 @@ fn describe_end(status: WaitStatus) -> Option<String> {
 
 /// Leads one of the rings; returns the exit status.
 fn lead(assignment: &Assignment, gated: GatedRing, output: OwnedFd) -> i32 {
-    let mut output = File::from(output);
-    let mut is_sent = true;
-    let led = run_at_gate(assignment, Some(gated), &mut monotonic_raw_ns, &mut |sample| {
-        is_sent &= send(&mut output, &Ok(Box::new(sample))).is_ok();
+    let sent = send_when_ended(File::from(output), |sink| {
+        run_at_gate(assignment, Some(gated), &mut monotonic_raw_ns, sink)
     });
-    if let Err(error) = &led {
-        let (message, exhausted) = (error.to_string(), error.is_exhaustion());
-        is_sent &= send(&mut output, &Err(RingFailure { message, exhausted })).is_ok();
+    match sent {
+        Ok(true) => 0,
+        Ok(false) | Err(_) => STATUS_FAILED,
     }
-    if led.is_ok() && is_sent { 0 } else { STATUS_FAILED }
+}
+
+/// Runs a ring and then sends its samples, or why it failed. Returns whether it did not.
+fn send_when_ended(
+    mut output: File,
+    run: impl FnOnce(&mut dyn FnMut(RingSample)) -> Result<(), RingError>,
+) -> io::Result<bool> {
+    let mut samples = Vec::new();
+    if let Err(error) = run(&mut |sample| samples.push(sample)) {
+        let (message, exhausted) = (error.to_string(), error.is_exhaustion());
+        send(&mut output, &Err(RingFailure { message, exhausted }))?;
+        return Ok(false);
+    }
+    for sample in samples {
+        send(&mut output, &Ok(Box::new(sample)))?;
+    }
+    Ok(true)
 }
 
 /// Sends a line to the worker.
@@ -430,6 +450,41 @@ mod tests {
         };
         let start_ns = Some(start_ns);
         RingSample { laps: hops / 2, hops, elapsed_ns, counters, start_ns, ..RingSample::default() }
+    }
+
+    /// Returns what was sent by a ring that took two samples and then ended so; and that it sent nothing
+    /// before.
+    fn sent_by(end: Result<(), RingError>) -> String {
+        let (output, input) = pipe_with(PipeFlags::NONBLOCK).unwrap();
+        let mut output = File::from(output);
+        let is_well = end.is_ok();
+        let ended_well = send_when_ended(File::from(input), |sink| {
+            for hops in [100, 60] {
+                sink(ring(hops, 1000, 0));
+                let early = output.read(&mut [0]).unwrap_err();
+                assert_eq!(early.kind(), io::ErrorKind::WouldBlock);
+            }
+            end
+        });
+        assert_eq!(ended_well.unwrap(), is_well);
+        let mut sent = String::new();
+        output.read_to_string(&mut sent).unwrap();
+        sent
+    }
+
+    /// Whoever reads a sample would take the time of rings that make their next laps.
+    #[test]
+    fn a_leader_sends_nothing_before_its_ring_has_ended() {
+        let sent = sent_by(Ok(()));
+        let mut hops = Vec::new();
+        for line in sent.lines() {
+            let message: RingMessage = serde_json::from_str(line).unwrap();
+            hops.push(message.unwrap().hops);
+        }
+        assert_eq!(hops, [100, 60]);
+        let sent = sent_by(Err(RingError::Other("lost".to_string())));
+        let message: RingMessage = serde_json::from_str(sent.trim()).unwrap();
+        assert_eq!(message.unwrap_err().message, "lost");
     }
 
     #[test]

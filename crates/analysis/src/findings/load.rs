@@ -10,8 +10,8 @@ use super::wakeup::{CONFIDENCE, TailQuantile};
 use crate::estimate::{Estimate, Speed};
 use crate::table::Table;
 
-/// Length of the schedule over the time until the last request was done, below which workers could
-/// not keep up.
+/// Requests that can be done over those that are planned, below which workers or messengers do not
+/// keep up.
 const KEPT_UP: f64 = 0.95;
 
 /// How much wider the interval of the 99th percentile may be than that of the median when a run
@@ -108,12 +108,19 @@ pub struct LoadFindings {
     pub requests_received: i64,
     /// Requests a second as planned, the mean of the rounds.
     pub planned_per_s: Option<f64>,
-    /// Requests a second as done: the planned ones by the length of the schedule over the time until
-    /// the last request was done.
+    /// Requests a second that workers and messengers can do of the planned ones.
     pub done_per_s: Option<f64>,
-    /// Whether workers could not keep up: then times grow with the duration of the schedule, and
-    /// their quantiles are of this duration.
+    /// Whether workers or messengers could not keep up: then times grow with the duration of the
+    /// schedule, and their quantiles are of this duration.
     pub is_overloaded: bool,
+    /// CPU time by the clock that the planned requests take of the workers' CPUs, as a share of what
+    /// these have. Above 1 workers cannot keep up. Absent in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workers_need: Option<f64>,
+    /// Time that messengers take to send the planned requests, as a share of the time that they
+    /// have. Absent in files of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messengers_need: Option<f64>,
     /// The work on a request as calibrated, in nanoseconds, the mean of the rounds.
     pub demand_ns: Option<f64>,
     /// CPU time of the workers over the time of their CPUs, in percent: the load as it was.
@@ -134,9 +141,13 @@ pub struct LoadFindings {
 }
 
 impl LoadFindings {
-    /// Returns whether an overload is that of the messengers: what they were late is most of a
-    /// request's mean time.
+    /// Returns whether an overload is that of the messengers: they need more of their time than the
+    /// workers of theirs. In files of older versions: what they were late is most of a request's
+    /// mean time.
     pub fn is_limited_by_messengers(&self) -> bool {
+        if let (Some(workers), Some(messengers)) = (self.workers_need, self.messengers_need) {
+            return self.is_overloaded && messengers > workers;
+        }
         let late_ns = self.mean_late_ns.unwrap_or(0.0);
         self.is_overloaded && late_ns > 0.5 * self.request.all_ns.mean
     }
@@ -205,9 +216,11 @@ fn find_case(table: &Table, number: usize, load: &WakeLoad) -> Option<LoadFindin
     let received = table.sum(number, RECEIVED)?;
     let per_request = |name| Some(table.sum(number, name)? as f64 / received.max(1) as f64);
     let planned_per_s = mean_count(samples, RATE_PER_S);
-    let kept_up = match table.sum(number, SCHEDULE_NS) {
-        Some(schedule_ns) if elapsed_ns > 0.0 => Some(schedule_ns as f64 / elapsed_ns),
-        _ => None,
+    let workers_need = needed_share(samples, OCCUPIED_NS, load.loaded_cpus());
+    let messengers_need = needed_share(samples, MESSENGER_BUSY_NS, load.messengers as usize);
+    let kept_up = match (workers_need, messengers_need) {
+        (Some(workers), Some(messengers)) => Some(1.0 / workers.max(messengers).max(1.0)),
+        _ => schedule_share(table.sum(number, SCHEDULE_NS), elapsed_ns),
     };
     let done_per_s = planned_per_s.zip(kept_up).map(|(planned, share)| planned * share);
     let stolen_ns: Option<f64> = samples.iter().map(|sample| Some(sample.steal_ns? as f64)).sum();
@@ -221,6 +234,8 @@ fn find_case(table: &Table, number: usize, load: &WakeLoad) -> Option<LoadFindin
         planned_per_s,
         done_per_s,
         is_overloaded: kept_up.is_some_and(|share| share < KEPT_UP),
+        workers_need,
+        messengers_need,
         demand_ns: mean_count(samples, DEMAND_NS),
         worker_percent: percent_of(table.sum(number, WORKER_CPU_NS), worker_cpus_ns),
         busy_percent: percent_of(table.sum(number, BUSY_CPU_NS), all_cpus_ns),
@@ -244,6 +259,31 @@ pub(crate) fn estimate_quantile(rounds: &[Tally], p: f64) -> Option<Estimate> {
     }
     let value = all.quantile(p)?.max(1) as f64;
     Some(Estimate::without_interval(value, count, CONFIDENCE, Speed::NotJudged))
+}
+
+/// Returns the time that the planned requests take of `places` CPUs or messengers, as a share of the
+/// time that these have; `count` has what those of a round took. Of 1,000 requests a second that
+/// take 0.9 ms each of one CPU this is 0.9.
+///
+/// By the planned rate, not by the time in which the requests of a round happened to come: of eight
+/// requests that arrive by chance within half of their time this would be twice as much, and what is
+/// still to do at the end of a round says as little. Absent where a sample lacks the count.
+fn needed_share(samples: &[&TrialSample], count: &str, places: usize) -> Option<f64> {
+    let (mut taken_ns, mut requests) = (0.0, 0.0);
+    for sample in samples {
+        taken_ns += sample.count(count)? as f64;
+        requests += sample.count(ALL_REQUESTS)? as f64;
+    }
+    let request_ns = taken_ns / requests;
+    let share = mean_count(samples, RATE_PER_S)? * request_ns / 1e9 / places as f64;
+    if share.is_finite() { Some(share) } else { None }
+}
+
+/// Returns the length of the schedules over the time until the last requests were done, by which
+/// files of older versions are judged.
+fn schedule_share(schedule_ns: Option<i64>, elapsed_ns: f64) -> Option<f64> {
+    let schedule_ns = schedule_ns?;
+    if elapsed_ns > 0.0 { Some(schedule_ns as f64 / elapsed_ns) } else { None }
 }
 
 /// Returns the mean of a count over the samples that have it.

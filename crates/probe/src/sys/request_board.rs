@@ -27,6 +27,10 @@ pub struct RequestBoard {
     pub sent: AtomicU32,
     /// Requests in the order in which they are sent.
     pub slots: [RequestSlot; MAX_WORKER_REQUESTS],
+    /// When the worker began with each of them, written when all are done.
+    pub begin_ns: [AtomicU64; MAX_WORKER_REQUESTS],
+    /// When each was done, written when all are.
+    pub done_ns: [AtomicU64; MAX_WORKER_REQUESTS],
     /// Wake-ups by the parts of [`TIME_SCALE`](rundata::trial::load::TIME_SCALE).
     pub wakes: [AtomicU32; TIME_PARTS],
     /// Times from the intended arrival to the end, by the same parts.
@@ -54,6 +58,8 @@ pub struct MessengerBoard {
     pub late_total_ns: AtomicU64,
     /// Intended arrival of its last request after the beginning, in nanoseconds.
     pub schedule_ns: AtomicU64,
+    /// Time in which it did not sleep, in nanoseconds.
+    pub busy_ns: AtomicU64,
 }
 
 /// The gate at which workers and messengers wait for the beginning.

@@ -12,10 +12,11 @@ use std::thread;
 
 use rundata::ring::{AccessKind, MemberKind, Walk, Work};
 use rundata::trial::load::{
-    ArrivalSchedule, BUSY_CPU_NS, DEMAND_NS, IDLE_PERMILLE, IDLE_RATE_PER_S, INVOLUNTARY,
-    KERNEL_WAKES_RECEIVED, KERNEL_WAKES_SENT, LATE_TOTAL_NS, MAX_RATE_PER_S, RATE_PER_S, RECEIVED,
-    REQUEST_NS, RequestWork, SCHEDULE_NS, SENT, TIME_PARTS, TIME_SCALE, VOLUNTARY, WAKE_NS,
-    WORKER_CPU_NS, WakeLoad, WakeMechanism, tally_parts,
+    ALL_REQUESTS, ArrivalSchedule, BUSY_CPU_NS, DEMAND_NS, IDLE_PERMILLE, IDLE_RATE_PER_S,
+    INVOLUNTARY, KERNEL_WAKES_RECEIVED, KERNEL_WAKES_SENT, LATE_TOTAL_NS, MAX_RATE_PER_S,
+    MESSENGER_BUSY_NS, OCCUPIED_NS, RATE_PER_S, RECEIVED, REQUEST_NS, RequestWork, SCHEDULE_NS,
+    SENT, ServedRequest, TIME_PARTS, TIME_SCALE, VOLUNTARY, WAKE_NS, WORKER_CPU_NS, WakeLoad,
+    WakeMechanism, occupied_ns, tally_parts,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::Timespec;
@@ -578,14 +579,20 @@ impl<'a> LoadCrew<'a> {
         let mut gaps = self.schedule.gaps(number, channels.len(), self.load.workers);
         let (mut sent, mut kernel_wakes, mut late_total_ns) = (0, 0, 0);
         let (mut after_start_ns, mut last_ns) = (0.0, start_ns);
+        let mut slept_ns = 0;
         for request in 0..self.schedule.worker_requests {
             for channel in &channels {
                 after_start_ns += gaps.next_ns();
                 let intended_ns = start_ns + after_start_ns as u64;
-                if monotonic_ns() < intended_ns {
+                let free_ns = monotonic_ns();
+                let is_early = free_ns < intended_ns;
+                if is_early {
                     sleep_until(intended_ns);
                 }
                 let (sent_ns, woken) = channel.send(request, intended_ns)?;
+                if is_early {
+                    slept_ns += sent_ns.saturating_sub(free_ns);
+                }
                 kernel_wakes += woken;
                 last_ns = intended_ns;
                 if request >= WARM_UP_REQUESTS {
@@ -594,7 +601,9 @@ impl<'a> LoadCrew<'a> {
                 }
             }
         }
+        let busy_ns = monotonic_ns().saturating_sub(start_ns).saturating_sub(slept_ns);
         let board = &self.messengers[number as usize];
+        board.busy_ns.store(busy_ns, Relaxed);
         board.sent.store(sent, Relaxed);
         board.kernel_wakes.store(kernel_wakes, Relaxed);
         board.late_total_ns.store(late_total_ns, Relaxed);
@@ -608,14 +617,18 @@ impl<'a> LoadCrew<'a> {
         // Written to, so that counting faults no page.
         let mut wakes = vec![1_u32; TIME_PARTS];
         let mut requests = vec![1_u32; TIME_PARTS];
+        let no_request = ServedRequest { begin_ns: 0, done_ns: 0 };
+        let first_touch = ServedRequest { begin_ns: 1, done_ns: 1 };
+        let mut served = vec![first_touch; self.schedule.worker_requests];
         wakes.fill(0);
         requests.fill(0);
+        served.fill(no_request);
         let (mut received, mut kernel_wakes) = (0, 0);
         // Of the warm-up's end in the end: its switches do not count.
         let mut before = usage(UsageScope::Thread).0;
         let cpu_before_ns = own_thread_cpu_ns();
-        let mut slept = before.ru_nvcsw;
-        for request in 0..self.schedule.worker_requests {
+        let (mut slept, mut free_ns) = (before.ru_nvcsw, 0);
+        for (request, served) in served.iter_mut().enumerate() {
             kernel_wakes += channel.receive(request)?;
             let received_ns = monotonic_ns();
             match &mut array {
@@ -626,14 +639,19 @@ impl<'a> LoadCrew<'a> {
             // Only a sleep is a voluntary switch: by the kernel's count the worker was woken.
             let now = usage(UsageScope::Thread).0;
             let slept_before = std::mem::replace(&mut slept, now.ru_nvcsw);
+            let has_slept = slept > slept_before;
+            let slot = &channel.board.slots[request];
+            let sent_ns = slot.sent_ns.load(Relaxed);
+            let begin_ns = if has_slept { received_ns } else { sent_ns.max(free_ns) };
+            *served = ServedRequest { begin_ns, done_ns };
+            free_ns = done_ns;
             if request < WARM_UP_REQUESTS {
                 before = now;
                 continue;
             }
             received += 1;
-            let slot = &channel.board.slots[request];
-            if slept > slept_before {
-                count_time(&mut wakes, received_ns.saturating_sub(slot.sent_ns.load(Relaxed)));
+            if has_slept {
+                count_time(&mut wakes, received_ns.saturating_sub(sent_ns));
             }
             let intended_ns = slot.intended_ns.load(Relaxed);
             count_time(&mut requests, done_ns.saturating_sub(intended_ns));
@@ -645,12 +663,32 @@ impl<'a> LoadCrew<'a> {
             board.wakes[index].store(wakes[index], Relaxed);
             board.requests[index].store(requests[index], Relaxed);
         }
+        for (number, request) in served.iter().enumerate() {
+            board.begin_ns[number].store(request.begin_ns, Relaxed);
+            board.done_ns[number].store(request.done_ns, Relaxed);
+        }
         board.received.store(received, Relaxed);
         board.kernel_wakes.store(kernel_wakes, Relaxed);
         board.cpu_ns.store(cpu_after_ns.saturating_sub(cpu_before_ns), Relaxed);
         board.voluntary.store((after.ru_nvcsw - before.ru_nvcsw) as u64, Relaxed);
         board.involuntary.store((after.ru_nivcsw - before.ru_nivcsw) as u64, Relaxed);
         Ok(())
+    }
+
+    /// Returns the CPU time that all requests took by the clock, in nanoseconds.
+    fn occupied_ns(&self) -> u64 {
+        let mut workers = Vec::new();
+        for channel in &self.channels {
+            let mut requests = Vec::new();
+            for number in 0..self.schedule.worker_requests {
+                requests.push(ServedRequest {
+                    begin_ns: channel.board.begin_ns[number].load(Relaxed),
+                    done_ns: channel.board.done_ns[number].load(Relaxed),
+                });
+            }
+            workers.push(requests);
+        }
+        occupied_ns(&workers, self.load.loaded_cpus())
     }
 
     /// Adds up what workers and messengers counted.
@@ -676,11 +714,15 @@ impl<'a> LoadCrew<'a> {
             schedule_ns = schedule_ns.max(board.schedule_ns.load(Relaxed));
             outcome.count(SENT, board.sent.load(Relaxed) as i64);
             outcome.count(LATE_TOTAL_NS, board.late_total_ns.load(Relaxed) as i64);
+            outcome.count(MESSENGER_BUSY_NS, board.busy_ns.load(Relaxed) as i64);
             if self.load.mechanism == WakeMechanism::Futex {
                 outcome.count(KERNEL_WAKES_SENT, board.kernel_wakes.load(Relaxed) as i64);
             }
         }
         outcome.count(SCHEDULE_NS, schedule_ns as i64);
+        let all_requests = self.schedule.worker_requests * self.channels.len();
+        outcome.count(ALL_REQUESTS, all_requests as i64);
+        outcome.count(OCCUPIED_NS, self.occupied_ns() as i64);
         outcome.count(RATE_PER_S, self.schedule.rate_per_s.round() as i64);
         outcome.count(DEMAND_NS, self.work.demand_ns.round() as i64);
         outcome.tallies.insert(WAKE_NS.to_string(), tally_parts(wakes));

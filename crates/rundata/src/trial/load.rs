@@ -58,6 +58,48 @@ pub fn tally_parts(counts: impl IntoIterator<Item = u32>) -> Tally {
     Tally::from(values)
 }
 
+/// The time in which a worker had a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServedRequest {
+    /// Its beginning, in nanoseconds: the worker's first reading of the clock after its sleep. Without
+    /// a sleep the end of the request before, or the wake if that is later.
+    pub begin_ns: u64,
+    /// The worker's reading of the clock when it was done, in nanoseconds.
+    pub done_ns: u64,
+}
+
+/// Returns the CPU time in nanoseconds that requests took by the clock: at each moment as many CPUs
+/// as workers have a request, at most `cpus`. So it has all that keeps workers from working, busy
+/// tasks on their CPUs as well, but not the time in which a sleeping worker is woken.
+///
+/// Of two workers on one CPU that have a request from 0 to 30 us and from 10 to 40 us this is 40 us.
+pub fn occupied_ns(workers: &[Vec<ServedRequest>], cpus: usize) -> u64 {
+    // Workers with a request: one more, or one less.
+    let mut changes: Vec<(u64, i32)> = Vec::new();
+    for requests in workers {
+        let mut has_begun = false;
+        for ServedRequest { begin_ns, done_ns } in requests {
+            if done_ns <= begin_ns {
+                continue;
+            }
+            match changes.last_mut() {
+                // It goes on with the next one.
+                Some(last) if has_begun && last.0 == *begin_ns => last.0 = *done_ns,
+                _ => changes.extend([(*begin_ns, 1), (*done_ns, -1)]),
+            }
+            has_begun = true;
+        }
+    }
+    changes.sort_unstable();
+    let (mut total_ns, mut busy, mut since_ns) = (0, 0_i32, 0);
+    for (moment_ns, change) in changes {
+        let in_use = (busy.max(0) as usize).min(cpus) as u64;
+        total_ns += in_use * (moment_ns - since_ns);
+        (busy, since_ns) = (busy + change, moment_ns);
+    }
+    total_ns
+}
+
 /// The call by which a messenger wakes a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -277,6 +319,14 @@ pub const LATE_TOTAL_NS: &str = "late_total_ns";
 /// Count: intended arrival of the last request after the beginning, the warm-up included, in
 /// nanoseconds; the sample's `elapsed_ns` lasts until the last one is done.
 pub const SCHEDULE_NS: &str = "schedule_ns";
+/// Count: requests that workers received, the warm-up included. Absent in files of older versions.
+pub const ALL_REQUESTS: &str = "all_requests";
+/// Count: CPU time that [`ALL_REQUESTS`] took by the clock, in nanoseconds ([`occupied_ns`]). Absent
+/// in files of older versions.
+pub const OCCUPIED_NS: &str = "occupied_ns";
+/// Count: time that messengers took to send [`ALL_REQUESTS`], by the clock and without their sleeps,
+/// the sum over messengers in nanoseconds. Absent in files of older versions.
+pub const MESSENGER_BUSY_NS: &str = "messenger_busy_ns";
 /// Count: requests a second of all messengers together, as planned.
 pub const RATE_PER_S: &str = "rate_per_s";
 /// Count: the work on a request, as calibrated on the workers' CPU, in nanoseconds.
@@ -377,6 +427,27 @@ mod tests {
             (4, Some(12_351), Some(12_351))
         );
         assert_eq!(tally.max().map(|ns| ns >> 36), Some(1), "{:?}", tally.max());
+    }
+
+    fn served(times: &[(u64, u64)]) -> Vec<ServedRequest> {
+        let mut requests = Vec::new();
+        for (begin_ns, done_ns) in times {
+            requests.push(ServedRequest { begin_ns: *begin_ns, done_ns: *done_ns });
+        }
+        requests
+    }
+
+    #[test]
+    fn requests_occupy_the_cpus_that_their_workers_can_use() {
+        let one = served(&[(0, 30), (30, 50), (70, 80)]);
+        assert_eq!(occupied_ns(std::slice::from_ref(&one), 1), 60);
+        let other = served(&[(20, 60)]);
+        assert_eq!(occupied_ns(&[one.clone(), other.clone()], 1), 70);
+        assert_eq!(occupied_ns(&[one, other], 2), 100);
+        assert_eq!(occupied_ns(&[served(&[(0, 10)]), served(&[(10, 20)])], 1), 20);
+        assert_eq!(occupied_ns(&[], 1), 0);
+        // Clocks of a broken machine.
+        assert_eq!(occupied_ns(&[served(&[(9, 3), (4, 5), (u64::MAX, 0)])], 1), 1);
     }
 
     #[test]

@@ -241,3 +241,131 @@ fn a_million_wakes_take_less_than_ten_megabytes() {
     }
     assert!(bytes * 100 < 10_000_000, "{bytes} bytes for 10,000 wakes");
 }
+
+/// Workers, CPUs and times of a round that is made up.
+#[derive(Clone, Copy)]
+struct MadeLoad {
+    load_permille: u32,
+    think_ns: f64,
+    workers: usize,
+    cpus: usize,
+    /// Longest time from a wake to the worker's start; shorter ones are as likely.
+    max_wake_ns: f64,
+    /// Time that a messenger takes to send a request.
+    send_ns: f64,
+}
+
+impl MadeLoad {
+    const PLAIN: Self = Self {
+        load_permille: 800,
+        think_ns: 200_000.0,
+        workers: 1,
+        cpus: 1,
+        max_wake_ns: 50_000.0,
+        send_ns: 2000.0,
+    };
+
+    fn wake_load(&self) -> WakeLoad {
+        WakeLoad {
+            workers: self.workers as u32,
+            worker_cpus: (1..=self.cpus as u32).collect(),
+            ..load(ArrivalSchedule::LoadPermille(self.load_permille), 0)
+        }
+    }
+
+    /// Makes the sample of a round: exponential gaps, one messenger, and CPUs that serve requests in
+    /// the order in which they come.
+    fn sample(&self, random: &mut ChaCha8Rng, round: u32) -> TrialSample {
+        let full_rate = self.cpus.min(self.workers) as f64 / self.think_ns;
+        let per_ns = full_rate * f64::from(self.load_permille) / 1000.0;
+        let counted = (per_ns * 250e6 / self.workers as f64).ceil().max(4.0) as usize;
+        let mut served = vec![Vec::new(); self.workers];
+        let (mut free_ns, mut messenger_free_ns) = (vec![0.0; self.cpus], 0.0_f64);
+        let (mut intended_ns, mut slept_ns, mut late_ns) = (0.0, 0.0, 0.0);
+        for number in 0..(counted + 4) * self.workers {
+            intended_ns -= (1.0 - random.random::<f64>()).ln() / per_ns;
+            let mut sent_ns = messenger_free_ns;
+            if messenger_free_ns < intended_ns {
+                sent_ns = intended_ns + 20_000.0 * random.random::<f64>();
+                slept_ns += sent_ns - messenger_free_ns;
+            }
+            late_ns += sent_ns - intended_ns;
+            messenger_free_ns = sent_ns + self.send_ns;
+            let worker = number % self.workers;
+            let cpu_free_ns = &mut free_ns[worker % self.cpus];
+            let mut begin_ns = *cpu_free_ns;
+            if *cpu_free_ns < sent_ns {
+                begin_ns = sent_ns + self.max_wake_ns * random.random::<f64>();
+            }
+            *cpu_free_ns =
+                begin_ns + 1000.0 + self.think_ns * (1.0 + 0.05 * random.random::<f64>());
+            let (begin_ns, done_ns) = (begin_ns as u64, *cpu_free_ns as u64);
+            served[worker].push(ServedRequest { begin_ns, done_ns });
+        }
+        let all_requests = (counted + 4) * self.workers;
+        let elapsed_ns = free_ns.iter().fold(0.0_f64, |last, ns| last.max(*ns));
+        let counts = [
+            (SENT, (counted * self.workers) as f64),
+            (RECEIVED, (counted * self.workers) as f64),
+            (ALL_REQUESTS, all_requests as f64),
+            (RATE_PER_S, (per_ns * 1e9).round()),
+            (SCHEDULE_NS, intended_ns),
+            (OCCUPIED_NS, occupied_ns(&served, self.wake_load().loaded_cpus()) as f64),
+            (MESSENGER_BUSY_NS, messenger_free_ns - slept_ns),
+            (LATE_TOTAL_NS, late_ns),
+        ]
+        .map(|(name, count)| (name, count as i64));
+        let times = [self.think_ns as i64; 8];
+        let made = sample(0, round, &[(REQUEST_NS, &times)], &counts);
+        TrialSample { elapsed_ns: elapsed_ns as u64, ..made }
+    }
+
+    /// Counts the overloads that are found in so many rounds, each by itself.
+    fn overloads(self, rounds: u32) -> u32 {
+        let mut overloads = 0;
+        for round in 0..rounds {
+            let mut random = ChaCha8Rng::seed_from_u64(round.into());
+            let sample = self.sample(&mut random, 0);
+            let found = find_in(&made(vec![self.wake_load()], vec![sample]));
+            assert!(!found[0].is_limited_by_messengers(), "{:?}", found[0]);
+            overloads += u32::from(found[0].is_overloaded);
+        }
+        overloads
+    }
+}
+
+/// Of 100 ms each a round has eight requests. What is to do at its end says nothing then.
+#[test]
+fn an_overload_is_told_from_a_long_queue() {
+    for think_ns in [200_000.0, 20e6, 100e6] {
+        for (workers, cpus) in [(1, 1), (4, 1), (4, 4)] {
+            let made = MadeLoad { think_ns, workers, cpus, ..MadeLoad::PLAIN };
+            let false_alarms = made.overloads(100);
+            let found = MadeLoad { load_permille: 1200, ..made }.overloads(100);
+            let words = format!("{think_ns} ns, {workers} workers, {cpus} CPUs");
+            assert!(false_alarms <= 5, "{words}: {false_alarms} of 100 at 80 %");
+            assert!(found >= 95, "{words}: {found} of 100 at 120 %");
+        }
+    }
+}
+
+/// Each wake waits for busy tasks, up to 40 ms; the worker then does what has come meanwhile.
+#[test]
+fn waits_for_busy_tasks_are_no_overload() {
+    let busy = MadeLoad { load_permille: 300, max_wake_ns: 40e6, ..MadeLoad::PLAIN };
+    let false_alarms = busy.overloads(100);
+    assert!(false_alarms <= 5, "{false_alarms} of 100");
+}
+
+/// A request is planned every 250 us, and takes a messenger 312.5 us.
+#[test]
+fn messengers_that_cannot_send_as_much_are_found_by_their_time() {
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let slow = MadeLoad { send_ns: 312_500.0, ..MadeLoad::PLAIN };
+    let found = find_in(&made(vec![slow.wake_load()], vec![slow.sample(&mut random, 0)]));
+    assert!(found[0].is_overloaded && found[0].is_limited_by_messengers(), "{:?}", found[0]);
+    let need = found[0].messengers_need.expect("a count");
+    assert!((1.2..1.3).contains(&need), "{need}");
+    let [done, planned] = [found[0].done_per_s, found[0].planned_per_s].map(Option::unwrap);
+    assert!((done * need / planned - 1.0).abs() < 1e-9, "{done} of {planned}");
+}

@@ -154,8 +154,9 @@ pub(in crate::experiments::response) fn findings(record: &ResponseRecord) -> Vec
             continue;
         }
         lines.push(format!(
-            "overload at {}: times grow with the duration of the schedule (250 ms a round)",
-            load_words(record, found.case)
+            "overload at {}{}: times grow with the duration of the schedule",
+            load_words(record, found.case),
+            need_words(found)
         ));
     }
     if let Some(found) = chosen(record) {
@@ -169,6 +170,20 @@ pub(in crate::experiments::response) fn findings(record: &ResponseRecord) -> Vec
         }
     }
     lines
+}
+
+/// Returns what an overload needs: `, where requests need 124 % of the workers' CPUs`; empty for runs
+/// of older versions.
+fn need_words(found: &LoadFindings) -> String {
+    let is_messengers = found.is_limited_by_messengers();
+    let need = if is_messengers { found.messengers_need } else { found.workers_need };
+    let Some(need) = need else { return String::new() };
+    let percent = figure(100.0 * need);
+    if is_messengers {
+        format!(", where messengers need {percent} % of their time")
+    } else {
+        format!(", where requests need {percent} % of the workers' CPUs")
+    }
 }
 
 /// Builds the table of wake-ups under load, a row a load.

@@ -16,7 +16,7 @@ use rundata::trial::load::{
     INVOLUNTARY, KERNEL_WAKES_RECEIVED, KERNEL_WAKES_SENT, LATE_TOTAL_NS, MAX_RATE_PER_S,
     MESSENGER_BUSY_NS, OCCUPIED_NS, RATE_PER_S, RECEIVED, REQUEST_NS, RequestWork, SCHEDULE_NS,
     SENT, ServedRequest, TIME_PARTS, TIME_SCALE, VOLUNTARY, WAKE_NS, WORKER_CPU_NS, WakeLoad,
-    WakeMechanism, occupied_ns, tally_parts,
+    WakeMechanism, occupied_ns, planned_messengers, tally_parts,
 };
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fs::Timespec;
@@ -209,7 +209,7 @@ impl RequestSchedule {
 }
 
 /// Returns the requests a second of a load whose requests take `demand_ns` each. Fails where a load
-/// takes more than [`MAX_RATE_PER_S`].
+/// takes more than [`MAX_RATE_PER_S`] of each messenger.
 fn rate_per_s(load: &WakeLoad, demand_ns: f64) -> Result<f64, TrialError> {
     // Without work infinite.
     let full_rate = load.loaded_cpus() as f64 * 1e9 / demand_ns;
@@ -224,17 +224,28 @@ fn rate_per_s(load: &WakeLoad, demand_ns: f64) -> Result<f64, TrialError> {
         ArrivalSchedule::RatePerS(rate) => Ok(rate.into()),
         ArrivalSchedule::LoadPermille(permille) => {
             let rate = full_rate * f64::from(permille) / 1000.0;
-            if rate > MAX_RATE_PER_S.into() {
-                return Err(TrialError(format!(
-                    "--load {}%: takes {rate:.0} requests a second; at most {MAX_RATE_PER_S} are \
-                     sent (type a longer --think, more --work, or --rate)",
-                    f64::from(permille) / 10.0
-                )));
+            if rate > f64::from(MAX_RATE_PER_S) * f64::from(load.messengers) {
+                return Err(too_many_requests(load, permille, rate));
             }
             Ok(rate)
         }
         ArrivalSchedule::SleepNs(ns) => Ok(f64::from(load.workers) * 1e9 / ns as f64),
     }
+}
+
+/// Says that a load takes more requests a second than messengers send, and what to type.
+fn too_many_requests(load: &WakeLoad, permille: u32, rate_per_s: f64) -> TrialError {
+    let percent = f64::from(permille) / 10.0;
+    let messengers = planned_messengers(rate_per_s, load.workers);
+    let more = if messengers > load.messengers {
+        format!("--messengers {messengers}, ")
+    } else {
+        String::new()
+    };
+    TrialError(format!(
+        "--load {percent}%: takes {rate_per_s:.0} requests a second; a messenger sends at most \
+         {MAX_RATE_PER_S} (type {more}a longer --think, more --work, or --rate)"
+    ))
 }
 
 /// Gaps between the requests of a messenger, without end.
@@ -787,6 +798,28 @@ mod tests {
         let refused = rate_per_s(&shares, 100.0).unwrap_err().to_string();
         assert!(refused.starts_with("--load 80%: takes 8000000 requests a second"), "{refused}");
         assert!(refused.contains("at most 1000000") && refused.contains("--think"), "{refused}");
+    }
+
+    #[test]
+    fn as_many_messengers_as_are_planned_send_any_default_load() {
+        for workers in [1, 25, 26, 64, 256] {
+            let shares = WakeLoad {
+                worker_cpus: (0..workers).collect(),
+                ..load(ArrivalSchedule::LoadPermille(800), workers)
+            };
+            let messengers = planned_messengers(40_000.0 * f64::from(workers), workers);
+            let planned = WakeLoad { messengers, ..shares.clone() };
+            assert_eq!(rate_per_s(&planned, 20_000.0), Ok(40_000.0 * f64::from(workers)));
+            // One messenger sends what it can, else the number that is needed is said.
+            match rate_per_s(&shares, 20_000.0) {
+                Ok(_) => assert!(workers <= 25, "{workers}"),
+                Err(refused) => {
+                    let refused = refused.to_string();
+                    let typed = format!("(type --messengers {messengers}, a longer --think");
+                    assert!(workers > 25 && refused.contains(&typed), "{refused}");
+                }
+            }
+        }
     }
 
     /// Without an end mark the workers would wait for ever.

@@ -30,8 +30,10 @@ use crate::ring::MemberKind;
 pub const MAX_WORKERS: u32 = 256;
 /// Most busy tasks beside them.
 pub const MAX_BUSY_TASKS: u32 = 256;
-/// Most requests a second of all messengers together.
+/// Most requests a second of a messenger, and most that can be asked for by their rate.
 pub const MAX_RATE_PER_S: u32 = 1_000_000;
+/// Requests a second for which one messenger is planned. To send one takes some 2 us.
+pub const PLANNED_RATE_PER_S: u32 = 100_000;
 /// Highest load, in thousandths of the CPUs' time: four times what they have.
 pub const MAX_LOAD_PERMILLE: u32 = 4000;
 /// Longest sleep of a worker between two wakes, in nanoseconds.
@@ -56,6 +58,13 @@ pub fn tally_parts(counts: impl IntoIterator<Item = u32>) -> Tally {
         values.push((i64::try_from(middle_ns).unwrap_or(i64::MAX), count));
     }
     Tally::from(values)
+}
+
+/// Returns how many messengers are planned for so many requests a second of all workers together: one
+/// for each [`PLANNED_RATE_PER_S`], and at most as many as workers.
+pub fn planned_messengers(rate_per_s: f64, workers: u32) -> u32 {
+    let messengers = (rate_per_s / f64::from(PLANNED_RATE_PER_S)).ceil() as u32;
+    messengers.clamp(1, workers.max(1))
 }
 
 /// The time in which a worker had a request.
@@ -427,6 +436,14 @@ mod tests {
             (4, Some(12_351), Some(12_351))
         );
         assert_eq!(tally.max().map(|ns| ns >> 36), Some(1), "{:?}", tally.max());
+    }
+
+    #[test]
+    fn messengers_are_planned_by_the_rate() {
+        let planned = |rate| planned_messengers(rate, 256);
+        assert_eq!([0.0, 1e5, 100_001.0, 10.24e6].map(planned), [1, 1, 2, 103]);
+        assert_eq!([f64::INFINITY, f64::NAN].map(planned), [256, 1]);
+        assert_eq!((planned_messengers(1e6, 2), planned_messengers(1e6, 0)), (2, 1));
     }
 
     fn served(times: &[(u64, u64)]) -> Vec<ServedRequest> {

@@ -48,7 +48,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "COUNT", value_parser = whole(1..=MAX_WORKERS))]
     pub(crate) workers: Option<u32>,
 
-    /// Messengers, which wake workers in turn [default: 1]
+    /// Messengers, which wake workers in turn [default: one for each 100,000 requests a second]
     #[arg(long, value_name = "COUNT", value_parser = whole(1..=MAX_WORKERS))]
     pub(crate) messengers: Option<u32>,
 

@@ -6,6 +6,7 @@ use rundata::placement::{Placement, placements_for_sweep};
 use rundata::ring::{MemberKind, Policy};
 use rundata::trial::load::{
     ArrivalSchedule, MAX_WORKERS, RequestWork, WakeLoad, WakeMechanism, WakerPlace,
+    planned_messengers,
 };
 use rundata::trial::{Trial, TrialCase};
 
@@ -44,7 +45,7 @@ pub(in crate::experiments::response) fn plan_loads(
         work: request_work(args),
         mechanism: WakeMechanism::Futex,
         workers: args.workers.unwrap_or(default_workers),
-        messengers: args.messengers.unwrap_or(1),
+        messengers: 1,
         kind: args.kind.unwrap_or(MemberKind::Thread),
         busy_tasks: args.busy.unwrap_or(0),
         place,
@@ -53,6 +54,9 @@ pub(in crate::experiments::response) fn plan_loads(
         duration_ns: SCHEDULE_NS,
         seed,
     };
+    let messengers =
+        args.messengers.unwrap_or_else(|| default_messengers(&template, &schedules(args)));
+    let template = WakeLoad { messengers, ..template };
     let mut mechanisms = args.wake.clone();
     if mechanisms.is_empty() {
         mechanisms.push(WakeMechanism::Futex);
@@ -95,6 +99,32 @@ fn schedules(args: &LoadArgs) -> Vec<ArrivalSchedule> {
         schedules.push(ArrivalSchedule::LoadPermille(DEFAULT_LOAD_PERMILLE));
     }
     each_once(schedules)
+}
+
+/// Time in nanoseconds that a walk over a word of eight bytes is taken to need, as long as nobody has
+/// measured it.
+const ASSUMED_WORD_NS: f64 = 1.0;
+
+/// Returns the number of messengers for the schedule with most requests a second. All cases have as
+/// many, so that they differ in the load alone.
+fn default_messengers(load: &WakeLoad, schedules: &[ArrivalSchedule]) -> u32 {
+    let request_ns = match load.work {
+        RequestWork::ThinkNs(ns) => ns as f64,
+        RequestWork::Bytes(bytes) => ASSUMED_WORD_NS * bytes as f64 / 8.0,
+    };
+    let mut most_per_s = 0.0_f64;
+    for schedule in schedules {
+        let per_s = match *schedule {
+            ArrivalSchedule::Idle => 0.0,
+            ArrivalSchedule::RatePerS(rate) => rate.into(),
+            ArrivalSchedule::LoadPermille(permille) => {
+                f64::from(permille) / 1000.0 * load.loaded_cpus() as f64 * 1e9 / request_ns
+            }
+            ArrivalSchedule::SleepNs(ns) => f64::from(load.workers) * 1e9 / ns as f64,
+        };
+        most_per_s = most_per_s.max(per_s);
+    }
+    planned_messengers(most_per_s, load.workers)
 }
 
 fn request_work(args: &LoadArgs) -> RequestWork {
@@ -146,4 +176,42 @@ fn check_memory(load: &WakeLoad, here: &LocalHost) -> Result<()> {
     let RequestWork::Bytes(bytes) = load.work else { return Ok(()) };
     let needed = u128::from(bytes) * u128::from(load.workers);
     here.check_memory("the work of all workers", needed, "fewer --workers or less --work")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the number of messengers for workers that may use as many CPUs.
+    fn messengers(workers: u32, work: RequestWork, schedules: &[ArrivalSchedule]) -> u32 {
+        let load = WakeLoad {
+            arrivals: ArrivalSchedule::Idle,
+            work,
+            mechanism: WakeMechanism::Futex,
+            workers,
+            messengers: 1,
+            kind: MemberKind::Thread,
+            busy_tasks: 0,
+            place: WakerPlace::Free,
+            worker_cpus: (0..workers).collect(),
+            messenger_cpus: (0..workers).collect(),
+            duration_ns: SCHEDULE_NS,
+            seed: 1,
+        };
+        default_messengers(&load, schedules)
+    }
+
+    #[test]
+    fn a_messenger_is_there_for_each_100_000_requests_a_second() {
+        let think = RequestWork::ThinkNs(DEFAULT_THINK_NS);
+        let load = ArrivalSchedule::LoadPermille(DEFAULT_LOAD_PERMILLE);
+        let planned = |workers| messengers(workers, think, &[load]);
+        assert_eq!([1, 2, 3, 26, 256].map(planned), [1, 1, 2, 11, 103]);
+        let rates = [load, ArrivalSchedule::RatePerS(300_000), ArrivalSchedule::Idle];
+        assert_eq!(messengers(4, think, &rates), 3);
+        assert_eq!(messengers(4, think, &[ArrivalSchedule::SleepNs(10_000)]), 4);
+        // No more messengers than workers.
+        assert_eq!(messengers(1, RequestWork::ThinkNs(0), &[load]), 1);
+        assert_eq!(messengers(64, RequestWork::Bytes(64 << 10), &[load]), 63);
+    }
 }

@@ -143,9 +143,10 @@ named!(WakerPlace, "place of messengers", Same => "same", Near => "near", Far =>
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ArrivalSchedule {
-    /// Requests of an idle machine, with which the others are compared: at most
-    /// [`IDLE_RATE_PER_S`] a second and at most [`IDLE_PERMILLE`] of the CPUs' time, at
-    /// exponential gaps.
+    /// Requests of an idle machine, with which the others are compared, at exponential gaps: those
+    /// that take [`IDLE_PERMILLE`] of the CPUs' time, at most [`IDLE_RATE_PER_S`] a second. Of long
+    /// requests a worker gets eight a second, or what takes half of the CPUs' time where that is
+    /// less, so that a round ends in about a second.
     Idle,
     /// So many requests a second, of all messengers together, at exponential gaps.
     RatePerS(u32),
@@ -157,9 +158,10 @@ pub enum ArrivalSchedule {
     SleepNs(u64),
 }
 
-/// Most requests a second of an idle machine.
+/// Most requests a second of an idle machine, of all messengers together.
 pub const IDLE_RATE_PER_S: u32 = 1000;
-/// Most of the CPUs' time that requests of an idle machine take, in thousandths.
+/// Share of the CPUs' time that requests of an idle machine take, in thousandths; long ones take
+/// more ([`ArrivalSchedule::Idle`]).
 pub const IDLE_PERMILLE: u32 = 20;
 
 impl fmt::Display for ArrivalSchedule {

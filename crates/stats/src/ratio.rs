@@ -106,6 +106,18 @@ pub struct GroupedCost {
     pub all_groups: u32,
     /// Sum of squared standard errors / groups squared; absent where a group has none.
     pub variance: Option<f64>,
+    /// Errors of its logarithm; absent where `variance` stands for them.
+    pub log_variances: Option<LogVariances>,
+}
+
+/// Errors of the logarithm of a cost, by the ends of its interval. A quantile of 15 us may lie between
+/// 14 and 105: it is hardly less, and may be seven times as much.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LogVariances {
+    /// Variance towards lower costs.
+    pub down: f64,
+    /// Variance towards higher costs.
+    pub up: f64,
 }
 
 /// Two costs of the same rounds.
@@ -207,6 +219,19 @@ impl CostPair {
         }
     }
 
+    /// Returns whether the interval would exclude 1, or lie within `limit` of it, if nothing scattered
+    /// within the groups of either side.
+    pub fn decides_with_exact_groups(&self, limit: f64, confidence: f64) -> bool {
+        match self {
+            Self::Separate(costs) => {
+                let (base, new) = (costs.base.with_exact_groups(), costs.new.with_exact_groups());
+                let exact = Self::Separate(SeparateCosts { base, new, ..*costs });
+                exact.decides(limit, confidence)
+            }
+            Self::Paired(_) => self.decides(limit, confidence),
+        }
+    }
+
     /// Returns the least number of further groups or rounds, up to `most`, with which the interval
     /// would exclude 1, or lie within `limit` of it.
     pub fn more_needed(&self, limit: f64, confidence: f64, most: u32) -> Option<u32> {
@@ -233,38 +258,55 @@ impl CostPair {
 impl GroupedCost {
     /// Builds a figure that is taken as it is.
     pub fn exact(value: f64) -> Self {
-        Self { value, groups: None, all_groups: 0, variance: Some(0.0) }
+        Self { value, groups: None, all_groups: 0, variance: Some(0.0), log_variances: None }
     }
 
-    /// Returns the variance of the logarithm; absent where the cost is not resolved from zero: a
-    /// logarithm needs that.
-    fn log_variance(&self, between: f64, z: f64) -> Option<f64> {
-        let relative = self.variance? / (self.value * self.value);
+    /// Returns the variances of the logarithm; absent where a standard error stands for them and the
+    /// cost is not resolved from zero: a logarithm needs that.
+    fn variances_of_logarithm(&self, between: f64, z: f64) -> Option<LogVariances> {
         let between = match self.groups {
             Some(groups) => between * between / f64::from(groups),
             None => 0.0,
         };
+        if let Some(LogVariances { down, up }) = self.log_variances {
+            return Some(LogVariances { down: down + between, up: up + between });
+        }
+        let relative = self.variance? / (self.value * self.value);
         let is_resolved = self.value > 0.0 && z * relative.sqrt() < 1.0;
-        if is_resolved { Some(relative + between) } else { None }
+        let variance = relative + between;
+        if is_resolved { Some(LogVariances { down: variance, up: variance }) } else { None }
+    }
+
+    /// Returns the cost with groups that do not scatter within themselves.
+    fn with_exact_groups(&self) -> Self {
+        let log_variances = self.log_variances.map(|_| LogVariances::default());
+        Self { variance: self.variance.map(|_| 0.0), log_variances, ..*self }
     }
 
     fn with_more(&self, more: u32) -> Self {
         let Some(groups) = self.groups else { return *self };
         let useful = u64::from(more) * u64::from(groups) / u64::from(self.all_groups.max(1));
         let grown = groups.saturating_add(u32::try_from(useful).unwrap_or(u32::MAX));
-        let variance = self.variance.map(|v| v * f64::from(groups) / f64::from(grown));
-        Self { groups: Some(grown), variance, ..*self }
+        let shrink = |variance: f64| variance * f64::from(groups) / f64::from(grown);
+        let mut cost = Self { groups: Some(grown), ..*self };
+        cost.variance = self.variance.map(shrink);
+        if let Some(LogVariances { down, up }) = self.log_variances {
+            cost.log_variances = Some(LogVariances { down: shrink(down), up: shrink(up) });
+        }
+        cost
     }
 }
 
 impl SeparateCosts {
     fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         let z = normal_quantile(confidence)?;
-        let variance =
-            self.base.log_variance(self.between, z)? + self.new.log_variance(self.between, z)?;
-        let half = self.open.widen(z * variance.sqrt(), confidence)?;
+        let base = self.base.variances_of_logarithm(self.between, z)?;
+        let new = self.new.variances_of_logarithm(self.between, z)?;
+        // The ratio is lowest where the base is high and the new one low (Zou and Donner 2008).
+        let down = self.open.widen(z * (base.up + new.down).sqrt(), confidence)?;
+        let up = self.open.widen(z * (base.down + new.up).sqrt(), confidence)?;
         let d = (self.new.value / self.base.value).ln();
-        Some(((d - half).exp(), (d + half).exp()))
+        Some(((d - down).exp(), (d + up).exp()))
     }
 }
 
@@ -369,5 +411,43 @@ mod tests {
         // 2,000 resamples know the deviation to 1.6 %.
         assert!(((high - low) / width - 1.0).abs() < 0.05, "{low} to {high}, {expected:?}");
         assert!((f64::midpoint(low, high) - 1.02).abs() < 0.001, "{low} to {high}");
+    }
+
+    /// Builds a mean of one group, known by the ends of its interval of 95 %.
+    fn between_ends(value: f64, [low, high]: [f64; 2]) -> GroupedCost {
+        let z = normal_quantile(0.95).unwrap();
+        let [down, up] = [value / low, high / value].map(|factor| (factor.ln() / z).powi(2));
+        let log_variances = Some(LogVariances { down, up });
+        let variance = Some((value * (high / low).ln() / (2.0 * z)).powi(2));
+        GroupedCost { value, groups: Some(1), all_groups: 1, variance, log_variances }
+    }
+
+    fn ratio_of(base: GroupedCost, new: GroupedCost) -> CostPair {
+        let open = ExtraUncertainty::default();
+        CostPair::Separate(SeparateCosts { base, new, between: 0.0, open })
+    }
+
+    /// Both are between 14 and 105, and one of them was found at either end.
+    #[test]
+    fn a_wide_interval_reaches_as_far_as_it_does_on_each_side() {
+        let (low, high) = (between_ends(15.0, [14.0, 105.0]), between_ends(100.0, [14.0, 105.0]));
+        let pair = ratio_of(low, high);
+        let (from, to) = pair.ratio(0.95).interval().expect("two intervals");
+        // ln(100 / 15) -+ the root of the squares of ln(105 / 15) and ln(100 / 14), or of ln(15 / 14)
+        // and ln(105 / 100).
+        let down = (105.0_f64 / 15.0).ln().hypot((100.0_f64 / 14.0).ln());
+        let up = (15.0_f64 / 14.0).ln().hypot((105.0_f64 / 100.0).ln());
+        let ratio = 100.0 / 15.0;
+        assert!((from / (ratio * (-down).exp()) - 1.0).abs() < 1e-9 && from < 1.0, "{from}");
+        assert!((to / (ratio * up.exp()) - 1.0).abs() < 1e-9, "{to}");
+        // A standard error as wide would not be resolved from zero.
+        let plain = ratio_of(
+            GroupedCost { log_variances: None, ..low },
+            GroupedCost { log_variances: None, ..high },
+        );
+        assert_eq!(plain.ratio(0.95).interval(), None);
+        // Without an error within them, both would be told apart.
+        assert!(pair.decides_with_exact_groups(0.03, 0.95));
+        assert!(!pair.decides(0.03, 0.95) && pair.with_more(1000).decides(0.03, 0.95));
     }
 }

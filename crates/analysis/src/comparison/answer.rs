@@ -13,7 +13,6 @@ use super::costs::{PairCosts, UndecidedReason};
 use crate::marked;
 use crate::marked::MarkedText;
 use crate::measures::MeasurePair;
-use crate::quote::NotQuotable;
 use crate::results::{Quantity, WHOLE};
 
 /// Names of the sides in a record.
@@ -181,6 +180,8 @@ pub enum MoreNeeded {
     Launches(u32),
     /// Rounds of the session; where there are too few, as many as are missing for an interval.
     Rounds(u32),
+    /// Traces that last longer: several on one side are one trace.
+    LongerTraces,
 }
 
 impl MoreNeeded {
@@ -191,6 +192,7 @@ impl MoreNeeded {
             Self::Launches(count) => format!("measure each run about {count} more times"),
             Self::Rounds(1) => "measure one more round".to_string(),
             Self::Rounds(count) => format!("measure about {count} more rounds"),
+            Self::LongerTraces => "trace longer".to_string(),
         }
     }
 }
@@ -333,8 +335,8 @@ pub(super) fn answer(
         return by_bound.unwrap_or(ChangeAnswer::CannotTell { reason, more: None });
     }
     let reason = match ratio.interval() {
-        _ if includes_zero(costs.base_not_quotable) => UndecidedReason::BaseNotResolved,
-        _ if includes_zero(costs.new_not_quotable) => UndecidedReason::NewNotResolved,
+        _ if costs.includes_zero(CostSide::Base) => UndecidedReason::BaseNotResolved,
+        _ if costs.includes_zero(CostSide::New) => UndecidedReason::NewNotResolved,
         None => missing_interval_reason(costs),
         Some((low, high)) => match ChangeAnswer::from_interval([low, high], limit) {
             Some(answer) => return answer,
@@ -356,12 +358,6 @@ fn missing_rounds(costs: &PairCosts) -> Option<u32> {
     }
 }
 
-/// Returns whether a cost may not be quoted as its interval includes zero. No ratio can be formed
-/// with such a cost.
-fn includes_zero(not_quotable: Option<NotQuotable>) -> bool {
-    matches!(not_quotable, Some(NotQuotable::NotResolved { .. }))
-}
-
 /// Returns why two costs have a ratio without an interval.
 fn missing_interval_reason(costs: &PairCosts) -> UndecidedReason {
     if costs.values.has_interval() {
@@ -378,6 +374,10 @@ fn missing_interval_reason(costs: &PairCosts) -> UndecidedReason {
 
 fn more_needed(costs: &PairCosts, limit: f64, confidence: f64) -> Option<MoreNeeded> {
     match &costs.values {
+        CostPair::Separate(_) if costs.are_of_traces => {
+            let would_decide = costs.values.decides_with_exact_groups(limit, confidence);
+            if would_decide { Some(MoreNeeded::LongerTraces) } else { None }
+        }
         CostPair::Separate(_) => {
             let launches = costs.values.more_needed(limit, confidence, MAX_TOLD_LAUNCHES)?;
             Some(MoreNeeded::Launches(launches))
@@ -437,6 +437,9 @@ fn why_undecided(
     }
     match (reason, more) {
         (UndecidedReason::TooWide, Some(more)) => more.in_words(),
+        (UndecidedReason::TooWide, None) if quantity.is_of_trace() => {
+            "longer traces would not decide it".to_string()
+        }
         (UndecidedReason::TooWide, None) => "more measurements would not decide it".to_string(),
         (reason, Some(more)) => format!("{}; {}", reason.in_words(names), more.in_words()),
         (reason, None) => reason.in_words(names),

@@ -3,7 +3,10 @@
 use rundata::plan::MIN_ROUNDS;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::ratio::{CostPair, CostSide, ExtraUncertainty, GroupedCost, PairedCosts, SeparateCosts};
+use stats::normal_quantile;
+use stats::ratio::{
+    CostPair, CostSide, ExtraUncertainty, GroupedCost, LogVariances, PairedCosts, SeparateCosts,
+};
 
 use super::answer::ChangeAnswer;
 use crate::estimate::Speed;
@@ -84,6 +87,10 @@ pub(super) struct PairCosts {
     pub(super) at_one_clock: bool,
     /// The upper bound of a side that was not seen at full speed, beside the other side's cost.
     pub(super) bound: Option<BoundedCosts>,
+    /// True if both are above zero by their nature: then their intervals are of logarithms.
+    pub(super) are_positive: bool,
+    /// True for the sums of traces: more of them are one longer trace.
+    pub(super) are_of_traces: bool,
 }
 
 /// Two costs of which one is known only by an upper bound: its side was not seen at full speed.
@@ -166,6 +173,29 @@ impl PairCosts {
         self.unfit.is_none() && self.values.has_interval()
     }
 
+    /// Returns the costs with the errors of their logarithms, by the intervals of these figures.
+    pub(super) fn on_logarithms(self, base: &CaseFigure, new: &CaseFigure) -> Self {
+        let mut values = self.values;
+        if let CostPair::Separate(costs) = &mut values {
+            costs.base.log_variances = log_variances(base);
+            costs.new.log_variances = log_variances(new);
+        }
+        Self { values, are_positive: true, ..self }
+    }
+
+    /// Returns whether the interval of a side includes zero, so that it has no ratio. One that is too
+    /// wide to be quoted does not, where it is above zero by its nature.
+    pub(super) fn includes_zero(&self, side: CostSide) -> bool {
+        let not_quotable = match side {
+            CostSide::Base => self.base_not_quotable,
+            CostSide::New => self.new_not_quotable,
+        };
+        match not_quotable {
+            Some(NotQuotable::NotResolved { low, .. }) => !self.are_positive || low <= 0.0,
+            _ => false,
+        }
+    }
+
     /// Builds the costs of two sides that were measured independently. Absent where a side has no
     /// figure.
     pub(super) fn separate(
@@ -190,6 +220,8 @@ impl PairCosts {
             new_not_quotable: new.not_quotable,
             at_one_clock: false,
             bound: None,
+            are_positive: false,
+            are_of_traces: false,
         })
     }
 
@@ -214,6 +246,8 @@ impl PairCosts {
             new_not_quotable: launch_not_quotable(new),
             at_one_clock: false,
             bound: None,
+            are_positive: false,
+            are_of_traces: false,
         })
     }
 }
@@ -227,6 +261,25 @@ fn launch_estimates(launch: &LaunchFigure) -> CountedEstimates {
 
 fn launch_not_quotable(launch: &LaunchFigure) -> Option<NotQuotable> {
     launch.estimate?.quote_cost().err()
+}
+
+/// Returns the variances of the logarithm of the mean of the launches that count, by the ends of their
+/// intervals. Absent where an interval is missing or reaches zero.
+fn log_variances(figure: &CaseFigure) -> Option<LogVariances> {
+    let counted = figure.counted_estimates();
+    let sum = counted.mean()? * counted.estimates.len() as f64;
+    let mut variances = LogVariances::default();
+    for estimate in &counted.estimates {
+        let ends = estimate.interval()?;
+        if ends.low <= 0.0 {
+            return None;
+        }
+        let weight = estimate.value / (sum * normal_quantile(estimate.confidence)?);
+        variances.down += (weight * (estimate.value / ends.low).ln()).powi(2);
+        variances.up += (weight * (ends.high / estimate.value).ln()).powi(2);
+    }
+    let is_finite = variances.down.is_finite() && variances.up.is_finite();
+    if is_finite { Some(variances) } else { None }
 }
 
 /// Returns the reason why nothing is concluded from these estimates.
@@ -273,6 +326,7 @@ impl SideCost {
             groups: u32::try_from(counted.estimates.len()).ok(),
             all_groups: u32::try_from(launches.len()).ok()?,
             variance: counted.squared_errors().map(|squares| squares / (count * count)),
+            log_variances: None,
         };
         Some(Self {
             cost,

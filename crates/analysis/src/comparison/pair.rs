@@ -72,6 +72,10 @@ impl<'a> CasePair<'a> {
         if !quantity.needs_full_speed() {
             costs.unfit = costs.unfit.filter(|reason| !reason.is_of_speed());
         }
+        if quantity.is_above_zero() {
+            costs = costs.on_logarithms(figures.base_figure, figures.new_figure);
+        }
+        costs.are_of_traces = quantity.is_of_trace();
         Self { base, new, quantity, costs, title }
     }
 

@@ -288,6 +288,12 @@ impl Quantity {
         !is_of_program && !self.is_of_trace() && self.load_scatter().is_none()
     }
 
+    /// Returns whether it is above zero by its nature, so that its interval is of its logarithm: a
+    /// quantile under load, and a figure of a trace.
+    pub(crate) fn is_above_zero(self) -> bool {
+        self.is_of_trace() || self.load_scatter().is_some()
+    }
+
     /// Returns the standard deviation between launches, as a share, that is assumed for a quantile
     /// under load, whose scatter no launches at full speed can show; absent for other quantities.
     pub(crate) fn load_scatter(self) -> Option<f64> {

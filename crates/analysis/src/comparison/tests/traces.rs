@@ -63,6 +63,24 @@ fn a_small_difference_of_two_traces_is_not_decided() {
     let comparison = compared(&seconds(1000, 1024), &seconds(1100, 1024));
     let rate = change(&comparison, "voluntary");
     assert!(matches!(rate.answer, ChangeAnswer::CannotTell { .. }), "{rate:?}");
+    let why = rate.why_undecided(["a", "b"]);
+    assert_eq!(why.as_deref(), Some("longer traces would not decide it"));
+}
+
+/// Three seconds of twenty have nearly all switches: the rate is known to a factor, and not zero.
+#[test]
+fn a_rate_that_is_known_to_a_factor_takes_a_longer_trace() {
+    let mut bursts = seconds(10, 1024);
+    for second in [3, 9, 15] {
+        bursts[second].voluntary = 3000;
+    }
+    let comparison = compared(&seconds(1000, 1024), &bursts);
+    let rate = change(&comparison, "voluntary");
+    let (low, high) = rate.ratio.interval().expect("an interval");
+    assert!(low > 0.0 && low < 0.3 && high > 1.0, "{low} to {high}");
+    let (reason, more) = (UndecidedReason::TooWide, Some(MoreNeeded::LongerTraces));
+    assert_eq!(rate.answer, ChangeAnswer::CannotTell { reason, more });
+    assert_eq!(rate.why_undecided(["a", "b"]).as_deref(), Some("trace longer"));
 }
 
 #[test]

@@ -286,6 +286,11 @@ impl CaseChange {
         self.ratio.interval()
     }
 
+    /// Returns whether it is of a trace and one side counted none.
+    pub fn is_none_on_one_side(&self) -> bool {
+        self.quantity.is_of_trace() && (self.base_ns == 0.0) != (self.new_ns == 0.0)
+    }
+
     /// Returns whether only a bound of one side decided it.
     pub fn is_bounded(&self) -> bool {
         matches!(self.answer, ChangeAnswer::Bounded { .. })
@@ -304,7 +309,8 @@ impl CaseChange {
     pub fn why_undecided(&self, names: [&str; 2]) -> Option<String> {
         match self.answer {
             ChangeAnswer::CannotTell { reason, more } => {
-                Some(why_undecided(self.quantity, reason, more, names))
+                let values = [self.base_ns, self.new_ns];
+                Some(why_undecided(self.quantity, values, reason, more, names))
             }
             _ => None,
         }
@@ -405,7 +411,13 @@ impl ChangeAnswer {
     }
 
     /// Returns the answer in words.
-    pub(super) fn in_words(&self, quantity: Quantity, ratio: &CostRatio, limit: f64) -> String {
+    pub(super) fn in_words(
+        &self,
+        quantity: Quantity,
+        values: [f64; 2],
+        ratio: &CostRatio,
+        limit: f64,
+    ) -> String {
         match self {
             Self::NotChanged => format!("not changed within {}", percent(limit)),
             Self::Changed { worse, beyond_limit } => {
@@ -419,20 +431,27 @@ impl ChangeAnswer {
             }
             Self::Bounded { ratio, .. } => format!("changed: {}", at_least(quantity, *ratio)),
             Self::CannotTell { reason, more } => {
-                format!("inconclusive: {}", why_undecided(quantity, *reason, *more, RECORD_NAMES))
+                let why = why_undecided(quantity, values, *reason, *more, RECORD_NAMES);
+                format!("inconclusive: {why}")
             }
         }
     }
 }
 
-/// Returns why a comparison is undecided, and what would decide it.
+/// Returns why a comparison of two values is undecided, and what would decide it.
 fn why_undecided(
     quantity: Quantity,
+    values: [f64; 2],
     reason: UndecidedReason,
     more: Option<MoreNeeded>,
     names: [&str; 2],
 ) -> String {
     if let (true, Some(side)) = (quantity.is_of_trace(), reason.unresolved_side(names)) {
+        for (value, name) in values.into_iter().zip(names) {
+            if value == 0.0 {
+                return format!("none was counted in {name}");
+            }
+        }
         return format!("the {} of {side} is not resolved; trace longer", quantity.in_words());
     }
     match (reason, more) {

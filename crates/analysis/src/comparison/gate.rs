@@ -276,6 +276,10 @@ fn open_reason(change: &CaseChange, [base, new]: [&str; 2]) -> String {
         (_, Some(NoFullSpeed)) => "was not measured at full speed".to_string(),
         (_, Some(NotAlone)) => "was measured while other tasks ran on its CPU".to_string(),
         (_, Some(NotEnded)) => "is of a run that was interrupted or is not finished".to_string(),
+        (_, Some(BaseNotResolved | NewNotResolved)) if change.is_none_on_one_side() => {
+            let side = if change.base_ns == 0.0 { base } else { new };
+            format!("was not counted in {side} at all")
+        }
         (_, Some(BaseNotResolved)) => format!("is not resolved from zero in {base}"),
         (_, Some(NewNotResolved)) => format!("is not resolved from zero in {new}"),
         (_, Some(NoInterval)) => "has no interval: the figures are published ones".to_string(),

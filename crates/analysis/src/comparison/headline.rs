@@ -121,6 +121,9 @@ fn undecided_case(
             ];
         }
     }
+    if let (true, Some(why)) = (change.quantity.is_of_trace(), change.why_undecided([base, new])) {
+        return format!("{new} against {base}: undecided ({title}): {why}").into();
+    }
     let advice = more.map_or(String::new(), |more| format!("; {}", more.in_words()));
     format!("{new} against {base}: undecided ({title}): {why}{advice}").into()
 }

@@ -42,7 +42,7 @@ pub use several::{ComparedRun, FarthestCase, PairwiseComparison};
 use crate::estimate::widest;
 use crate::marked;
 use crate::marked::MarkedText;
-use crate::results::{ComparisonSide, Origin, Results};
+use crate::results::{ComparisonSide, Origin, Results, with_common_preempters};
 
 /// Version of the comparison's JSON form. 2: by launches at full speed, `more` in place of
 /// `more_rounds`. 3: `gate`. 4: times at one clock, `clocks`. 5: labels of the
@@ -92,8 +92,16 @@ pub struct LostCase<'a> {
 }
 
 impl Comparison {
-    /// Compares `new` with `base`.
+    /// Compares `new` with `base`. Traces have the same preempters on both sides.
     pub fn from_results(base: &Results, new: &Results, terms: ComparisonTerms) -> Self {
+        match with_common_preempters(&[base, new]).as_deref() {
+            Some([base, new]) => Self::from_cases(base, new, terms),
+            _ => Self::from_cases(base, new, terms),
+        }
+    }
+
+    /// Compares the cases that both sides have.
+    fn from_cases(base: &Results, new: &Results, terms: ComparisonTerms) -> Self {
         let names = names(&base.side, &new.side);
         let paired = pair::are_halves(base, new);
         let (pairs, unpaired) = pair::pair_cases(base, new, &terms);

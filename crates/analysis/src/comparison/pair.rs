@@ -118,7 +118,7 @@ impl<'a> CasePair<'a> {
             at_one_clock: self.costs.at_one_clock,
             ratio,
             answer,
-            in_words: answer.in_words(self.quantity, &ratio, terms.limit),
+            in_words: answer.in_words(self.quantity, [base_ns, new_ns], &ratio, terms.limit),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::answer::{CaseChange, ChangeAnswer, ComparisonTerms};
 use super::{Comparison, ComparisonSide};
 use crate::marked;
 use crate::marked::MarkedText;
-use crate::results::Results;
+use crate::results::{Results, with_common_preempters};
 
 /// Version of its JSON form.
 pub const SEVERAL_SCHEMA: u32 = 1;
@@ -191,10 +191,15 @@ fn compare_pairs(sides: &[(String, Results)], terms: ComparisonTerms) -> CasesBy
     let pairs = (count * count.saturating_sub(1) / 2).max(1);
     let confidence = 1.0 - (1.0 - terms.confidence) / pairs as f64;
     let terms = ComparisonTerms { confidence, ..terms };
+    let mut results: Vec<&Results> = sides.iter().map(|(_, results)| results).collect();
+    let traces = with_common_preempters(&results);
+    if let Some(traces) = &traces {
+        results = traces.iter().collect();
+    }
     let mut cases = CasesByLabels::new();
     for base in 0..count {
         for new in base + 1..count {
-            let comparison = Comparison::from_results(&sides[base].1, &sides[new].1, terms);
+            let comparison = Comparison::from_cases(results[base], results[new], terms);
             for change in comparison.changes {
                 let Some(ratio) = CaseRatio::from_change(&change) else { continue };
                 let case = cases.entry(change.labels).or_insert_with(|| ComparedCase {

@@ -13,8 +13,8 @@ use std::collections::BTreeMap;
 
 use rundata::plan::MIN_ROUNDS;
 use rundata::trial::switches::{
-    MIGRATIONS, PREEMPTED, PREEMPTED_BY_OTHERS, PREEMPTED_BY_OWN, SwitchTrace, TracedTasks,
-    VOLUNTARY, WAIT_NS, YIELDED, is_busy_ns, preempted_by, preempter_of,
+    MIGRATIONS, PREEMPTED, PREEMPTED_BY_OTHERS, PREEMPTED_BY_OWN, PREEMPTED_BY_TRACER, SwitchTrace,
+    TracedTasks, VOLUNTARY, WAIT_NS, YIELDED, is_busy_ns, preempted_by, preempter_of,
 };
 use rundata::trial::{Trial, TrialSample};
 use schemars::JsonSchema;
@@ -312,19 +312,41 @@ impl TraceParts {
         }
     }
 
-    /// Computes the findings.
+    /// Returns how often tasks of each name preempted, by the names of these counts. Absent where names
+    /// are not stored: where none is, although traced tasks were preempted.
+    pub(crate) fn preempter_counts(&self) -> Option<BTreeMap<String, i64>> {
+        let whole = TraceSum::of_parts(&self.parts);
+        let mut counts = BTreeMap::new();
+        for (name, count) in &whole.counts {
+            if preempter_of(name).is_some() {
+                counts.insert(name.clone(), *count);
+            }
+        }
+        let count = |name: &str| whole.counts.get(name).copied().unwrap_or(0);
+        let preempted = count(PREEMPTED).saturating_sub(count(PREEMPTED_BY_TRACER));
+        if counts.is_empty() && preempted > 0 { None } else { Some(counts) }
+    }
+
+    /// Computes the findings, with a figure for each of the tasks that preempted most often.
     pub fn findings(&self) -> TraceFindings {
+        let counts = self.preempter_counts().unwrap_or_default();
+        self.findings_with(&most_frequent_preempters(&counts))
+    }
+
+    /// Computes the findings, with a figure for each of these counts of preemptions by tasks of a name.
+    /// One that no part has is zero.
+    pub(crate) fn findings_with(&self, preempters: &[String]) -> TraceFindings {
         let whole = TraceSum::of_parts(&self.parts);
         let mut figures = Vec::new();
         for TraceMeasure { id, title, quantity, compute } in MEASURES {
             figures.extend(self.figure(id, title, quantity, compute));
         }
-        for count in most_frequent_preempters(&whole) {
-            let Some(name) = preempter_of(&count) else { continue };
+        for count in preempters {
+            let Some(name) = preempter_of(count) else { continue };
             let (id, title) = (format!("preempted-by:{name}"), format!("preempted by {name}"));
             figures.extend(self.figure(&id, &title, Quantity::PerSecond, |sum| {
                 // A part in which it did not preempt does not name it.
-                let count = sum.counts.get(&count).copied().unwrap_or(0);
+                let count = sum.counts.get(count).copied().unwrap_or(0);
                 Some(1e9 * sum.per_elapsed(count)?)
             }));
         }
@@ -444,17 +466,17 @@ impl TraceParts {
 }
 
 /// Returns the names of the counts of those tasks that preempted most often.
-fn most_frequent_preempters(whole: &TraceSum) -> Vec<String> {
-    let mut counts = Vec::new();
-    for (name, count) in &whole.counts {
-        if preempter_of(name).is_some() && *count > 0 {
-            counts.push((*count, name.clone()));
+pub(crate) fn most_frequent_preempters(counts: &BTreeMap<String, i64>) -> Vec<String> {
+    let mut preempters = Vec::new();
+    for (name, count) in counts {
+        if *count > 0 {
+            preempters.push((*count, name.clone()));
         }
     }
     // A stable sort: those with as many stay in the order of their names.
-    counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
-    counts.truncate(MAX_PREEMPTERS);
-    counts.into_iter().map(|(_, name)| name).collect()
+    preempters.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    preempters.truncate(MAX_PREEMPTERS);
+    preempters.into_iter().map(|(_, name)| name).collect()
 }
 
 #[cfg(test)]

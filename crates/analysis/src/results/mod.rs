@@ -35,6 +35,7 @@ pub(crate) use parts::WHOLE;
 pub use runs::plan_cases;
 pub use side::{ComparisonSide, Origin};
 pub use traces::TraceResults;
+pub(crate) use traces::with_common_preempters;
 
 use crate::noise::{self, NoiseVerdict};
 use crate::setting_changes::run_warnings;
@@ -48,6 +49,7 @@ use rundata::run::{Run, SessionHalf};
 pub type Labels = Vec<(String, String)>;
 
 /// A case with its figures.
+#[derive(Clone)]
 pub struct CaseResults {
     /// Number of the case in the plan.
     pub number: usize,
@@ -86,6 +88,7 @@ impl CaseResults {
 }
 
 /// The cases of a run or of a publication, with their figures and where they were measured.
+#[derive(Clone)]
 pub struct Results {
     /// Name, origin and machine, as a comparison stores them.
     pub side: ComparisonSide,

@@ -7,8 +7,8 @@ use rundata::experiment::Experiment;
 use rundata::run::Run;
 
 use super::runs::label;
-use super::{CaseFigure, CaseResults, Labels, LaunchFigure};
-use crate::findings::trace::{TraceFigure, TraceParts};
+use super::{CaseFigure, CaseResults, Labels, LaunchFigure, Results};
+use crate::findings::trace::{TraceFigure, TraceFindings, TraceParts, most_frequent_preempters};
 use crate::table::Table;
 
 /// The parts of a trace, or of several, and whether all of these ended.
@@ -33,7 +33,10 @@ impl TraceResults {
 
     /// Builds a case for each figure.
     pub(super) fn cases(&self) -> Vec<CaseResults> {
-        let findings = self.parts.findings();
+        self.figure_cases(self.parts.findings())
+    }
+
+    fn figure_cases(&self, findings: TraceFindings) -> Vec<CaseResults> {
         let mut cases = Vec::new();
         for (number, figure) in findings.figures.into_iter().enumerate() {
             cases.push(self.case(number, figure));
@@ -65,4 +68,28 @@ impl TraceResults {
             iterations,
         }
     }
+}
+
+/// Returns the sides of a comparison with the same tasks that preempted, those that did so most often
+/// on all sides together: one that a side does not have is zero there, and not left out. Absent where
+/// a side is no trace.
+pub(crate) fn with_common_preempters(sides: &[&Results]) -> Option<Vec<Results>> {
+    let mut sums: BTreeMap<String, i64> = BTreeMap::new();
+    for side in sides {
+        for (name, count) in side.trace.as_ref()?.parts.preempter_counts().unwrap_or_default() {
+            let sum = sums.entry(name).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+    let preempters = most_frequent_preempters(&sums);
+    let mut common = Vec::new();
+    for side in sides {
+        let trace = side.trace.as_ref()?;
+        let mut side = (*side).clone();
+        if trace.parts.preempter_counts().is_some() {
+            side.cases = trace.figure_cases(trace.parts.findings_with(&preempters));
+        }
+        common.push(side);
+    }
+    Some(common)
 }

@@ -357,7 +357,7 @@ fn the_side_that_is_not_above_zero_is_named() {
     let costs = paired_rounds(&TEN, &below);
     assert_eq!(undecided_reason(&costs), UndecidedReason::NewNotResolved);
     let words = |costs: &PairCosts| {
-        answer_at(costs, LIMIT).in_words(Quantity::NsPerHop, &ratio(costs), LIMIT)
+        answer_at(costs, LIMIT).in_words(Quantity::NsPerHop, [1.0, 1.0], &ratio(costs), LIMIT)
     };
     assert!(words(&costs).contains("the cost of new includes zero"), "{}", words(&costs));
     assert_eq!(

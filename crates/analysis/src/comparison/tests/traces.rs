@@ -83,6 +83,70 @@ fn a_rate_that_is_known_to_a_factor_takes_a_longer_trace() {
     assert_eq!(rate.why_undecided(["a", "b"]).as_deref(), Some("trace longer"));
 }
 
+/// Builds a trace of ten seconds with so many preemptions by tasks of each name in a second.
+fn preempted(name: &str, by: &[(&str, i64)]) -> Results {
+    let mut run = traced_run(name, &seconds(1000, 1024)[..10]);
+    for sample in &mut run.samples {
+        let Sample::Trial(sample) = sample else { panic!("a part") };
+        for (name, count) in by {
+            sample.counts.insert(format!("preempted_by:{name}"), *count);
+            *sample.counts.get_mut("preempted").expect("a count") += count;
+        }
+    }
+    Results::from_run(&run)
+}
+
+fn preempters(comparison: &Comparison) -> Vec<(&str, f64, f64)> {
+    let mut found = Vec::new();
+    for change in &comparison.changes {
+        if let Some(name) = change.labels["figure"].strip_prefix("preempted-by:") {
+            found.push((name, change.base_ns.round(), change.new_ns.round()));
+        }
+    }
+    found
+}
+
+/// Eight tasks preempted more often in one of the traces than the ninth, which is alone in the other.
+#[test]
+fn preempters_are_those_of_both_sides_and_absent_ones_are_zero() {
+    let many = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(|name| (name, 5));
+    let base = preempted("before", &[&many[..], &[("rare", 1)]].concat());
+    let new = preempted("after", &[("rare", 40), ("a", 5)]);
+    let comparison = Comparison::from_results(&base, &new, terms());
+    let expected = [("rare", 1.0, 40.0), ("a", 5.0, 5.0), ("b", 5.0, 0.0), ("c", 5.0, 0.0)];
+    assert_eq!(preempters(&comparison)[..4], expected);
+    assert_eq!((preempters(&comparison).len(), comparison.unpaired.len()), (8, 0));
+    let absent = change(&comparison, "preempted-by:b");
+    let why = absent.why_undecided(["before", "after"]);
+    assert_eq!(why.as_deref(), Some("none was counted in after"));
+    assert!(absent.is_none_on_one_side() && absent.in_words.contains("none was counted in new"));
+    // Of three traces the same tasks are compared in each pair.
+    let third = preempted("third", &[("z", 7)]);
+    let common = with_common_preempters(&[&base, &new, &third]).expect("traces");
+    for side in &common {
+        let figures: Vec<_> = side.cases.iter().filter_map(|case| case.label("figure")).collect();
+        assert_eq!(figures[7..10], ["preempted-by:rare", "preempted-by:a", "preempted-by:z"]);
+        assert_eq!(figures.len(), 7 + 8);
+    }
+}
+
+/// Without names nothing is said of who preempted.
+#[test]
+fn a_trace_without_names_has_no_preempters_that_are_zero() {
+    let base = preempted("before", &[("a", 5)]);
+    let mut seconds = seconds(1000, 1024);
+    for second in &mut seconds {
+        second.preempted = 5;
+    }
+    let new = Results::from_run(&traced_run("after", &seconds));
+    let comparison = Comparison::from_results(&base, &new, terms());
+    assert_eq!((preempters(&comparison), comparison.unpaired.len()), (Vec::new(), 1));
+    // Where nobody was preempted, each is zero.
+    let calm = preempted("calm", &[]);
+    let comparison = Comparison::from_results(&base, &calm, terms());
+    assert_eq!(preempters(&comparison), [("a", 5.0, 0.0)]);
+}
+
 #[test]
 fn one_part_decides_nothing() {
     let comparison = compared(&seconds(1000, 1024)[..1], &seconds(9000, 8192)[..1]);

@@ -191,7 +191,10 @@ fn shown_changes<'a>(comparison: &'a Comparison, args: &CompareArgs) -> Vec<&'a 
         return Vec::new();
     }
     let mut with_ratio = changes.clone();
-    with_ratio.retain(|change| change.has_ratio() && change.ratio.value.is_some());
+    with_ratio.retain(|change| {
+        let has_ratio = change.has_ratio() && change.ratio.value.is_some();
+        has_ratio || change.is_none_on_one_side()
+    });
     let without_ratio = changes.len() - with_ratio.len();
     if with_ratio.is_empty() || without_ratio <= MAX_TITLES { changes } else { with_ratio }
 }

@@ -84,13 +84,12 @@ fn the_interval_of_a_rate_is_by_the_scatter_of_the_parts() {
     let middle = logarithms.iter().sum::<f64>() / 5.0;
     let squares: f64 = logarithms.iter().map(|logarithm| (logarithm - middle).powi(2)).sum();
     let factor = (2.776_445_105 * (0.8 * squares).sqrt()).exp();
-    assert!(close(rate.value, 100.0) && rate.rounds == 5 && rate.resolved, "{rate:?}");
+    assert_eq!((rate.value, rate.rounds, rate.resolved), (100.0, 5, true));
     assert!((rate.high.unwrap() - 100.0 * factor).abs() < 1e-6, "{rate:?}");
     assert!((rate.low.unwrap() - 100.0 / factor).abs() < 1e-6, "{rate:?}");
-    assert_eq!((found.parts, found.seconds), (5, 5.0));
-    assert!(close(found.switches_per_s(), 100.0), "{found:?}");
-    assert!(close(estimate(&found, "busiest-cpu").value, 0.75));
-    assert!(close(estimate(&found, "migrations").value, 3.0));
+    assert_eq!((found.parts, found.seconds, found.switches_per_s()), (5, 5.0, 100.0));
+    assert_eq!(estimate(&found, "busiest-cpu").value, 0.75);
+    assert_eq!(estimate(&found, "migrations").value, 3.0);
 }
 
 /// One part of five has nearly all switches.

@@ -22,6 +22,8 @@ const MIN_TEXT_COLUMNS: usize = 24;
 pub(crate) struct Table {
     columns: Vec<TableColumn>,
     rows: Vec<Vec<MarkedText>>,
+    /// Number of columns, from the first one on, that are never left out.
+    staying: usize,
 }
 
 #[derive(Clone, Debug)]
@@ -51,7 +53,7 @@ impl Table {
         for (number, head) in heads.into_iter().enumerate() {
             columns.push(TableColumn { head, is_text: false, rank: 2 * count - number });
         }
-        let mut table = Self { columns, rows: Vec::new() };
+        let mut table = Self { columns, rows: Vec::new(), staying: 2 };
         for row in rows {
             table.rows.push(row.into_iter().map(Into::into).collect());
         }
@@ -73,6 +75,11 @@ impl Table {
             column.rank = place.unwrap_or(column.rank + heads.len());
         }
         self
+    }
+
+    /// Declares that the second column may be left out, too.
+    pub(crate) fn first_column_stays(self) -> Self {
+        Self { staying: 1, ..self }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -113,7 +120,7 @@ impl Table {
     /// Returns the columns that fit into `room`.
     fn fitting(&self, room: usize) -> Vec<usize> {
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
-        let mut removable = shown.get(2..).unwrap_or_default().to_vec();
+        let mut removable = shown.get(self.staying..).unwrap_or_default().to_vec();
         removable.sort_by_key(|column| self.columns[*column].rank);
         for removed in removable {
             if self.width(&shown, true) <= room {
@@ -245,6 +252,8 @@ mod tests {
         assert!(other.ends_with("--wide shows 1 more column: ns/hop"), "{other}");
         let two = shown(58, &table());
         assert!(two.ends_with("--wide shows 2 more columns: ns/hop, rounds"), "{two}");
+        let last = shown_in(&table().first_to_go(&["ns/switch"]).first_column_stays(), 45);
+        assert!(last.ends_with("--wide shows 3 more columns: ns/switch, ns/hop, rounds"), "{last}");
         let whole = shown_in(&table(), usize::MAX);
         assert_eq!(whole, all);
     }

@@ -126,8 +126,8 @@ fn text(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Print
     if !rows.is_empty() {
         let heads = column_heads(comparison);
         let table = columns(comparison, heads).table(rows);
-        // On a narrow terminal the answer is the last that goes; an interval says more than its
-        // middle.
+        // On a narrow terminal the change is the last that goes, and one side without the other says
+        // little.
         let mut first_to_go = Vec::new();
         for measure in measures::exported_measures() {
             if !comparison.is_of_machine() || measure.id != SWITCHES_PER_HOP.id {
@@ -136,9 +136,9 @@ fn text(comparison: &Comparison, paths: &[PathBuf], args: &CompareArgs) -> Print
         }
         first_to_go.extend([heads[1], heads[0]]);
         if comparison.is_of_machine() {
-            first_to_go.extend([CHANGE, SWITCHES_PER_HOP.title]);
+            first_to_go.push(SWITCHES_PER_HOP.title);
         }
-        parts.push(table.first_to_go(&first_to_go).into());
+        parts.push(table.first_to_go(&first_to_go).first_column_stays().into());
     }
     let mut lines = Vec::new();
     if has_hidden_rows {

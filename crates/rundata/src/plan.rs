@@ -145,6 +145,28 @@ pub struct CaseHistory {
     /// Like `round_scatter`, for a hop of a ring of several members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop_round_scatter: Option<f64>,
+    /// Standard deviations between launches of the quantiles of wake-ups under load; absent where too
+    /// few were seen, and for all else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quantile_scatter: Option<QuantileScatter>,
+}
+
+/// Standard deviations between launches of quantiles under load, as shares of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct QuantileScatter {
+    /// That of the median of the wake-ups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_p50: Option<f64>,
+    /// That of the 99th percentile of the wake-ups.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wake_p99: Option<f64>,
+    /// That of the median of the requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_p50: Option<f64>,
+    /// That of the 99th percentile of the requests.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_p99: Option<f64>,
 }
 
 /// Knowledge of the CPU and of earlier launches before a run.
@@ -186,6 +208,11 @@ impl Reference {
             check_known_within("launch_scatter", *launch_scatter, 0.0..=1.0)?;
             check_known_within("round_scatter", known.round_scatter, 0.0..=1.0)?;
             check_known_within("hop_round_scatter", known.hop_round_scatter, 0.0..=1.0)?;
+            let quantiles = known.quantile_scatter.unwrap_or_default();
+            let QuantileScatter { wake_p50, wake_p99, request_p50, request_p99 } = quantiles;
+            for scatter in [wake_p50, wake_p99, request_p50, request_p99] {
+                check_known_within("quantile_scatter", scatter, 0.0..=1.0)?;
+            }
             for elasticity in [elasticity, hop_elasticity].into_iter().flatten() {
                 let Elasticity { value, standard_error, .. } = *elasticity;
                 check_within("elasticity", value, -10.0..=10.0)?;

@@ -255,7 +255,10 @@ impl<'a> Pairing<'a> {
             self.base.case_launch_scatter(figures.base.number),
             self.new.case_launch_scatter(figures.new.number),
         );
-        let scatter = figures.quantity.load_scatter().unwrap_or(scatter);
+        let assumed = figures.quantity.load_scatter().unwrap_or(scatter);
+        let [base_scatter, new_scatter] = [figures.base_figure, figures.new_figure]
+            .map(|figure| figure.known_scatter().unwrap_or(assumed));
+        let scatter = base_scatter.max(new_scatter);
         let costs = match (&base, &new) {
             (CaseFigure::Measured(base), CaseFigure::Measured(new)) if self.are_halves => {
                 let seed = self.seed(figures.new.number);

@@ -7,7 +7,8 @@
 //! rates without one of them are 115, 105 and 110 a second, and the error of 110 is
 //! sqrt(2/3 x (5^2 + 5^2)) = 5.8 a second. That of a figure above zero is taken of its logarithm, so
 //! that no interval reaches below zero. Blocks are of several parts where there are many, as
-//! neighbouring seconds are alike, and of about the same time, as later parts are longer.
+//! neighbouring seconds are alike, and of about the same time, as later parts are longer. Of five
+//! traces or more on one side each is a block: the error then has the scatter between traces in it.
 
 use std::collections::BTreeMap;
 
@@ -27,6 +28,9 @@ use crate::table::Table;
 
 /// Most blocks of parts that the error of a figure is taken from.
 const MAX_BLOCKS: usize = 20;
+
+/// Fewest traces on one side of a comparison that show how traces scatter.
+const MIN_TRACES: u32 = 5;
 
 /// Tasks that have a figure of their own where names are stored: those that preempted most often.
 const MAX_PREEMPTERS: usize = 8;
@@ -273,6 +277,8 @@ impl TraceSum {
 /// A part of a trace.
 #[derive(Clone, Debug, PartialEq)]
 struct TracePart {
+    /// Number of its trace, from 0.
+    trace: u32,
     number: u32,
     sum: TraceSum,
 }
@@ -294,22 +300,33 @@ impl TraceParts {
         let mut parts = Vec::new();
         for sample in table.trial_samples(number) {
             let sum = TraceSum::from_sample(sample, trace);
-            parts.push(TracePart { number: sample.round, sum });
+            parts.push(TracePart { trace: 0, number: sample.round, sum });
         }
         let confidence = table.plan.stopping.confidence;
         Some(Self { tasks: trace.tasks, confidence, parts })
     }
 
-    /// Adds the parts of another trace, numbered behind those that are there.
+    /// Adds the parts of other traces, numbered behind those that are there.
     pub fn append(&mut self, more: &Self) {
-        let mut first = 0;
+        let (mut first, first_trace) = (0, self.traces());
         for part in &self.parts {
             first = first.max(part.number.saturating_add(1));
         }
         for part in &more.parts {
             let number = first.saturating_add(part.number);
-            self.parts.push(TracePart { number, sum: part.sum.clone() });
+            let trace = first_trace.saturating_add(part.trace);
+            self.parts.push(TracePart { trace, number, sum: part.sum.clone() });
         }
+    }
+
+    /// Returns the number of traces that have a part.
+    fn traces(&self) -> u32 {
+        self.parts.last().map_or(0, |part| part.trace.saturating_add(1))
+    }
+
+    /// Returns whether there are enough traces for intervals by the scatter between these.
+    pub(crate) fn show_scatter_of_traces(&self) -> bool {
+        self.traces() >= MIN_TRACES
     }
 
     /// Returns how often tasks of each name preempted, by the names of these counts. Absent where names
@@ -445,9 +462,21 @@ impl TraceParts {
         Some(Estimate::of_parts(figures, self.confidence).unwrap_or(bare))
     }
 
+    /// Returns the blocks of which one at a time is left out: the traces, where there are enough.
+    fn blocks(&self) -> Vec<TraceSum> {
+        if !self.show_scatter_of_traces() {
+            return self.blocks_of_parts();
+        }
+        let mut traces = BTreeMap::<u32, TraceSum>::new();
+        for part in &self.parts {
+            traces.entry(part.trace).or_default().add(&part.sum);
+        }
+        traces.into_values().collect()
+    }
+
     /// Adds neighbouring parts up to blocks of about the same time: a part belongs to the block in
     /// which its middle lies.
-    fn blocks(&self) -> Vec<TraceSum> {
+    fn blocks_of_parts(&self) -> Vec<TraceSum> {
         let count = self.parts.len();
         let most = count.div_ceil(count.div_ceil(MAX_BLOCKS).max(1)) as u128;
         let mut whole_ns = 0;

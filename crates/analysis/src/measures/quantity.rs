@@ -1,6 +1,7 @@
 //! The quantities of a case that comparisons, trends and exports take: their names, their units, and
 //! how those of a ring are read from a run, by round and as an estimate.
 
+use rundata::plan::CaseHistory;
 use rundata::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -285,23 +286,43 @@ impl Quantity {
     /// is of the machine as it was.
     pub fn needs_full_speed(self) -> bool {
         let is_of_program = matches!(self, Self::RealNs | Self::CpuNs | Self::CallNs);
-        !is_of_program && !self.is_of_trace() && self.load_scatter().is_none()
+        !is_of_program && !self.is_of_trace() && !self.is_of_load()
+    }
+
+    /// Returns whether it is a quantile of wake-ups or requests under load.
+    pub fn is_of_load(self) -> bool {
+        self.load_scatter().is_some()
     }
 
     /// Returns whether it is above zero by its nature, so that its interval is of its logarithm: a
     /// quantile under load, and a figure of a trace.
     pub(crate) fn is_above_zero(self) -> bool {
-        self.is_of_trace() || self.load_scatter().is_some()
+        self.is_of_trace() || self.is_of_load()
     }
 
     /// Returns the standard deviation between launches, as a share, that is assumed for a quantile
-    /// under load, whose scatter no launches at full speed can show; absent for other quantities.
+    /// under load while too few launches have shown it; absent for other quantities.
     pub(crate) fn load_scatter(self) -> Option<f64> {
         match self {
             Self::WakeP50Ns | Self::RequestP50Ns => Some(LOAD_MEDIAN_SCATTER),
             Self::WakeP99Ns | Self::RequestP99Ns => Some(LOAD_TAIL_SCATTER),
             _ => None,
         }
+    }
+
+    /// Returns the standard deviation between launches of a quantile under load that earlier launches of
+    /// the case have shown, as a share, at least half of the assumed one: few launches may show none by
+    /// chance. Absent for other quantities.
+    pub(crate) fn known_load_scatter(self, history: &CaseHistory) -> Option<f64> {
+        let quantiles = history.quantile_scatter?;
+        let known = match self {
+            Self::WakeP50Ns => quantiles.wake_p50,
+            Self::WakeP99Ns => quantiles.wake_p99,
+            Self::RequestP50Ns => quantiles.request_p50,
+            Self::RequestP99Ns => quantiles.request_p99,
+            _ => None,
+        };
+        Some(known?.max(self.load_scatter()? / 2.0))
     }
 
     /// Returns its name in tables.

@@ -19,6 +19,9 @@ pub struct LaunchFigure {
     /// The clock of the estimate. Absent where it is not known, and where the core's clock does not
     /// bound the figure.
     pub clock: Option<AtClock>,
+    /// Standard deviation between launches, as a share, by earlier launches. Absent where it is
+    /// assumed, and for figures whose case has one.
+    pub known_scatter: Option<f64>,
 }
 
 impl LaunchFigure {
@@ -196,6 +199,15 @@ impl CaseFigure {
         let ConvertedFigure { figure, log_ratio } = self.converted_to(to_ns, elasticity);
         let mean = figure.mean_estimate(launch_scatter)?;
         Some(mean.widened_by(ClockConversion { log_ratio, elasticity }.uncertainty()))
+    }
+
+    /// Returns the largest scatter that the launches know of; absent where one knows none.
+    pub(crate) fn known_scatter(&self) -> Option<f64> {
+        let mut largest = self.launches().first()?.known_scatter?;
+        for launch in self.launches() {
+            largest = largest.max(launch.known_scatter?);
+        }
+        Some(largest)
     }
 
     /// Returns the launches; empty for a published figure.

@@ -18,9 +18,10 @@
 //! Before, the figures are converted to one clock, or turbo would be scatter, and where there are
 //! eight or more, each is moved to within three robust deviations of their median. With fewer than
 //! five launches tau is not known, and the plan's usual one counts. The scatter between rounds is
-//! taken likewise, from three launches on, for runs that see full speed in few rounds.
+//! taken likewise, from three launches on, for runs that see full speed in few rounds. Quantiles under
+//! load have no clock and need no full speed: all launches that completed count.
 
-use rundata::plan::CaseHistory;
+use rundata::plan::{CaseHistory, QuantileScatter};
 use stats::{
     Elasticity, GroupEstimate, mad_sigma, median, normal_quantile, scatter_between_groups,
     student_quantile,
@@ -51,6 +52,7 @@ pub fn known_from_launches(launches: &[Results], case: usize) -> CaseHistory {
         launch_scatter: launch_scatter(&figure, elasticity),
         elasticity,
         round_scatter: round_scatter(&figure),
+        quantile_scatter: quantile_scatter(&cases),
         ..CaseHistory::default()
     };
     if quantity != Quantity::NsPerHop {
@@ -99,9 +101,40 @@ fn full_speed_estimate(launch: &LaunchFigure) -> Option<Estimate> {
 /// one.
 fn launch_scatter(figure: &CaseFigure, elasticity: Option<Elasticity>) -> Option<f64> {
     let converted = figure.converted_to(figure.quantum_ns()?, elasticity).figure;
-    let mut groups = Vec::new();
+    let mut estimates = Vec::new();
     for launch in converted.launches() {
-        let Some(estimate) = full_speed_estimate(launch) else { continue };
+        estimates.extend(full_speed_estimate(launch));
+    }
+    scatter_of_estimates(&estimates)
+}
+
+/// Returns the scatter between launches of each quantile under load, by those that completed, whatever
+/// the speed of the core; absent where none is known.
+fn quantile_scatter(cases: &[&CaseResults]) -> Option<QuantileScatter> {
+    let found = QuantileScatter {
+        wake_p50: completed_scatter(cases, Quantity::WakeP50Ns),
+        wake_p99: completed_scatter(cases, Quantity::WakeP99Ns),
+        request_p50: completed_scatter(cases, Quantity::RequestP50Ns),
+        request_p99: completed_scatter(cases, Quantity::RequestP99Ns),
+    };
+    if found == QuantileScatter::default() { None } else { Some(found) }
+}
+
+/// Returns the scatter of a figure between the launches that completed.
+fn completed_scatter(cases: &[&CaseResults], quantity: Quantity) -> Option<f64> {
+    let mut estimates = Vec::new();
+    for launch in figure_of_all(cases, quantity).launches() {
+        if launch.is_complete {
+            estimates.extend(launch.estimate);
+        }
+    }
+    scatter_of_estimates(&estimates)
+}
+
+/// Returns the scatter of launches beyond their own errors, as a share.
+fn scatter_of_estimates(estimates: &[Estimate]) -> Option<f64> {
+    let mut groups = Vec::new();
+    for estimate in estimates {
         let Some(error) = estimate.standard_error else { continue };
         let standard_error = f64::max(error, LEAST_ERROR * estimate.value);
         groups.push(GroupEstimate { value: estimate.value, standard_error });
@@ -170,6 +203,7 @@ mod tests {
             estimate: Estimate::at_full_speed(value, error, 20, 0.01, 0.95),
             is_complete: true,
             clock: Some(AtClock { quantum_ns, elasticity: None, known: None }),
+            known_scatter: None,
         }
     }
 
@@ -225,5 +259,54 @@ mod tests {
         assert!(scatter(launches.collect(), None).unwrap() <= 1.0);
         // What is the same in all launches and rounds scatters by nothing.
         assert_eq!(scatter(vec![launch(36.0, 0.0, 5000.0); 6], None), Some(0.0));
+    }
+
+    /// Builds a launch of a median of wake-ups, at no known speed.
+    fn loaded_launch(value: f64, is_complete: bool) -> CaseResults {
+        let estimate = Estimate::at_full_speed(value, 10.0, 20, 0.0, 0.95);
+        let estimate = estimate.map(|estimate| Estimate { speed: Speed::NotJudged, ..estimate });
+        let known_scatter = None;
+        let launch = LaunchFigure {
+            by_round: BTreeMap::new(),
+            estimate,
+            is_complete,
+            clock: None,
+            known_scatter,
+        };
+        CaseResults {
+            number: 0,
+            experiment: "response",
+            title: String::new(),
+            labels: Vec::new(),
+            details: Vec::new(),
+            figures: BTreeMap::from([(Quantity::WakeP50Ns, CaseFigure::Measured(vec![launch]))]),
+            summary: None,
+            failure: None,
+            iterations: Vec::new(),
+        }
+    }
+
+    /// Deviations of 5 % about 10,000 ns, known to 0.1 %; a launch that was stopped does not count.
+    #[test]
+    fn quantiles_under_load_scatter_as_launches_did_at_any_speed() {
+        let mut cases = Vec::new();
+        for value in [9500.0, 10_500.0, 9500.0, 10_500.0, 9500.0] {
+            cases.push(loaded_launch(value, true));
+        }
+        cases.push(loaded_launch(90_000.0, false));
+        let cases: Vec<&CaseResults> = cases.iter().collect();
+        let found = quantile_scatter(&cases).expect("five launches");
+        let deviation = (5.0_f64 / 4.0 * (0.24 * 0.1 * 0.1)).sqrt();
+        let tau = deviation / 0.95 * 2.776 / 1.960;
+        let median = found.wake_p50.expect("five launches");
+        assert!((median / tau - 1.0).abs() < 0.02, "{median} is not {tau}");
+        let history = CaseHistory { quantile_scatter: Some(found), ..CaseHistory::default() };
+        assert_eq!(Quantity::WakeP50Ns.known_load_scatter(&history), Some(median));
+        let none = QuantileScatter { wake_p50: Some(0.0), ..found };
+        let calm = CaseHistory { quantile_scatter: Some(none), ..history };
+        assert_eq!(Quantity::WakeP50Ns.known_load_scatter(&calm), Some(0.025));
+        assert_eq!(Quantity::WakeP99Ns.known_load_scatter(&calm), None);
+        assert_eq!((found.wake_p99, quantile_scatter(&cases[..4])), (None, None));
+        assert_eq!(quantile_scatter(&cases[1..]), None);
     }
 }

@@ -114,6 +114,7 @@ const LOAD_QUANTILES: [(Quantity, &str, f64); 4] = [
 fn load_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, CaseFigure> {
     let mut figures = BTreeMap::new();
     let is_complete = run.unfinished().is_none();
+    let known = table.plan.reference.known_of(number);
     for (quantity, name, p) in LOAD_QUANTILES {
         let tallies = load::tallies(table, number, name);
         let estimate = load::estimate_quantile(&tallies, p);
@@ -123,8 +124,11 @@ fn load_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, C
                 by_round.insert(sample.round, ns as f64);
             }
         }
-        if let Some(figure) = launch_figure(by_round, estimate, is_complete, None) {
-            figures.insert(quantity, figure);
+        if estimate.is_some() {
+            let known_scatter = quantity.known_load_scatter(&known);
+            let launch =
+                LaunchFigure { by_round, estimate, is_complete, clock: None, known_scatter };
+            figures.insert(quantity, CaseFigure::Measured(vec![launch]));
         }
     }
     figures
@@ -140,7 +144,13 @@ pub(super) fn launch_figure(
 ) -> Option<CaseFigure> {
     let is_full = estimate?.speed.is_full();
     let clock = if is_full { clock } else { None };
-    Some(CaseFigure::Measured(vec![LaunchFigure { by_round, estimate, is_complete, clock }]))
+    Some(CaseFigure::Measured(vec![LaunchFigure {
+        by_round,
+        estimate,
+        is_complete,
+        clock,
+        known_scatter: None,
+    }]))
 }
 
 /// Returns the figures of a ring: of one that switches those of a switch and of a hop, else those

@@ -124,7 +124,13 @@ fn results(day: usize, ns: f64, clock: Option<AtClock>) -> Results {
     }
     results.machine.kernel.release = Reading::Known("6.12.3".to_string());
     let estimate = Estimate::at_full_speed(ns, 0.001 * ns, 20, 0.003, 0.95);
-    let measured = LaunchFigure { by_round: [(0, ns)].into(), estimate, is_complete: true, clock };
+    let measured = LaunchFigure {
+        by_round: [(0, ns)].into(),
+        estimate,
+        is_complete: true,
+        clock,
+        known_scatter: None,
+    };
     for case in &mut results.cases {
         case.figures =
             [(Quantity::NsPerSwitchAboveSolo, CaseFigure::Measured(vec![measured.clone()]))].into();

@@ -28,6 +28,7 @@ fn launch(value: f64, standard_error: f64) -> LaunchFigure {
         estimate: Estimate::at_full_speed(value, standard_error, 20, TAU, 0.95),
         is_complete: true,
         clock: None,
+        known_scatter: None,
     }
 }
 
@@ -39,6 +40,7 @@ fn rounds(figures: &[f64]) -> LaunchFigure {
         estimate: estimate.map(|estimate| Estimate { speed: Speed::Full, ..estimate }),
         is_complete: true,
         clock: None,
+        known_scatter: None,
     }
 }
 
@@ -413,7 +415,13 @@ fn too_many_rounds_below_zero_have_no_interval() {
 fn only_rounds_that_both_have_are_paired() {
     let with_rounds = |numbers: &[u32], level: f64| {
         let by_round = numbers.iter().map(|round| (*round, level + f64::from(*round))).collect();
-        LaunchFigure { by_round, estimate: None, is_complete: true, clock: None }
+        LaunchFigure {
+            by_round,
+            estimate: None,
+            is_complete: true,
+            clock: None,
+            known_scatter: None,
+        }
     };
     let base = with_rounds(&[0, 1, 2, 3, 5, 6], 100.0);
     let new = with_rounds(&[1, 2, 3, 4, 5, 6], 110.0);

@@ -67,6 +67,33 @@ fn a_small_difference_of_two_traces_is_not_decided() {
     assert_eq!(why.as_deref(), Some("longer traces would not decide it"));
 }
 
+/// Builds the results of several traces as one side, each with a rate of its own.
+fn one_side(rates: &[i64]) -> Results {
+    let mut traces = Vec::new();
+    for (number, rate) in rates.iter().enumerate() {
+        let run = traced_run(&format!("trace-{number}"), &seconds(*rate, 1024));
+        traces.push(Results::from_run(&run));
+    }
+    Results::from_launches(traces).expect("traces")
+}
+
+/// Four traces are taken to scatter by 7 %; five by what they do, less or more.
+#[test]
+fn five_traces_on_each_side_show_their_scatter() {
+    assert!(!are_more(&[1000; 4], &[1100; 4]));
+    assert!(!are_more(&[1000; 5], &[1100; 4]));
+    assert!(are_more(&[1000; 5], &[1100; 5]));
+    // Their mean is 1,000 and 1,250.
+    let (scattered, more) = ([600, 1400, 1000, 700, 1300], [800, 1700, 1200, 950, 1600]);
+    assert!(are_more(&[1000; 5], &[1250; 5]) && !are_more(&scattered, &more));
+}
+
+/// Returns whether traces of the new rates are found to have more switches.
+fn are_more(base: &[i64], new: &[i64]) -> bool {
+    let comparison = Comparison::from_results(&one_side(base), &one_side(new), terms());
+    matches!(change(&comparison, "voluntary").answer, ChangeAnswer::Changed { worse: true, .. })
+}
+
 /// Three seconds of twenty have nearly all switches: the rate is known to a factor, and not zero.
 #[test]
 fn a_rate_that_is_known_to_a_factor_takes_a_longer_trace() {

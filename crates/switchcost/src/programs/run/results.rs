@@ -35,8 +35,13 @@ fn case_results(record: &CommandUseRecord, summary: &CommandSummary) -> CaseResu
         let Some(figure) = summary.figure(time.name()) else { continue };
         let by_round = runs.iter().map(|run| (run.round, time.read(&run.used) as f64)).collect();
         let estimate = Some(figure.estimate.with_error_of_interval());
-        let launch =
-            LaunchFigure { by_round, estimate, is_complete: !runs.is_empty(), clock: None };
+        let launch = LaunchFigure {
+            by_round,
+            estimate,
+            is_complete: !runs.is_empty(),
+            clock: None,
+            known_scatter: None,
+        };
         figures.insert(time.quantity(), CaseFigure::Measured(vec![launch]));
     }
     CaseResults {

@@ -216,8 +216,10 @@ fn find_case(table: &Table, number: usize, load: &WakeLoad) -> Option<LoadFindin
     let received = table.sum(number, RECEIVED)?;
     let per_request = |name| Some(table.sum(number, name)? as f64 / received.max(1) as f64);
     let planned_per_s = mean_count(samples, RATE_PER_S);
-    let workers_need = needed_share(samples, OCCUPIED_NS, load.loaded_cpus());
-    let messengers_need = needed_share(samples, MESSENGER_BUSY_NS, load.messengers as usize);
+    let needed_cpus = needed_places(load, samples, OCCUPIED_NS);
+    let workers_need = needed_cpus.map(|cpus| cpus / load.loaded_cpus() as f64);
+    let needed_messengers = needed_places(load, samples, MESSENGER_BUSY_NS);
+    let messengers_need = needed_messengers.map(|needed| needed / f64::from(load.messengers));
     let kept_up = match (workers_need, messengers_need) {
         (Some(workers), Some(messengers)) => Some(1.0 / workers.max(messengers).max(1.0)),
         _ => schedule_share(table.sum(number, SCHEDULE_NS), elapsed_ns),
@@ -261,22 +263,23 @@ pub(crate) fn estimate_quantile(rounds: &[Tally], p: f64) -> Option<Estimate> {
     Some(Estimate::without_interval(value, count, CONFIDENCE, Speed::NotJudged))
 }
 
-/// Returns the time that the planned requests take of `places` CPUs or messengers, as a share of the
-/// time that these have; `count` has what those of a round took. Of 1,000 requests a second that
-/// take 0.9 ms each of one CPU this is 0.9.
+/// Returns the CPUs or messengers that the planned requests need; `count` has the time that those of
+/// a round took. Of 1,000 requests a second that take 0.9 ms each this is 0.9.
 ///
 /// By the planned rate, not by the time in which the requests of a round happened to come: of eight
 /// requests that arrive by chance within half of their time this would be twice as much, and what is
 /// still to do at the end of a round says as little. Absent where a sample lacks the count.
-fn needed_share(samples: &[&TrialSample], count: &str, places: usize) -> Option<f64> {
-    let (mut taken_ns, mut requests) = (0.0, 0.0);
+fn needed_places(load: &WakeLoad, samples: &[&TrialSample], count: &str) -> Option<f64> {
+    let (mut rates, mut taken_ns, mut requests) = (Vec::new(), 0.0, 0.0);
     for sample in samples {
+        // Of seconds a request the stored rate is too coarse.
+        let rate = load.rate_per_s(sample.count(DEMAND_NS)? as f64);
+        rates.push(rate.or(sample.count(RATE_PER_S).map(|rate| rate as f64))?);
         taken_ns += sample.count(count)? as f64;
         requests += sample.count(ALL_REQUESTS)? as f64;
     }
-    let request_ns = taken_ns / requests;
-    let share = mean_count(samples, RATE_PER_S)? * request_ns / 1e9 / places as f64;
-    if share.is_finite() { Some(share) } else { None }
+    let places = stats::mean(&rates)? * taken_ns / requests / 1e9;
+    if places.is_finite() { Some(places) } else { None }
 }
 
 /// Returns the length of the schedules over the time until the last requests were done, by which

@@ -211,26 +211,28 @@ impl RequestSchedule {
 /// Returns the requests a second of a load whose requests take `demand_ns` each. Fails where a load
 /// takes more than [`MAX_RATE_PER_S`] of each messenger.
 fn rate_per_s(load: &WakeLoad, demand_ns: f64) -> Result<f64, TrialError> {
+    let Some(rate) = load.rate_per_s(demand_ns) else {
+        return Ok(idle_rate_per_s(load, demand_ns));
+    };
+    match load.arrivals {
+        ArrivalSchedule::LoadPermille(permille)
+            if rate > f64::from(MAX_RATE_PER_S) * f64::from(load.messengers) =>
+        {
+            Err(too_many_requests(load, permille, rate))
+        }
+        _ => Ok(rate),
+    }
+}
+
+/// Returns the requests a second of the idle machine.
+fn idle_rate_per_s(load: &WakeLoad, demand_ns: f64) -> f64 {
     // Without work infinite.
     let full_rate = load.loaded_cpus() as f64 * 1e9 / demand_ns;
-    match load.arrivals {
-        ArrivalSchedule::Idle => {
-            let slow = full_rate * f64::from(IDLE_PERMILLE) / 1000.0;
-            // Long requests: a round ends in about a second, and half of the time stays idle.
-            let requests = MIN_REQUESTS + WARM_UP_REQUESTS as f64;
-            let least = (requests * f64::from(load.workers)).min(full_rate / 2.0);
-            Ok(slow.max(least).min(IDLE_RATE_PER_S.into()))
-        }
-        ArrivalSchedule::RatePerS(rate) => Ok(rate.into()),
-        ArrivalSchedule::LoadPermille(permille) => {
-            let rate = full_rate * f64::from(permille) / 1000.0;
-            if rate > f64::from(MAX_RATE_PER_S) * f64::from(load.messengers) {
-                return Err(too_many_requests(load, permille, rate));
-            }
-            Ok(rate)
-        }
-        ArrivalSchedule::SleepNs(ns) => Ok(f64::from(load.workers) * 1e9 / ns as f64),
-    }
+    let slow = full_rate * f64::from(IDLE_PERMILLE) / 1000.0;
+    // Long requests: a round ends in about a second, and half of the time stays idle.
+    let requests = MIN_REQUESTS + WARM_UP_REQUESTS as f64;
+    let least = (requests * f64::from(load.workers)).min(full_rate / 2.0);
+    slow.max(least).min(IDLE_RATE_PER_S.into())
 }
 
 /// Says that a load takes more requests a second than messengers send, and what to type.

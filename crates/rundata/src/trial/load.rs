@@ -273,6 +273,21 @@ impl WakeLoad {
         self.worker_cpus.len().min(self.workers as usize)
     }
 
+    /// Returns the requests a second of all messengers together, of requests that take `demand_ns`
+    /// each; infinite for a load of requests without work. Absent for the idle machine, whose rate is
+    /// chosen by each round.
+    pub fn rate_per_s(&self, demand_ns: f64) -> Option<f64> {
+        match self.arrivals {
+            ArrivalSchedule::Idle => None,
+            ArrivalSchedule::RatePerS(rate) => Some(rate.into()),
+            ArrivalSchedule::LoadPermille(permille) => {
+                let full_rate = self.loaded_cpus() as f64 * 1e9 / demand_ns;
+                Some(full_rate * f64::from(permille) / 1000.0)
+            }
+            ArrivalSchedule::SleepNs(ns) => Some(f64::from(self.workers) * 1e9 / ns as f64),
+        }
+    }
+
     /// Returns every CPU that a worker or messenger may run on, sorted, each once.
     pub fn cpus(&self) -> Vec<u32> {
         let mut cpus = [self.worker_cpus.clone(), self.messenger_cpus.clone()].concat();

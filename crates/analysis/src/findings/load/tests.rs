@@ -348,6 +348,7 @@ impl MadeLoad {
             (RECEIVED, (counted * self.workers) as f64),
             (ALL_REQUESTS, all_requests as f64),
             (RATE_PER_S, (per_ns * 1e9).round()),
+            (DEMAND_NS, self.think_ns),
             (SCHEDULE_NS, intended_ns),
             (OCCUPIED_NS, occupied_ns(&served, self.wake_load().loaded_cpus()) as f64),
             (MESSENGER_BUSY_NS, messenger_free_ns - slept_ns),

@@ -114,15 +114,8 @@ fn default_messengers(load: &WakeLoad, schedules: &[ArrivalSchedule]) -> u32 {
     };
     let mut most_per_s = 0.0_f64;
     for schedule in schedules {
-        let per_s = match *schedule {
-            ArrivalSchedule::Idle => 0.0,
-            ArrivalSchedule::RatePerS(rate) => rate.into(),
-            ArrivalSchedule::LoadPermille(permille) => {
-                f64::from(permille) / 1000.0 * load.loaded_cpus() as f64 * 1e9 / request_ns
-            }
-            ArrivalSchedule::SleepNs(ns) => f64::from(load.workers) * 1e9 / ns as f64,
-        };
-        most_per_s = most_per_s.max(per_s);
+        let load = WakeLoad { arrivals: *schedule, ..load.clone() };
+        most_per_s = most_per_s.max(load.rate_per_s(request_ns).unwrap_or(0.0));
     }
     planned_messengers(most_per_s, load.workers)
 }

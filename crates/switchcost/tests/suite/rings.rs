@@ -261,12 +261,14 @@ fn a_limit_of_descriptors_is_named_beforehand() {
 /// its leader and its member. The single ring and the solo have their turns before or after.
 fn start_long(home: &Home, rings: usize) -> (std::process::Child, Process, Vec<Process>) {
     let count = rings.to_string();
-    let laps = ["--laps", "400000", "--rounds", "1", "--budget", "600"];
+    let laps = ["--laps", "400000", "--rounds", "9", "--budget", "600"];
     let args = [&["ring", "--rings", &count, "--quiet"][..], &laps].concat();
     let mut command: Command = home.command(PROGRAM);
-    let child = command.args(&args).stderr(std::process::Stdio::piped()).spawn().expect("a start");
+    let mut child =
+        command.args(&args).stderr(std::process::Stdio::piped()).spawn().expect("a start");
     let own = child.id() as i32;
     let found = wait_for("all rings", || {
+        assert_eq!(child.try_wait().expect("a child"), None, "it ended by itself");
         let all = home.processes();
         let worker = *all.iter().find(|p| p.parent == own && p.is_worker)?;
         let leaders: Vec<Process> =

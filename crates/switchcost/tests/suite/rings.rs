@@ -261,7 +261,7 @@ fn a_limit_of_descriptors_is_named_beforehand() {
 /// its leader and its member. The single ring and the solo have their turns before or after.
 fn start_long(home: &Home, rings: usize) -> (std::process::Child, Process, Vec<Process>) {
     let count = rings.to_string();
-    let laps = ["--laps", "400000", "--rounds", "9", "--budget", "600"];
+    let laps = ["--laps", "400000", "--rounds", "1", "--budget", "600"];
     let args = [&["ring", "--rings", &count, "--quiet"][..], &laps].concat();
     let mut command: Command = home.command(PROGRAM);
     let mut child =

@@ -184,9 +184,13 @@ pub(crate) struct SwitchAccount {
     /// Set for a command: its starter becomes the parent of processes whose own parent has ended.
     command_start: Option<CommandStart>,
     last: HashMap<ThreadKey, ThreadSnapshot>,
+    /// Those of `last` that the last look has not read.
+    unread: HashSet<ThreadKey>,
     last_pairs: HashMap<(ThreadKey, ThreadKey), PairCounts>,
     /// `CLOCK_MONOTONIC` at the last look; none before the first.
     looked_ns: Option<u64>,
+    /// The same of the look before.
+    looked_before_ns: Option<u64>,
     pub(crate) tasks: HashMap<TracedTask, TaskRecord>,
     pub(crate) pairs: HashMap<(TracedTask, TracedTask), PairCounts>,
     /// The most threads that ended between two looks, of those that were seen.
@@ -230,24 +234,43 @@ impl SwitchAccount {
             self.add_thread(thread, now_ns);
         }
         self.most_ended = self.most_ended.max(ended);
-        self.last = HashMap::with_capacity(threads.len());
+        let mut read = HashMap::with_capacity(threads.len());
         for thread in threads {
-            self.last.insert(thread.key, thread);
+            read.insert(thread.key, thread);
         }
+        self.replace_last(read);
         let settled = self.add_pairs(pairs);
-        self.looked_ns = Some(now_ns);
+        self.looked_before_ns = self.looked_ns.replace(now_ns);
         self.fold_ended();
         settled
+    }
+
+    /// Replaces the threads of the last look by those that were read in this one. A thread whose
+    /// switches changed its record each time that it was read stays as it was for one more look: what
+    /// it does meanwhile is counted then.
+    fn replace_last(&mut self, mut read: HashMap<ThreadKey, ThreadSnapshot>) {
+        let mut unread = HashSet::new();
+        for (key, thread) in std::mem::take(&mut self.last) {
+            let is_gone = thread.ended || self.unread.contains(&key);
+            if !is_gone && !read.contains_key(&key) {
+                unread.insert(key);
+                read.insert(key, thread);
+            }
+        }
+        self.unread = unread;
+        self.last = read;
     }
 
     /// Adds what a thread did since the last look.
     fn add_thread(&mut self, thread: &ThreadSnapshot, now_ns: u64) {
         let life = ThreadUsage::of_life(thread);
-        let used = match (self.last.get(&thread.key), self.looked_ns) {
+        // The last look may not have read a thread that was there.
+        let looked_ns = self.looked_before_ns.or(self.looked_ns);
+        let used = match (self.last.get(&thread.key), looked_ns) {
             (Some(before), _) => life.since(&ThreadUsage::of_life(before)),
             (None, Some(looked_ns)) if is_younger(thread, looked_ns, now_ns) => life,
-            // It is older than the last look and was not seen then, as there was no room: its past
-            // is not of now.
+            // It is older than the last two looks and was not seen then, as there was no room: its
+            // past is not of now.
             (None, _) => return,
         };
         if used == ThreadUsage::default() {

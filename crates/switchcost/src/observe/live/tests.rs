@@ -95,6 +95,23 @@ fn counts_begin_with_the_first_look_or_with_the_thread() {
     assert_eq!(switches(&account), 60);
 }
 
+/// A switch may change a record each time that a look reads it.
+#[test]
+fn a_thread_that_one_look_has_not_read_loses_nothing() {
+    let mut account = SwitchAccount::new(TraceScope::All);
+    let (old, young) = (name(10, 1), name(11, 101));
+    account.add_look(100 * SECOND, vec![thread(old, 10, "old", 1_000)], &[]);
+    account.add_look(102 * SECOND, vec![], &[]);
+    let now = vec![thread(old, 10, "old", 1_006), thread(young, 11, "young", 4)];
+    account.add_look(103 * SECOND, now, &[]);
+    assert_eq!(switches(&account), 10);
+    // What two looks have not read is taken for gone.
+    account.add_look(104 * SECOND, vec![], &[]);
+    assert_eq!(account.living_processes().count(), 2);
+    account.add_look(105 * SECOND, vec![], &[]);
+    assert_eq!(account.living_processes().count(), 0);
+}
+
 #[test]
 fn pairs_of_what_has_ended_are_forgotten_once_they_are_counted() {
     let mut account = SwitchAccount::new(TraceScope::All);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use testing::{Need, lacks, skip};
 
 use crate::common::schema::Schema;
-use crate::common::{Home, PROGRAM, Process, Rows, Said, wait_for};
+use crate::common::{Home, PROGRAM, Rows, Said, wait_for};
 use crate::snapshots::unpacked;
 
 /// Whether switches can be traced here: tried once.
@@ -112,13 +112,15 @@ pub fn threads_come_and_go(mut looker: Command) -> Said {
     Said::at_end(looker)
 }
 
-/// Whether its programs are attached, and it waits for its time to be over.
+/// Whether its programs are attached, and it waits for its time to be over: it has looked once. It
+/// also sleeps while they are attached.
 pub fn is_tracing(looker: &Child) -> bool {
     let pid = looker.id();
     let folder = fs::read_dir(format!("/proc/{pid}/fdinfo")).into_iter().flatten().flatten();
     let mut texts = folder.filter_map(|entry| fs::read_to_string(entry.path()).ok());
-    let looker = Process { pid: pid as i32, parent: 0, is_worker: false };
-    texts.any(|text| text.contains("link_type:")) && looker.is_asleep()
+    let is_attached = texts.any(|text| text.contains("link_type:"));
+    let sleeps_in = fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    is_attached && sleeps_in.contains("poll")
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `switchcost ring --rings`: several rings at the same time.
 
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testing::wait_for;
 
@@ -257,38 +258,64 @@ fn a_limit_of_descriptors_is_named_beforehand() {
     home.wait_until_alone();
 }
 
-/// Starts a run of a long round, and waits until it measures several rings and each has
-/// its leader and its member. The single ring and the solo have their turns before or after.
-fn start_long(home: &Home, rings: usize) -> (std::process::Child, Process, Vec<Process>) {
+/// Starts a run of many rounds, and waits until it measures several rings and each has its
+/// leader and its member. The single ring and the solo have their turns before and after.
+///
+/// There are so many rounds because this test may not see the first of them: a scheduler may keep
+/// it from the CPUs that the rings turn on.
+fn start_long(home: &Home, rings: usize) -> (Child, Process, Vec<Process>) {
     let count = rings.to_string();
-    let laps = ["--laps", "400000", "--rounds", "1", "--budget", "600"];
+    let laps = ["--laps", "100000", "--rounds", "200", "--budget", "600"];
     let args = [&["ring", "--rings", &count, "--quiet"][..], &laps].concat();
     let mut command: Command = home.command(PROGRAM);
-    let mut child =
-        command.args(&args).stderr(std::process::Stdio::piped()).spawn().expect("a start");
+    let mut child = command.args(&args).stderr(Stdio::piped()).spawn().expect("a start");
     let own = child.id() as i32;
     let found = wait_for("all rings", || {
         assert_eq!(child.try_wait().expect("a child"), None, "it ended by itself");
-        let all = home.processes();
-        let worker = *all.iter().find(|p| p.parent == own && p.is_worker)?;
-        let leaders: Vec<Process> =
-            all.iter().filter(|p| p.parent == worker.pid).copied().collect();
-        let turns =
-            |leader: &Process| all.iter().any(|p| p.parent == leader.pid && p.waits() >= Some(100));
-        (leaders.len() == rings && leaders.iter().all(turns)).then_some((worker, leaders))
+        turning_rings(home, own, rings)
     });
     (child, found.0, found.1)
 }
 
+/// The worker of a program and the leaders of its rings, if all of these turn.
+fn turning_rings(home: &Home, program: i32, rings: usize) -> Option<(Process, Vec<Process>)> {
+    let all = home.processes();
+    let worker = *all.iter().find(|p| p.parent == program && p.is_worker)?;
+    let leaders: Vec<Process> = all.iter().filter(|p| p.parent == worker.pid).copied().collect();
+    let turns =
+        |leader: &Process| all.iter().any(|p| p.parent == leader.pid && p.waits() >= Some(100));
+    (leaders.len() == rings && leaders.iter().all(turns)).then_some((worker, leaders))
+}
+
+/// The leader is stopped before it is killed: the rings wait for it, and it is known to be killed
+/// while all of them are there.
 #[test]
 fn a_killed_ring_ends_all_and_is_named() {
     let home = Home::new();
-    let (child, _, leaders) = start_long(&home, 3);
-    leaders[1].kill();
+    let (child, ..) = start_long(&home, 3);
+    let program = child.id() as i32;
+    let worker = wait_for("all rings with one that is stopped", || {
+        let found = turning_rings(&home, program, 3)?;
+        let (worker, leader) = (found.0, found.1[1]);
+        leader.signal(Signal::STOP);
+        let is_held = turning_rings(&home, program, 3) == Some(found);
+        leader.signal(if is_held { Signal::KILL } else { Signal::CONT });
+        is_held.then_some(worker)
+    });
+    interrupt_in_the_next_case(&home, &child, worker);
     let said = Said::at_end(child);
     assert!(said.err.contains("3 rings of 2"), "{}", said.err);
     assert!(said.err.contains(" of 3: its leader was killed by signal 9"), "{}", said.err);
     home.wait_until_alone();
+}
+
+/// The cases that do not fail would go on for all rounds.
+fn interrupt_in_the_next_case(home: &Home, program: &Child, worker: Process) {
+    let own = program.id() as i32;
+    wait_for("a worker after that one", || {
+        home.processes().into_iter().find(|p| p.is_worker && p.parent == own && *p != worker)
+    });
+    kill_process(Pid::from_child(program), Signal::INT).expect("the program is there");
 }
 
 #[test]
@@ -298,6 +325,7 @@ fn a_killed_worker_or_controller_leaves_no_ring() {
         let (mut child, worker, _) = start_long(&home, 3);
         if kill_worker {
             worker.kill();
+            interrupt_in_the_next_case(&home, &child, worker);
         } else {
             child.kill().expect("a living controller");
         }

@@ -195,9 +195,13 @@ impl Process {
     }
 
     pub fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    pub fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(self.pid).expect("a process id");
         // One that has gone meanwhile is gone.
-        let _ = kill_process(pid, Signal::KILL);
+        let _ = kill_process(pid, signal);
     }
 
     /// Its scheduling policy (sched(7)) and real-time priority.

@@ -33,7 +33,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 pub use probe::command::SavedActions;
-pub use series::{CommandSeries, StopRule, look_up, order};
+pub use series::{CommandSeries, ITERATION, OFFSET, OutputTarget, StopRule, look_up, order};
 use series::{LauncherAnswer, LauncherRequest, NAME};
 pub use serve::serve_if_asked;
 pub use usage::{
@@ -111,6 +111,7 @@ impl Launcher {
             socket: theirs.as_raw_fd(),
             words: words.as_raw_fd(),
             measured: series.commands.len(),
+            has_files: !series.files.is_empty(),
             has_environment: !series.environment.is_empty(),
             series,
             blocked: blocked.before(),

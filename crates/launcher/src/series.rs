@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use probe::command::{CommandTexts, InheritedState, write_commands};
-use rand::SeedableRng;
 use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
@@ -54,12 +54,62 @@ pub struct CommandSeries {
     pub setup: Vec<usize>,
     /// Number of the hook that runs before each run, for each command; empty for none.
     pub prepare: Vec<usize>,
+    /// Number of the hook that runs after each run, for each command; empty for none.
+    #[serde(default)]
+    pub conclude: Vec<usize>,
     /// Numbers of the hooks that run once after the last round; not if a signal has asked to stop.
     pub cleanup: Vec<usize>,
+    /// Paths of files for input and output, which are opened anew for each run; they are in the
+    /// same file.
+    #[serde(skip)]
+    pub files: Vec<OsString>,
+    /// Number of the file in `files` that is the standard input of all; `None` for the caller's.
+    #[serde(default)]
+    pub input: Option<usize>,
+    /// Target of each command's output, instead of what `discard` says; empty for none. Hooks go by
+    /// `discard`.
+    #[serde(default)]
+    pub outputs: Vec<OutputTarget>,
+    /// True if commands and the hooks before and after a run are told the number of the run, and
+    /// get an environment of random size ([`ITERATION`], [`OFFSET`]).
+    #[serde(default)]
+    pub is_numbered: bool,
     /// `NAME=VALUE` of variables that are added to the environment of all of them, or replace the
     /// caller's; they are in the same file.
     #[serde(skip)]
     pub environment: Vec<OsString>,
+}
+
+/// Variable with the number of a run from 0, in the warm-up as `warmup-0`; hyperfine's name for it.
+pub const ITERATION: &CStr = c"HYPERFINE_ITERATION";
+
+/// Variable whose random length shifts what follows it in a command's memory (Mytkowicz et al. 2009);
+/// hyperfine's name for it.
+pub const OFFSET: &CStr = c"HYPERFINE_RANDOMIZED_ENVIRONMENT_OFFSET";
+
+/// The length of [`OFFSET`]'s value is below this number of bytes: a page.
+pub(crate) const MAX_OFFSET_BYTES: usize = 4096;
+
+/// Returns the length of [`OFFSET`]'s value for a run, from the series' seed (ChaCha8, in streams
+/// that [`order`] does not use).
+pub(crate) fn offset_bytes(seed: u64, round: u32, command: usize) -> usize {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream((1 << 63) | (u64::from(round) << 24) | command as u64);
+    rng.next_u32() as usize % MAX_OFFSET_BYTES
+}
+
+/// Target of a command's output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OutputTarget {
+    /// Standard output and error are the caller's.
+    Caller,
+    /// Both are discarded.
+    Null,
+    /// Standard output is a pipe, whose content is discarded; standard error is discarded.
+    Pipe,
+    /// Standard output is the file with this number in `files`, which each run begins anew; standard
+    /// error is discarded.
+    File(usize),
 }
 
 /// The rule by which rounds end: a minimum is done, and one more would exceed the total time.
@@ -85,6 +135,7 @@ impl StopRule {
 pub(crate) enum HookKind {
     Setup,
     Prepare,
+    Conclude,
     Cleanup,
 }
 
@@ -94,6 +145,7 @@ impl HookKind {
         match self {
             Self::Setup => "--setup",
             Self::Prepare => "--prepare",
+            Self::Conclude => "--conclude",
             Self::Cleanup => "--cleanup",
         }
     }
@@ -103,6 +155,29 @@ impl CommandSeries {
     /// Returns a series of one run of a command, which is watched from outside meanwhile.
     pub fn watched(words: &[OsString]) -> Self {
         Self { commands: vec![words.to_vec()], runs: 1, announce: true, ..Self::default() }
+    }
+
+    /// Returns where the output of a command or a hook goes, by its number among all.
+    pub(crate) fn output_target(&self, number: usize) -> OutputTarget {
+        match self.outputs.get(number) {
+            Some(target) => *target,
+            None if self.discard => OutputTarget::Null,
+            None => OutputTarget::Caller,
+        }
+    }
+
+    /// Returns whether any output of commands is the caller's.
+    pub fn shows_output(&self) -> bool {
+        if self.outputs.is_empty() {
+            !self.discard
+        } else {
+            self.outputs.contains(&OutputTarget::Caller)
+        }
+    }
+
+    /// Returns whether any output is discarded.
+    pub(crate) fn discards_output(&self) -> bool {
+        self.discard || self.outputs.iter().any(|target| *target != OutputTarget::Caller)
     }
 }
 
@@ -150,17 +225,19 @@ impl CommandSeries {
         self.commands.iter().chain(&self.hooks)
     }
 
-    /// Writes the words of all commands to a file in memory, then the environment, if there is one.
-    /// Programs are searched by the PATH of this process. EINVAL if a word has a zero byte.
+    /// Writes the words of all commands to a file in memory, then the paths of files and the
+    /// environment, if there are any. Programs are searched by the PATH of this process. EINVAL if a
+    /// word has a zero byte.
     pub(crate) fn write_words(&self) -> Result<OwnedFd, Errno> {
         let mut texts = Vec::new();
         for words in self.all_commands() {
             let candidates = path_candidates(words.first().ok_or(Errno::INVAL)?);
             texts.push(CommandTexts { candidates, words: word_bytes(words)? });
         }
-        if !self.environment.is_empty() {
-            let words = word_bytes(&self.environment)?;
-            texts.push(CommandTexts { candidates: Vec::new(), words });
+        for list in [&self.files, &self.environment] {
+            if !list.is_empty() {
+                texts.push(CommandTexts { candidates: Vec::new(), words: word_bytes(list)? });
+            }
         }
         write_commands(&texts)
     }
@@ -254,6 +331,8 @@ pub(crate) struct LauncherRequest {
     pub(crate) words: i32,
     /// Number of the commands in the file that are measured; the others are hooks.
     pub(crate) measured: usize,
+    /// True if paths of files stand behind the words of the hooks.
+    pub(crate) has_files: bool,
     /// True if the last of the words are variables of the environment.
     pub(crate) has_environment: bool,
     pub(crate) series: CommandSeries,
@@ -396,6 +475,38 @@ mod tests {
         assert!(orders().contains(&vec![0, 1]) && orders().contains(&vec![1, 0]), "{:?}", orders());
         assert_eq!(orders(), orders());
         assert_eq!(order(1, 5, 3), [0]);
+    }
+
+    #[test]
+    fn offsets_differ_by_run_and_are_fixed_by_the_seed() {
+        let offsets = |seed| {
+            let mut offsets = Vec::new();
+            for round in 0..50 {
+                offsets.extend([offset_bytes(seed, round, 0), offset_bytes(seed, round, 1)]);
+            }
+            offsets
+        };
+        let mut distinct = offsets(5);
+        distinct.sort_unstable();
+        distinct.dedup();
+        // Of 100 among 4,096, one pair is alike on average.
+        assert!(distinct.len() > 90 && distinct.iter().all(|bytes| *bytes < MAX_OFFSET_BYTES));
+        assert!(distinct[0] < 400 && distinct[distinct.len() - 1] > 3_600, "{distinct:?}");
+        assert_eq!(offsets(5), offsets(5));
+        assert_ne!(offsets(5), offsets(6));
+    }
+
+    #[test]
+    fn outputs_go_by_the_command_or_by_the_series() {
+        let discarded = CommandSeries { discard: true, ..CommandSeries::default() };
+        let outputs = vec![OutputTarget::Pipe, OutputTarget::Caller];
+        let mixed = CommandSeries { outputs, ..discarded.clone() };
+        let targets = [0, 1, 2].map(|number| mixed.output_target(number));
+        assert_eq!(targets, [OutputTarget::Pipe, OutputTarget::Caller, OutputTarget::Null]);
+        let shown = CommandSeries { discard: false, ..discarded.clone() };
+        let series = [&shown, &discarded, &mixed];
+        assert_eq!(series.map(CommandSeries::shows_output), [true, false, true]);
+        assert_eq!(series.map(CommandSeries::discards_output), [false, true, true]);
     }
 
     #[test]

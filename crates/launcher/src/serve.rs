@@ -6,30 +6,35 @@
 //! wait4             its usage; the zombie is gone, and these files with it
 //! ```
 
-use std::ffi::OsString;
+use std::ffi::{CString, OsString};
 use std::fs;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use probe::command::{
-    CommandFile, CommandStarter, FORWARDED_BYTES, MemoryHighWater, StartedCommand, StopHandlers,
-    ended_child, inherited, monotonic_raw_ns, note_forwarded, release_traced_children, send_signal,
-    set_variable, stop_signal, unblock_stop_signals, wait_for,
+    CommandFile, CommandStarter, CommandStreams, FORWARDED_BYTES, MemoryHighWater, ReusedVariable,
+    StartedCommand, StopHandlers, ended_child, inherited, monotonic_raw_ns, note_forwarded,
+    release_traced_children, send_signal, set_variable, stop_signal, unblock_stop_signals,
+    wait_for,
 };
 use rundata::reading::Reading;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::{Errno, read, retry_on_intr};
+use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, pidfd_open, set_child_subreaper, waitid,
 };
 
 use crate::accounting::{self, ThreadSamples};
-use crate::series::{EXEC, HookKind, LauncherAnswer, LauncherRequest, NAME, StartFailure, order};
+use crate::series::{
+    EXEC, HookKind, ITERATION, LauncherAnswer, LauncherRequest, MAX_OFFSET_BYTES, NAME, OFFSET,
+    OutputTarget, StartFailure, offset_bytes, order,
+};
 use crate::usage::{CommandRun, Ending, ExecBaseline, OrphanCounts, ProcessUsage, RunUsage};
 
 /// Limits the wait for orphans with `--tree`.
@@ -44,6 +49,8 @@ const ENDING_SIGNALS: [i32; 4] =
 /// Limits how long answers are held back. They are sent together, as each message wakes the program,
 /// which would disturb the commands.
 const MAX_ANSWER_AGE: Duration = Duration::from_millis(100);
+/// Most bytes of a command's output that are discarded at once: what a pipe holds (pipe(7)).
+const MAX_SPLICE_BYTES: usize = 64 << 10;
 /// Limits how many bytes of answers are held back.
 const MAX_ANSWER_BYTES: usize = 16 << 10;
 
@@ -132,6 +139,10 @@ struct SeriesRunner<'a> {
     found_paths: Vec<Option<usize>>,
     /// /dev/null, if outputs are discarded.
     null: Option<OwnedFd>,
+    /// Paths of the series' files.
+    files: Vec<CString>,
+    /// Variables that tell a run its number; `None` if it is not told, and outside of the rounds.
+    variables: Option<RunVariables>,
     /// Processes that earlier commands have left behind.
     left_behind: Vec<u32>,
     /// True if there were any when this command began.
@@ -143,6 +154,42 @@ struct SeriesRunner<'a> {
     /// True if /proc/PID/io has to be opened before the command's end, as for ordinary users. Root may
     /// open it afterwards, when that does not disturb the command.
     opens_io_before_end: bool,
+}
+
+/// The longest value of [`OFFSET`], of which each run has a beginning.
+static OFFSET_VALUE: [u8; MAX_OFFSET_BYTES] = [b'X'; MAX_OFFSET_BYTES];
+
+/// Longest value of [`ITERATION`]: `warmup-4294967295`.
+const MAX_ITERATION_BYTES: usize = 17;
+
+/// Variables that tell each run its number, and shift its memory.
+struct RunVariables {
+    iteration: ReusedVariable,
+    offset: ReusedVariable,
+}
+
+impl RunVariables {
+    fn new() -> Result<Self, Errno> {
+        Ok(Self {
+            iteration: ReusedVariable::new(ITERATION, MAX_ITERATION_BYTES)?,
+            offset: ReusedVariable::new(OFFSET, MAX_OFFSET_BYTES)?,
+        })
+    }
+
+    fn remove(self) {
+        self.iteration.remove();
+        self.offset.remove();
+    }
+}
+
+/// Descriptors that were opened for one run; those of the command are closed here once it has
+/// started.
+#[derive(Default)]
+struct RunFiles {
+    input: Option<OwnedFd>,
+    output: Option<OwnedFd>,
+    /// Read end of the pipe that is the command's output.
+    pipe: Option<OwnedFd>,
 }
 
 /// Returns a function that makes the last answer of a series in which `step` failed for a command.
@@ -170,12 +217,18 @@ impl<'a> SeriesRunner<'a> {
         unblock_stop_signals(request.blocked);
         // If that fails, orphans are adopted by init, and fewer are counted.
         let _ = set_child_subreaper(Some(Pid::INIT));
-        let null = if request.series.discard {
+        let null = if request.series.discards_output() {
             let null = open("/dev/null", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
             Some(null.map_err(failed(0, "open /dev/null"))?)
         } else {
             None
         };
+        let mut files = Vec::new();
+        if request.has_files {
+            let behind = 1 + usize::from(request.has_environment);
+            let list = words.texts(words.commands().saturating_sub(behind));
+            files = list.map_err(failed(0, "read the paths of files"))?;
+        }
         Ok(Self {
             request,
             words,
@@ -186,6 +239,8 @@ impl<'a> SeriesRunner<'a> {
             rehearsal: false,
             found_paths: vec![None; words.commands()],
             null,
+            files,
+            variables: None,
             left_behind: Vec::new(),
             had_left_behind: false,
             orphans: OrphanCounts::default(),
@@ -202,6 +257,12 @@ impl<'a> SeriesRunner<'a> {
                 return Ok(answer);
             }
         }
+        if series.is_numbered {
+            match RunVariables::new() {
+                Ok(variables) => self.variables = Some(variables),
+                Err(errno) => return Ok(failed(0, "putenv")(errno)),
+            }
+        }
         let mut begun = None;
         for round in 0..series.warmup.saturating_add(series.runs) {
             // `None` during the warm-up.
@@ -216,6 +277,7 @@ impl<'a> SeriesRunner<'a> {
                 if stop_signal().is_some() {
                     return Ok(done());
                 }
+                self.number_run(round, command);
                 let used = match self.prepare_and_run(command) {
                     Ok(used) => used,
                     Err(answer) => return Ok(answer),
@@ -223,7 +285,13 @@ impl<'a> SeriesRunner<'a> {
                 if let Some(round) = measured_round {
                     self.report_run(command, round, used)?;
                 }
+                if let Err(answer) = self.conclude(command) {
+                    return Ok(answer);
+                }
             }
+        }
+        if let Some(variables) = self.variables.take() {
+            variables.remove();
         }
         for hook in &series.cleanup {
             if let Err(answer) = self.run_hook(HookKind::Cleanup, *hook) {
@@ -240,6 +308,28 @@ impl<'a> SeriesRunner<'a> {
             self.run_hook(HookKind::Prepare, *hook)?;
         }
         self.run(command)
+    }
+
+    /// Runs the command's conclude hook, if there is one. The error is the last answer.
+    fn conclude(&mut self, command: usize) -> Result<(), LauncherAnswer> {
+        match self.request.series.conclude.get(command) {
+            Some(hook) => self.run_hook(HookKind::Conclude, *hook),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the variables of a run, if it is told its number. `round` counts from the warm-up on.
+    fn number_run(&mut self, round: u32, command: usize) {
+        let series = &self.request.series;
+        if let Some(variables) = &mut self.variables {
+            let number = match round.checked_sub(series.warmup) {
+                Some(number) => number.to_string(),
+                None => format!("warmup-{round}"),
+            };
+            variables.iteration.set(number.as_bytes());
+            let bytes = offset_bytes(series.seed, round, command);
+            variables.offset.set(&OFFSET_VALUE[..bytes]);
+        }
     }
 
     /// Adds the answer of a measured run, and sends answers that were held back for long enough.
@@ -289,10 +379,14 @@ impl<'a> SeriesRunner<'a> {
         if let Some(high_water) = &self.high_water {
             high_water.reset();
         }
+        let files = if rehearsal { RunFiles::default() } else { self.open_files(number)? };
         let before_ns = monotonic_raw_ns();
-        let null = self.null.as_ref().map(AsFd::as_fd);
         let path = self.found_paths[number].unwrap_or(0);
-        let started = self.starter.start(&command, path, null, rehearsal, &self.handlers);
+        let streams = self.streams(number, &files);
+        let started = self.starter.start(&command, path, streams, rehearsal, &self.handlers);
+        let RunFiles { input, output, pipe } = files;
+        // Only the command has the write end of a pipe, so that its end is seen.
+        drop((input, output));
         let StartedCommand { pid: child, handle, before_exec } =
             started.map_err(failed(number, "clone"))?;
         let pid = child.as_raw_pid();
@@ -308,9 +402,14 @@ impl<'a> SeriesRunner<'a> {
             None => pidfd_open(child, PidfdFlags::empty()),
         };
         let waited = match &handle {
-            Ok(handle) => self.wait(pid, handle, &mut samples),
+            Ok(handle) => self.wait(pid, handle, pipe, &mut samples),
             // Linux before 5.3, or no descriptor left: neither threads nor forwarded signals are seen.
-            Err(_) => wait_until_zombie(child).map_err(|errno| ("waitid", errno)),
+            Err(_) => {
+                if let Some(pipe) = pipe {
+                    while self.discard_from(&pipe) {}
+                }
+                wait_until_zombie(child).map_err(|errno| ("waitid", errno))
+            }
         };
         let real_ns = monotonic_raw_ns().saturating_sub(before_ns);
         self.words.let_go();
@@ -365,30 +464,47 @@ impl<'a> SeriesRunner<'a> {
         &mut self,
         pid: i32,
         handle: &OwnedFd,
+        mut pipe: Option<OwnedFd>,
         samples: &mut ThreadSamples,
     ) -> Result<(), (&'static str, Errno)> {
         let mut is_connected = true;
+        let mut looked_at = Instant::now();
         loop {
             let timeout = Timespec::try_from(samples.pause).map_err(|_| ("poll", Errno::INVAL))?;
             let mut descriptors = vec![PollFd::new(handle, PollFlags::IN)];
             if is_connected {
                 descriptors.push(PollFd::new(&self.answers.socket, PollFlags::IN));
             }
+            if let Some(pipe) = &pipe {
+                descriptors.push(PollFd::new(pipe, PollFlags::IN));
+            }
             match poll(&mut descriptors, Some(&timeout)) {
                 Ok(0) => {
-                    samples.sample(|| has_ended(handle));
-                    self.asked_to_be_traced |= release_traced_children();
-                    // Zombies would accumulate while a command runs for days.
-                    self.reap_orphans(Some(pid)).map_err(|errno| ("waitid", errno))?;
-                    let _ = self.answers.send();
+                    self.look_at(pid, handle, samples)?;
+                    looked_at = Instant::now();
                     continue;
                 }
                 Err(Errno::INTR) => continue,
                 ready => ready.map_err(|errno| ("poll", errno))?,
             };
+            let is_over = is_ready(&descriptors, 0);
+            let is_signalled = is_connected && is_ready(&descriptors, 1);
+            drop(descriptors);
             // A signal is handled first: it may be the reason why the command has ended.
-            if descriptors.get(1).is_none_or(|socket| socket.revents().is_empty()) {
-                return Ok(());
+            if !is_signalled {
+                if is_over {
+                    return Ok(());
+                }
+                // There is output, or all ends of the pipe were closed.
+                if pipe.as_ref().is_some_and(|pipe| !self.discard_from(pipe)) {
+                    pipe = None;
+                }
+                // A command that writes all the time lets no wait run out.
+                if looked_at.elapsed() >= samples.pause {
+                    self.look_at(pid, handle, samples)?;
+                    looked_at = Instant::now();
+                }
+                continue;
             }
             match self.answers.read_forwarded().map(note_forwarded) {
                 Some(None) => {}
@@ -402,6 +518,89 @@ impl<'a> SeriesRunner<'a> {
                 // The program has ended, and this process ends with it.
                 None => is_connected = false,
             }
+        }
+    }
+
+    /// Looks at a command while it runs: samples its threads, and reaps orphans. An error names the
+    /// call.
+    fn look_at(
+        &mut self,
+        pid: i32,
+        handle: &OwnedFd,
+        samples: &mut ThreadSamples,
+    ) -> Result<(), (&'static str, Errno)> {
+        samples.sample(|| has_ended(handle));
+        self.asked_to_be_traced |= release_traced_children();
+        // Zombies would accumulate while a command runs for days.
+        self.reap_orphans(Some(pid)).map_err(|errno| ("waitid", errno))?;
+        let _ = self.answers.send();
+        Ok(())
+    }
+
+    /// Opens the files of a command's input and output, or its pipe. The error is the last answer.
+    fn open_files(&self, number: usize) -> Result<RunFiles, LauncherAnswer> {
+        let mut files = RunFiles::default();
+        if let Some(file) = self.request.series.input {
+            files.input = Some(self.open_file(number, file, OFlags::RDONLY)?);
+        }
+        match self.request.series.output_target(number) {
+            OutputTarget::Pipe => {
+                let ends = pipe_with(PipeFlags::CLOEXEC).map_err(failed(number, "pipe2"))?;
+                (files.pipe, files.output) = (Some(ends.0), Some(ends.1));
+            }
+            OutputTarget::File(file) => {
+                let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+                files.output = Some(self.open_file(number, file, flags)?);
+            }
+            OutputTarget::Caller | OutputTarget::Null => {}
+        }
+        Ok(files)
+    }
+
+    /// Opens a file of the series for a command.
+    fn open_file(
+        &self,
+        number: usize,
+        file: usize,
+        flags: OFlags,
+    ) -> Result<OwnedFd, LauncherAnswer> {
+        let path = self.files.get(file).ok_or(Errno::INVAL);
+        let path = path.map_err(failed(number, "open"))?;
+        let step = format!("open {}", path.to_string_lossy());
+        let mode = Mode::from_raw_mode(0o666);
+        retry_on_intr(|| open(path.as_c_str(), flags | OFlags::CLOEXEC, mode))
+            .map_err(failed(number, &step))
+    }
+
+    /// Returns the standard streams of a command. A stream that the caller had closed is not opened
+    /// to discard what is written to it.
+    fn streams<'s>(&'s self, number: usize, files: &'s RunFiles) -> CommandStreams<'s> {
+        let input = files.input.as_ref().map(AsFd::as_fd);
+        let error = self.null_stream(2);
+        match self.request.series.output_target(number) {
+            OutputTarget::Caller => CommandStreams { input, ..CommandStreams::default() },
+            OutputTarget::Null => CommandStreams { input, output: self.null_stream(1), error },
+            OutputTarget::Pipe | OutputTarget::File(_) => {
+                let output = files.output.as_ref().map(AsFd::as_fd);
+                CommandStreams { input, output, error }
+            }
+        }
+    }
+
+    /// Returns /dev/null for a standard stream that the caller had open.
+    fn null_stream(&self, stream: usize) -> Option<BorrowedFd<'_>> {
+        let null = self.null.as_ref().filter(|_| !self.request.inherited.had_closed(stream))?;
+        Some(null.as_fd())
+    }
+
+    /// Discards what a pipe holds, after a wait for it; returns whether more may come.
+    fn discard_from(&self, pipe: &OwnedFd) -> bool {
+        let Some(null) = &self.null else { return false };
+        match splice(pipe, None, null, None, MAX_SPLICE_BYTES, SpliceFlags::empty()) {
+            Ok(bytes) => bytes > 0,
+            Err(Errno::INTR | Errno::AGAIN) => true,
+            // A kernel that does not splice here.
+            Err(_) => matches!(read(pipe, &mut [0_u8; 4096][..]), Ok(1..) | Err(Errno::INTR)),
         }
     }
 
@@ -451,6 +650,11 @@ impl<'a> SeriesRunner<'a> {
         };
         self.left_behind.extend(self.orphans.left_behind.known().into_iter().flatten());
     }
+}
+
+/// Returns whether anything has come at one of the descriptors.
+fn is_ready(descriptors: &[PollFd<'_>], place: usize) -> bool {
+    descriptors.get(place).is_some_and(|descriptor| !descriptor.revents().is_empty())
 }
 
 /// Returns whether a process has ended, by its pidfd.

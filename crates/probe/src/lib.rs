@@ -55,11 +55,11 @@ pub mod classic {
 /// Kernel calls of the launcher of commands.
 pub mod command {
     pub use crate::sys::{
-        BeforeExec, BlockedStopSignals, ChildEnd, CommandFile, CommandStarter, CommandTexts,
-        CpuClock, FORWARDED_BYTES, InheritedState, MemoryHighWater, SavedActions, StartedCommand,
-        StopHandlers, cpu_clock_ns, ended_child, inherited, is_ignored, monotonic_raw_ns,
-        note_forwarded, release_traced_children, send_signal, set_variable, start_again,
-        stop_signal, unblock_stop_signals, wait_for, write_commands,
+        BeforeExec, BlockedStopSignals, ChildEnd, CommandFile, CommandStarter, CommandStreams,
+        CommandTexts, CpuClock, FORWARDED_BYTES, InheritedState, MemoryHighWater, ReusedVariable,
+        SavedActions, StartedCommand, StopHandlers, cpu_clock_ns, ended_child, inherited,
+        is_ignored, monotonic_raw_ns, note_forwarded, release_traced_children, send_signal,
+        set_variable, start_again, stop_signal, unblock_stop_signals, wait_for, write_commands,
     };
 }
 

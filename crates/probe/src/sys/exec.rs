@@ -50,6 +50,17 @@ pub struct CommandStarter {
     stack: GuardedStack,
 }
 
+/// Descriptors that become standard streams of a command; a stream without one is the caller's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CommandStreams<'a> {
+    /// Standard input.
+    pub input: Option<BorrowedFd<'a>>,
+    /// Standard output.
+    pub output: Option<BorrowedFd<'a>>,
+    /// Standard error.
+    pub error: Option<BorrowedFd<'a>>,
+}
+
 /// Stack of a child before its exec: a few calls deep, more if execve(2) is wrapped.
 const STACK_BYTES: usize = 128 << 10;
 
@@ -58,11 +69,24 @@ struct StartRequest<'a> {
     command: &'a MappedCommand<'a>,
     handlers: &'a StopHandlers,
     inherited: InheritedState,
-    /// Descriptor for both outputs, instead of the caller's.
-    output: Option<BorrowedFd<'a>>,
+    streams: CommandStreams<'a>,
     rehearsal: bool,
     found: Cell<usize>,
     noted: Cell<BeforeExec>,
+}
+
+impl CommandStreams<'_> {
+    /// Puts the descriptors in place of the standard streams, in a child before its exec. A stream
+    /// stays as it is if that fails.
+    fn redirect(self) {
+        let streams = [self.input, self.output, self.error];
+        for (number, stream) in streams.into_iter().enumerate() {
+            if let Some(stream) = stream {
+                // SAFETY: touches no memory.
+                unsafe { libc::dup2(stream.as_raw_fd(), number as c_int) };
+            }
+        }
+    }
 }
 
 impl CommandStarter {
@@ -71,10 +95,10 @@ impl CommandStarter {
         Ok(Self { inherited, stack: GuardedStack::new(STACK_BYTES)? })
     }
 
-    /// Starts a command, trying its paths from number `found` on. A `rehearsal` ends before the
-    /// exec. The outputs go to `output`, if that is given. The child has the parent's descriptors
-    /// and mask, and shares its memory up to the exec, for which the calling thread waits
-    /// (vfork(2)): no page table is copied, and no page faults again.
+    /// Starts a command with these `streams`, trying its paths from number `found` on. A `rehearsal`
+    /// ends before the exec. The child has the parent's descriptors and mask, and shares its memory
+    /// up to the exec, for which the calling thread waits (vfork(2)): no page table is copied, and
+    /// no page faults again.
     ///
     /// A stopping signal that came before the child existed prevents its exec: the kernel delivers
     /// pending signals before it forks, and delivers signals to the whole group meanwhile to both
@@ -83,13 +107,13 @@ impl CommandStarter {
         &self,
         command: &MappedCommand<'_>,
         found: usize,
-        output: Option<BorrowedFd<'_>>,
+        streams: CommandStreams<'_>,
         rehearsal: bool,
         handlers: &StopHandlers,
     ) -> Result<StartedCommand, Errno> {
         let (inherited, found) = (self.inherited, Cell::new(found));
         let noted = Cell::default();
-        let start = StartRequest { command, handlers, inherited, output, rehearsal, found, noted };
+        let start = StartRequest { command, handlers, inherited, streams, rehearsal, found, noted };
         let mut handle: c_int = -1;
         let shared = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         // SAFETY: `start` lives on, and this thread, the only one that has this starter and the
@@ -141,7 +165,7 @@ impl CommandStarter {
 extern "C" fn become_command(start: *mut c_void) -> c_int {
     // SAFETY: `CommandStarter::start` passes the address of a StartRequest that lives on, and
     // waits.
-    let StartRequest { command, handlers, inherited, output, rehearsal, found, noted } =
+    let StartRequest { command, handlers, inherited, streams, rehearsal, found, noted } =
         unsafe { &*start.cast::<StartRequest<'_>>() };
     handlers.set_default();
     // A handler may have run in this process before the actions were reset.
@@ -150,9 +174,7 @@ extern "C" fn become_command(start: *mut c_void) -> c_int {
         super::exit_now(127);
     }
     inherited.restore();
-    if let Some(output) = output {
-        inherited.redirect_outputs(*output);
-    }
+    streams.redirect();
     let before = BeforeExec { usage: Some(usage(UsageScope::Own)), ..BeforeExec::default() };
     noted.set(before);
     if *rehearsal {
@@ -198,6 +220,55 @@ pub fn set_variable(variable: CString) -> Result<(), Errno> {
     match unsafe { libc::putenv(variable.into_raw()) } {
         0 => Ok(()),
         _ => Err(last_errno()),
+    }
+}
+
+/// A variable in the environment of this process whose value changes without taking more memory.
+/// For a process with one thread.
+pub struct ReusedVariable {
+    name: &'static CStr,
+    /// `NAME=VALUE` and a null, which the environment refers to; never freed.
+    text: *mut u8,
+    value_offset: usize,
+    value_bytes: usize,
+}
+
+impl ReusedVariable {
+    /// Adds the variable, with room for a value of so many bytes; it is empty at first. EBUSY if
+    /// there are other threads, which may be reading the environment.
+    pub fn new(name: &'static CStr, value_bytes: usize) -> Result<Self, Errno> {
+        if !super::process::has_one_thread() {
+            return Err(Errno::BUSY);
+        }
+        let mut text = name.to_bytes().to_vec();
+        text.push(b'=');
+        let value_offset = text.len();
+        text.resize(value_offset + value_bytes + 1, 0);
+        let text = Box::into_raw(text.into_boxed_slice()).cast::<u8>();
+        // SAFETY: no other thread reads the environment. The text ends with a null; it becomes a
+        // part of the environment, and is never freed.
+        match unsafe { libc::putenv(text.cast()) } {
+            0 => Ok(Self { name, text, value_offset, value_bytes }),
+            _ => Err(last_errno()),
+        }
+    }
+
+    /// Replaces the value. What the room does not hold is cut off.
+    pub fn set(&mut self, value: &[u8]) {
+        let bytes = value.len().min(self.value_bytes);
+        // SAFETY: the text is never freed, and has room for so many bytes and a null. No other
+        // thread reads it.
+        unsafe {
+            let place = self.text.add(self.value_offset);
+            place.copy_from_nonoverlapping(value.as_ptr(), bytes);
+            place.add(bytes).write(0);
+        }
+    }
+
+    /// Takes the variable out of the environment.
+    pub fn remove(self) {
+        // SAFETY: the name is a C string, and no other thread reads the environment.
+        unsafe { libc::unsetenv(self.name.as_ptr()) };
     }
 }
 
@@ -303,15 +374,6 @@ impl InheritedState {
     /// Returns whether a standard stream was closed: its number belongs to /dev/null now.
     pub fn had_closed(self, stream: usize) -> bool {
         self.0 & (1 << (STREAMS + stream)) != 0
-    }
-
-    /// Redirects standard output and error, except those that were closed. After a failure they
-    /// stay.
-    fn redirect_outputs(self, to: BorrowedFd<'_>) {
-        for stream in (1..3).filter(|stream| !self.had_closed(*stream)) {
-            // SAFETY: touches no memory.
-            unsafe { libc::dup2(to.as_raw_fd(), stream as c_int) };
-        }
     }
 
     /// Ignores the signals that were ignored, and no others, in a child before its exec.

@@ -3,8 +3,8 @@
 //! program's are.
 //!
 //! ```text
-//! switchcost run -u second x      error: unexpected argument '-u' found
-//!                                 the unit follows from the times; --json and --csv have nanoseconds
+//! switchcost ring --runtime=10    error: unexpected argument '--runtime' found
+//!                                 --budget sets how long: --budget 10s
 //! switchcost run gzip -k f        put one command with its options behind --, ...: switchcost run -- gzip -k f
 //! ```
 
@@ -20,43 +20,6 @@ struct ForeignName {
     names: &'static [&'static str],
     hint: &'static str,
 }
-
-/// Options of hyperfine, for `run`.
-const HYPERFINE_OPTIONS: [ForeignName; 9] = [
-    ForeignName {
-        names: &["--parameter-scan", "-P", "--parameter-step-size", "-D"],
-        hint: "its values are listed: --parameter NAME 1,2,4",
-    },
-    ForeignName {
-        names: &["--conclude", "-C"],
-        hint: "--prepare runs before each run, --cleanup after the last",
-    },
-    ForeignName { names: &["--reference"], hint: "ratios are to the first command: give it first" },
-    ForeignName {
-        names: &["--export-asciidoc", "--export-orgmode"],
-        hint: "--markdown, --json and --csv write the figures",
-    },
-    ForeignName {
-        names: &["--output"],
-        hint: "--show-output shows what the commands print in all runs",
-    },
-    ForeignName {
-        names: &["--input"],
-        hint: "all runs have this program's standard input: switchcost run ... < FILE",
-    },
-    ForeignName {
-        names: &["--style"],
-        hint: "--color chooses the colours, --quiet leaves progress and table out",
-    },
-    ForeignName {
-        names: &["--sort"],
-        hint: "rows are in the order of the commands, the first line has the ranking",
-    },
-    ForeignName {
-        names: &["--time-unit", "-u"],
-        hint: "the unit follows from the times; --json and --csv have nanoseconds",
-    },
-];
 
 /// Options that other programs have, for all commands that have an option in their place.
 struct ForeignOption {
@@ -294,12 +257,10 @@ fn argument_hint(argument: &str, typed: &[String], program: &Command) -> Option<
         let words = shell_words::join(behind);
         return Some(format!("the command is missing: switchcost clock overhead {words}"));
     }
-    let is_run = is_run(typed);
-    let hyperfine_hint = if is_run { find_hint(&HYPERFINE_OPTIONS, name) } else { None };
-    if let Some(hint) = hyperfine_hint.or_else(|| option_hint(name, command)) {
+    if let Some(hint) = option_hint(name, command) {
         return Some(hint.to_string());
     }
-    if is_run { run_hint(name, &typed[1..]) } else { None }
+    if is_run(typed) { run_hint(name, &typed[1..]) } else { None }
 }
 
 fn is_run(typed: &[String]) -> bool {
@@ -352,9 +313,6 @@ mod tests {
 
     #[test]
     fn other_programs_options_have_a_pointer_and_commands_their_place() {
-        assert!(hint("--parameter-scan", "run -P n 1 4 x").unwrap().contains("--parameter NAME"));
-        assert!(hint("-u", "run -u second x").unwrap().contains("nanoseconds"));
-        assert_eq!(hint("-u", "ring -u"), None, "an option of hyperfine, which ring is not like");
         assert!(hint("--runtime=60", "ring --runtime=60").unwrap().contains("--budget"));
         assert_eq!(hint("--runtime=60", "report --runtime=60"), None, "it has no budget");
         assert!(hint("--repeat", "run --repeat 3 x").unwrap().starts_with("--runs "));

@@ -25,7 +25,9 @@ pub(crate) enum ProgramCommand {
     /// Run commands: what they use and their switches cost, which is fastest
     ///
     /// Each COMMAND is a whole command line, run by the shell, as with hyperfine. After -- comes
-    /// one command with its arguments, run without a shell.
+    /// one command with its arguments, run without a shell. hyperfine's options work, and
+    /// --export-json and the like write its formats; docs/guide.md lists what differs. Command lines
+    /// find the number of their run in HYPERFINE_ITERATION.
     ///
     /// Reports real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and
     /// written, and threads. A tiny launcher starts the command, so that the figures are the
@@ -41,11 +43,6 @@ pub(crate) enum ProgramCommand {
              f' 'gzip -c f' 'xz -c f'\n  switchcost run -w 3 -p 'sync' 'grep -r x .' 'rg x'\n  \
              switchcost run -n 20 -- sleep 0.01\n  switchcost run --vs 'gzip -1 -c f' -- gzip -c \
              f\n  switchcost run -n 5 --parameter jobs 1,2,4 -- make -j{jobs}"
-    )]
-    #[command(
-        mut_arg("csv", |arg| arg.alias("export-csv")),
-        mut_arg("json", |arg| arg.alias("export-json")),
-        mut_arg("markdown", |arg| arg.alias("export-markdown"))
     )]
     Run(Box<RunArgs>),
     /// CPU time of each call of a command's allocator or functions

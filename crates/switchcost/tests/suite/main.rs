@@ -22,6 +22,7 @@ mod exports;
 mod fleet;
 mod full_speed;
 mod hidden;
+mod hyperfine;
 mod interference;
 mod interrupts;
 mod links;

@@ -25,9 +25,9 @@ const HYPERFINE: [(&[&str], i32, &str); 20] = [
     (&["run", "-L", "n", "1,2", "-r", "5", "test {n}"], 0, "n=1"),
     (&["run", "--command-name", "this", "-r", "5", "true"], 0, "this: "),
     (&["run", "-n", "this", "true"], 2, "--command-name"),
-    (&["run", "-P", "n", "1", "3", "test {n}"], 2, "--parameter NAME 1,2,4"),
-    (&["run", "--reference", "true", "false"], 2, "give it first"),
-    (&["run", "--style", "basic", "true"], 2, "--quiet"),
+    (&["run", "-P", "n", "1", "3", "-r", "5", "test {n}"], 0, "n=3"),
+    (&["run", "--reference", "true", "-r", "5", "false"], 1, "false: 5 runs"),
+    (&["run", "--style", "basic", "-r", "5", "true"], 0, "true: "),
     (&["run", "gzip", "-k", "file"], 2, "switchcost run -- gzip -k file"),
     (&["run", "true", "no-such-argument"], 127, "switchcost run -- true no-such-argument"),
     (&["run", "true", "--", "false"], 2, "one command behind --"),
@@ -182,8 +182,7 @@ fn what_runs_around_is_counted() {
     let (log, json) = (file("log"), file("run.json"));
     let note = |word: &str| format!("echo {word} >>{log}");
     let args = ["run", "--no-estimate", "-w", "1", "-r", "3", "-s", &note("setup"), "-p"];
-    let more =
-        [&note("prepare"), "-c", &note("cleanup"), "--store-command", "--export-json", &json];
+    let more = [&note("prepare"), "-c", &note("cleanup"), "--store-command", "--json", &json];
     let both = [&*note("one"), &note("two")];
     let said = home.run(&[&args[..], &more, &both].concat());
     assert_eq!((said.code, &*said.out), (Some(0), ""), "{}", said.err);

@@ -16,10 +16,15 @@ use crate::report::terminal::{TimeUnit, counted, figure};
 
 /// Returns the first line of the report.
 pub(super) fn headline(record: &CommandUseRecord) -> MarkedText {
+    headline_in(record, None)
+}
+
+/// Returns the first line of the report, its times in `unit` if there is one.
+pub(super) fn headline_in(record: &CommandUseRecord, unit: Option<TimeUnit>) -> MarkedText {
     match &record.commands[..] {
         [] => "Nothing was measured.".into(),
-        [summary] if summary.runs == 1 => describe_run(record, summary),
-        [summary] => describe_runs(record, summary),
+        [summary] if summary.runs == 1 => describe_run(record, summary, unit),
+        [summary] => describe_runs(record, summary, unit),
         [base, other] => compare_two(record, base, other),
         summaries => compare_several(record, summaries),
     }
@@ -27,8 +32,13 @@ pub(super) fn headline(record: &CommandUseRecord) -> MarkedText {
 
 /// Describes a single run: `make -j4: 12.3 s real, 40.1 s CPU, 5,300 switches; switching took about
 /// 1.2 to 2.1 % of the CPU time`.
-fn describe_run(record: &CommandUseRecord, summary: &CommandSummary) -> MarkedText {
-    let unit = TimeUnit::for_time(summary.median("real_ns").unwrap_or_default());
+fn describe_run(
+    record: &CommandUseRecord,
+    summary: &CommandSummary,
+    unit: Option<TimeUnit>,
+) -> MarkedText {
+    let real_ns = summary.median("real_ns").unwrap_or_default();
+    let unit = unit.unwrap_or(TimeUnit::for_time(real_ns));
     let mut parts = Vec::new();
     for (name, meaning) in [("real_ns", "real"), ("cpu_ns", "CPU")] {
         if let Some(ns) = summary.median(name) {
@@ -52,16 +62,27 @@ fn describe_run(record: &CommandUseRecord, summary: &CommandSummary) -> MarkedTe
 }
 
 /// Describes several runs of one command: `make: 12.3 s (12.1 to 12.6), 20 runs`.
-fn describe_runs(record: &CommandUseRecord, summary: &CommandSummary) -> MarkedText {
+fn describe_runs(
+    record: &CommandUseRecord,
+    summary: &CommandSummary,
+    unit: Option<TimeUnit>,
+) -> MarkedText {
     let label = record.plan.label(summary.number);
     let count = counted(summary.runs as usize, "run");
     let Some(real) = summary.figure("real_ns") else {
         return format!("{label}: {count}").into();
     };
-    if real.estimate.interval().is_some() {
-        return marked![format!("{label}: "), marked_cost(&real.estimate), format!(", {count}")];
+    if let Some(interval) = real.estimate.interval() {
+        let mut time = marked_cost(&real.estimate);
+        if let (Some(unit), Ok(_)) = (unit, real.estimate.answer_cost()) {
+            let (low, high) = (unit.figure(interval.low), unit.figure(interval.high));
+            time = MarkedText::figure(unit.words(real.estimate.value));
+            time.push(format!(" ({low} to {high})"));
+        }
+        return marked![format!("{label}: "), time, format!(", {count}")];
     }
-    let time = TimeUnit::for_time(real.estimate.value).words(real.estimate.value);
+    let unit = unit.unwrap_or(TimeUnit::for_time(real.estimate.value));
+    let time = unit.words(real.estimate.value);
     let count = format!(", {count} (5 or more give an interval)");
     marked![format!("{label}: about "), MarkedText::figure(time), count]
 }

@@ -1,12 +1,16 @@
 //! The arguments of `switchcost run`.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::Args;
+use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
+use super::commands::DEFAULT_SHELL;
 use super::gate::GatedFigure;
+use super::hyperfine::{ChosenUnit, HyperfineFormat, SortMethod, TableChoices};
 use crate::base::failure::usage;
 use crate::base::values::{Destination, above_zero, duration, share, whole};
 use crate::report::output::{FileOptions, UnstoredOptions, check_destination};
@@ -14,6 +18,9 @@ use crate::report::page::ReportOutput;
 
 /// Heading in the help of the arguments for commands that run around the measured ones.
 const AROUND: &str = "Around the runs";
+
+/// Heading in the help of the arguments for results, as hyperfine has them.
+const HYPERFINE: &str = "Results as hyperfine's";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -26,9 +33,6 @@ pub(crate) struct RunArgs {
     pub(super) lines: Vec<String>,
 
     /// Runs of each command [default: 10; one command after --: 1]; from 5 on there are intervals
-    ///
-    /// All runs share this program's standard input: what the first run has read is gone for the
-    /// others.
     #[arg(long, short = 'n', visible_short_alias = 'r', value_name = "COUNT", value_parser = above_zero::<u32>, conflicts_with_all = ["budget", "min_runs", "max_runs"])]
     pub(super) runs: Option<u32>,
 
@@ -50,6 +54,10 @@ pub(crate) struct RunArgs {
     #[arg(long, short = 'w', value_name = "COUNT", default_value_t = 0)]
     pub(super) warmup: u32,
 
+    /// Time for the rounds with at least 10 runs of each command, in hyperfine's words
+    #[arg(long, value_name = "TIME", value_parser = duration, hide = true, conflicts_with = "budget")]
+    pub(super) min_benchmarking_time: Option<Duration>,
+
     /// Another command to compare with, as one argument; may be given several times
     ///
     /// All commands run once in every round, each time in a shuffled order. Ratios are taken within
@@ -59,15 +67,42 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) vs: Vec<String>,
 
+    /// The command that all ratios are to; it is the first, and no parameter changes it
+    #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
+    pub(super) reference: Option<String>,
+
+    /// Name of the --reference
+    #[arg(long, value_name = "NAME", requires = "reference")]
+    pub(super) reference_name: Option<String>,
+
     /// Name of a command, in their order; may be given several times
+    ///
+    /// {NAME} of a parameter is replaced. With parameters, one name is that of all commands, and
+    /// several are those of all combinations.
     #[arg(long, value_name = "NAME")]
     pub(super) command_name: Vec<String>,
 
     /// Compare the values A, B and C of a parameter: each takes the place of {NAME} in the command
     ///
-    /// Ratios are to the first. Several parameters give all their combinations.
+    /// Ratios are to the first. Several parameters give all their combinations. A comma within a
+    /// value has a backslash before it. A parameter that is in a hook, such as --prepare, runs every
+    /// command with each value.
     #[arg(long, short = 'L', alias = "parameter-list", num_args = 2, value_names = ["NAME", "A,B,C"], allow_hyphen_values = true)]
     pub(super) parameter: Vec<String>,
+
+    /// Compare the values MIN, MIN + 1, ... MAX of a parameter
+    #[arg(long, short = 'P', num_args = 3, action = ArgAction::Set, value_names = ["NAME", "MIN", "MAX"], allow_hyphen_values = true, conflicts_with = "parameter")]
+    pub(super) parameter_scan: Vec<String>,
+
+    /// Step from one value of --parameter-scan to the next; may have a decimal point [default: 1]
+    #[arg(
+        long,
+        short = 'D',
+        value_name = "STEP",
+        allow_hyphen_values = true,
+        requires = "parameter_scan"
+    )]
+    pub(super) parameter_step_size: Option<String>,
 
     /// Run once before the first round, not measured
     ///
@@ -80,6 +115,10 @@ pub(crate) struct RunArgs {
     #[arg(long, short = 'p', value_name = "COMMAND", help_heading = AROUND)]
     pub(super) prepare: Vec<String>,
 
+    /// Run after each run of a command, not measured; given several times, one for each command
+    #[arg(long, short = 'C', value_name = "COMMAND", help_heading = AROUND)]
+    pub(super) conclude: Vec<String>,
+
     /// Run once after the last round, not measured
     ///
     /// It is not run after a signal to stop, or if a setup, a prepare or a command could not be
@@ -87,17 +126,20 @@ pub(crate) struct RunArgs {
     #[arg(long, short = 'c', value_name = "COMMAND", help_heading = AROUND)]
     pub(super) cleanup: Option<String>,
 
-    /// What runs command lines, those of --setup, --prepare and --cleanup too: a shell, or none
-    #[arg(long, short = 'S', value_name = "SHELL", default_value = "sh", help_heading = AROUND)]
+    /// What runs command lines, those around the runs too: a shell, default (sh), or none
+    #[arg(long, short = 'S', value_name = "SHELL", default_value = DEFAULT_SHELL, overrides_with = "shell", help_heading = AROUND)]
     pub(super) shell: String,
 
     /// The same as --shell none: command lines are split into words, and no shell runs them
     #[arg(short = 'N', conflicts_with = "shell", help_heading = AROUND)]
     pub(super) no_shell: bool,
 
-    /// Count failed runs as any others, and exit with 0
-    #[arg(long, short = 'i')]
-    pub(super) ignore_failure: bool,
+    /// Count failed runs as any others, and exit with 0; =1,2: these codes
+    ///
+    /// With =1,2 only runs with these exit codes are no failures. A run that a signal ended has the
+    /// code 128 + its number.
+    #[arg(long, short = 'i', value_name = "CODE,...", num_args = 0..=1, require_equals = true, default_missing_value = ALL_FAILURES)]
+    pub(super) ignore_failure: Option<IgnoredFailures>,
 
     /// Exit with 1 if a command takes longer than the first by more than this share; changes within
     /// it count as none [default for that: 3%]
@@ -127,8 +169,60 @@ pub(crate) struct RunArgs {
     /// Otherwise both outputs of all runs are discarded (/dev/null), so that all are measured
     /// alike. Only one command that runs once is left its terminal, unless figures are written to
     /// standard output (--json -).
-    #[arg(long)]
+    #[arg(long, conflicts_with = "style")]
     pub(super) show_output: bool,
+
+    /// Where the commands' output goes: null, pipe, inherit or a file; several: one for each command
+    ///
+    /// A pipe is read and discarded: some programs do less when they write to /dev/null. A file has
+    /// a slash in its name (./log), and each run begins it anew. Standard error is discarded, but
+    /// for inherit.
+    #[arg(
+        long = "output",
+        id = "command_output",
+        value_name = "WHERE",
+        conflicts_with = "show_output"
+    )]
+    pub(super) command_output: Vec<CommandOutput>,
+
+    /// What each run reads, from its beginning: a file, or null for nothing [default: null]
+    ///
+    /// Only one command that runs once has this program's standard input by default; /dev/stdin
+    /// names it.
+    #[arg(long, value_name = "FILE", value_parser = input_file)]
+    pub(super) input: Option<PathBuf>,
+
+    /// Unit of times in tables [default: the one that suits the first command]
+    #[arg(long, short = 'u', value_name = "UNIT", help_heading = HYPERFINE)]
+    pub(super) time_unit: Option<ChosenUnit>,
+
+    /// Order of the commands in tables
+    #[arg(long, value_name = "METHOD", default_value = "auto", hide_default_value = true, help_heading = HYPERFINE)]
+    pub(super) sort: SortMethod,
+
+    /// Colours and progress [default: both on a terminal]
+    #[arg(long, value_name = "TYPE", help_heading = HYPERFINE)]
+    pub(super) style: Option<OutputStyle>,
+
+    /// Write results and all times as hyperfine's JSON
+    #[arg(long, value_name = "FILE|-", help_heading = HYPERFINE)]
+    pub(super) export_json: Option<Destination>,
+
+    /// Write results as hyperfine's CSV
+    #[arg(long, value_name = "FILE|-", help_heading = HYPERFINE)]
+    pub(super) export_csv: Option<Destination>,
+
+    /// Write hyperfine's table in Markdown
+    #[arg(long, value_name = "FILE|-", help_heading = HYPERFINE)]
+    pub(super) export_markdown: Option<Destination>,
+
+    /// Write hyperfine's table in AsciiDoc
+    #[arg(long, value_name = "FILE|-", help_heading = HYPERFINE)]
+    pub(super) export_asciidoc: Option<Destination>,
+
+    /// Write hyperfine's table for Emacs' org-mode
+    #[arg(long, value_name = "FILE|-", help_heading = HYPERFINE)]
+    pub(super) export_orgmode: Option<Destination>,
 
     /// Also count descendants that the command did not wait for
     ///
@@ -160,6 +254,105 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(super) output: UnstoredOptions,
+}
+
+/// Value of --ignore-failure for every failure.
+const ALL_FAILURES: &str = "all-non-zero";
+
+/// Failures of commands that are no failures of a series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum IgnoredFailures {
+    All,
+    /// Failures with these exit codes.
+    Codes(Vec<u8>),
+}
+
+impl FromStr for IgnoredFailures {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.is_empty() || text == ALL_FAILURES {
+            return Ok(Self::All);
+        }
+        let mut codes = Vec::new();
+        for code in text.split(',') {
+            let code = code.trim().parse();
+            codes.push(code.map_err(|_| "accepted: exit codes from 0 to 255, such as 1,2")?);
+        }
+        Ok(Self::Codes(codes))
+    }
+}
+
+/// Place that the output of a command goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CommandOutput {
+    Null,
+    Pipe,
+    Inherit,
+    File(PathBuf),
+}
+
+impl FromStr for CommandOutput {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "null" => Ok(Self::Null),
+            "pipe" => Ok(Self::Pipe),
+            "inherit" => Ok(Self::Inherit),
+            // A mistyped word makes no file.
+            _ if Path::new(text).components().count() < 2 => {
+                Err("accepted: null, pipe, inherit, or a file with a slash such as ./log"
+                    .to_string())
+            }
+            path => Ok(Self::File(PathBuf::from(path))),
+        }
+    }
+}
+
+/// Path of the input that `--input null` names.
+pub(super) const NO_INPUT: &str = "/dev/null";
+
+/// Parses the value of --input.
+fn input_file(text: &str) -> Result<PathBuf, String> {
+    match text {
+        "null" => Ok(PathBuf::from(NO_INPUT)),
+        path if Path::new(path).exists() => Ok(PathBuf::from(path)),
+        _ => Err("there is no such file (accepted: a file, or null)".to_string()),
+    }
+}
+
+/// Style of the report, as hyperfine names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputStyle {
+    /// As the terminal allows
+    Auto,
+    /// No colours, no progress
+    Basic,
+    /// Colours, progress
+    Full,
+    /// No colours
+    Nocolor,
+    /// Colours, no progress
+    Color,
+    /// No report: errors and files alone
+    None,
+}
+
+impl OutputStyle {
+    /// Returns the choice of colours.
+    pub(super) fn colour(self) -> ColorChoice {
+        match self {
+            Self::Auto | Self::None => ColorChoice::Auto,
+            Self::Basic | Self::Nocolor => ColorChoice::Never,
+            Self::Full | Self::Color => ColorChoice::Always,
+        }
+    }
+
+    /// Returns whether progress is shown, on a terminal.
+    pub(super) fn has_progress(self) -> bool {
+        matches!(self, Self::Auto | Self::Full | Self::Nocolor)
+    }
 }
 
 /// Options of a session of two states, which stand before `--`.
@@ -200,6 +393,7 @@ impl RunArgs {
     pub(super) fn has_own_runs(&self) -> bool {
         self.runs.is_some()
             || self.budget.is_some()
+            || self.min_benchmarking_time.is_some()
             || self.min_runs.is_some()
             || self.max_runs.is_some()
     }
@@ -213,16 +407,54 @@ impl RunArgs {
     /// commands.
     pub(super) fn check_outputs(&self) -> Result<()> {
         self.output.files.check()?;
-        if let Some(place) = &self.markdown {
-            check_destination("--markdown", place)?;
-        }
         let FileOptions { json, csv, .. } = &self.output.files;
-        self.report.check(&[
+        let mut outputs = vec![
             ("--json", json.as_ref()),
             ("--csv", csv.as_ref()),
             ("--markdown", self.markdown.as_ref()),
-        ])?;
-        FileOptions::refuse_shown(self.figures_on_stdout(), self.show_output)
+        ];
+        for (format, place) in self.exports() {
+            outputs.push((format.flag(), Some(place)));
+        }
+        check_places(&outputs)?;
+        self.report.check(&outputs)?;
+        FileOptions::refuse_shown(self.figures_on_stdout(), self.shows_output())
+    }
+
+    /// Returns the formats of hyperfine that were asked for, each with its place.
+    pub(super) fn exports(&self) -> Vec<(HyperfineFormat, &Destination)> {
+        let places = [
+            (HyperfineFormat::Json, &self.export_json),
+            (HyperfineFormat::Csv, &self.export_csv),
+            (HyperfineFormat::Markdown, &self.export_markdown),
+            (HyperfineFormat::Asciidoc, &self.export_asciidoc),
+            (HyperfineFormat::Orgmode, &self.export_orgmode),
+        ];
+        let mut exports = Vec::new();
+        for (format, place) in places {
+            exports.extend(place.as_ref().map(|place| (format, place)));
+        }
+        exports
+    }
+
+    /// Returns the choices for tables.
+    pub(super) fn table_choices(&self) -> TableChoices {
+        TableChoices { unit: self.time_unit, sort: self.sort }
+    }
+
+    /// Returns whether the output of a command was asked for.
+    pub(super) fn shows_output(&self) -> bool {
+        self.show_output || self.command_output.contains(&CommandOutput::Inherit)
+    }
+
+    /// Returns whether nothing is printed but errors and what goes to standard output.
+    pub(super) fn is_quiet(&self) -> bool {
+        self.output.files.quiet || self.style == Some(OutputStyle::None)
+    }
+
+    /// Returns whether progress is left out.
+    pub(super) fn hides_progress(&self) -> bool {
+        self.is_quiet() || self.style.is_some_and(|style| !style.has_progress())
     }
 
     /// Checks that there is more than one command if commands are to be compared.
@@ -245,7 +477,27 @@ impl RunArgs {
         } else if self.report.is_stdout() {
             Some("--report")
         } else {
-            None
+            let exports = self.exports();
+            let export = exports.iter().find(|(_, place)| **place == Destination::Stdout)?;
+            Some(export.0.flag())
         }
     }
+}
+
+/// Checks that all places can be written, and that no two outputs have the same place.
+fn check_places(outputs: &[(&str, Option<&Destination>)]) -> Result<()> {
+    let mut checked: Vec<(&str, &Destination)> = Vec::new();
+    for (flag, place) in outputs {
+        let Some(place) = place else { continue };
+        for (other_flag, other) in &checked {
+            if place.is_same_place(other) {
+                return Err(usage(format!(
+                    "{other_flag} {other} and {flag} {place}: only one of them can have that place"
+                )));
+            }
+        }
+        check_destination(flag, place)?;
+        checked.push((flag, place));
+    }
+    Ok(())
 }

@@ -1,16 +1,34 @@
 //! The commands of a series, from the command lines and the parameters that were typed.
 //!
 //! A parameter multiplies the commands that have it: `make -j{n}` with `--parameter n 1,4` becomes
-//! `make -j1` and `make -j4`, which are labelled `n=1` and `n=4`.
+//! `make -j1` and `make -j4`, which are labelled `n=1` and `n=4`. One that is in a hook or a name
+//! multiplies all commands: a hook may check out `{rev}` before `make`.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
+use super::parameters::{ParameterList, placeholder};
 use crate::base::failure::usage;
+
+/// The value of a parameter for a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ParameterValue {
+    pub(super) name: String,
+    pub(super) value: String,
+    /// True if the words of the command have a place for it.
+    pub(super) is_used: bool,
+}
+
+impl fmt::Display for ParameterValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}", self.name, self.value)
+    }
+}
 
 /// A command of a series.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,8 +38,8 @@ pub(super) struct SeriesCommand {
     pub(super) name: String,
     /// True if the name is the line that was typed.
     pub(super) is_line: bool,
-    /// `NAME=VALUE` of each parameter that the words had.
-    pub(super) values: Vec<String>,
+    /// Values of its parameters.
+    pub(super) values: Vec<ParameterValue>,
 }
 
 /// The way in which command lines are run.
@@ -36,6 +54,12 @@ pub(super) enum LineRunner {
 /// Value of --shell for no shell.
 const NO_SHELL: &str = "none";
 
+/// Value of --shell for [`DEFAULT_SHELL`].
+const SHELL_BY_DEFAULT: &str = "default";
+
+/// Shell that runs command lines.
+pub(super) const DEFAULT_SHELL: &str = "sh";
+
 /// Shells that have `command -v`, which says whether a command exists (POSIX).
 const POSIX_SHELLS: [&str; 6] = ["sh", "bash", "dash", "ash", "ksh", "zsh"];
 
@@ -44,6 +68,7 @@ impl LineRunner {
     pub(super) fn from_flag(value: &str) -> Result<Self> {
         match value.trim() {
             NO_SHELL => Ok(Self::Split),
+            SHELL_BY_DEFAULT => Ok(Self::Shell(vec![DEFAULT_SHELL.into()])),
             value => Ok(Self::Shell(split_words("--shell", value)?)),
         }
     }
@@ -122,43 +147,44 @@ pub(super) fn split_words(flag: &str, text: &str) -> Result<Vec<OsString>> {
 }
 
 /// Puts each value of each parameter into the commands that have it as `{NAME}`, in all
-/// combinations. `parameters` has names and lists of values in turn.
+/// combinations; into all commands if one of the `texts` has it, which are names and hooks.
+///
+/// In the order of the result, the commands change first, then the first parameter, as in hyperfine.
 pub(super) fn expand_parameters(
     typed: Vec<SeriesCommand>,
-    parameters: &[String],
+    parameters: &[ParameterList],
+    texts: &[&str],
 ) -> Result<Vec<SeriesCommand>> {
     let mut commands = typed;
-    for parameter in parameters.chunks(2) {
-        let [name, list] = parameter else { continue };
-        let values: Vec<&str> = list.split(',').collect();
-        if name.is_empty() || values.iter().any(|value| value.is_empty()) {
+    for parameter in parameters {
+        let placeholder = parameter.placeholder();
+        let is_for_all = texts.iter().any(|text| text.contains(&placeholder));
+        if !is_for_all && !commands.iter().any(|command| command.has(&placeholder)) {
             return Err(usage(format!(
-                "--parameter {name} {list}: an empty name or value (accepted: NAME A,B,C)"
-            )));
-        }
-        let placeholder = placeholder(name);
-        if !commands.iter().any(|command| command.has(&placeholder)) {
-            return Err(usage(format!(
-                "--parameter {name}: there is no {placeholder} in the command"
+                "--parameter {}: there is no {placeholder} in the command",
+                parameter.name
             )));
         }
         let mut expanded = Vec::new();
-        for command in commands {
-            if command.has(&placeholder) {
-                for value in &values {
-                    expanded.push(command.with_value(name, value));
+        for (number, value) in parameter.values.iter().enumerate() {
+            for command in &commands {
+                let is_used = command.has(&placeholder);
+                if is_used || is_for_all {
+                    let mut command = command.clone();
+                    let (name, value) = (parameter.name.clone(), value.clone());
+                    command.values.push(ParameterValue { name, value, is_used });
+                    expanded.push(command);
+                } else if number == 0 {
+                    expanded.push(command.clone());
                 }
-            } else {
-                expanded.push(command);
             }
         }
         commands = expanded;
     }
+    for command in &mut commands {
+        command.fill_words();
+    }
     Ok(commands)
-}
-
-fn placeholder(name: &str) -> String {
-    format!("{{{name}}}")
 }
 
 impl SeriesCommand {
@@ -167,27 +193,18 @@ impl SeriesCommand {
         self.words.iter().any(|word| find_bytes(word.as_bytes(), placeholder).is_some())
     }
 
-    /// Returns the command with a value in place of a parameter.
-    fn with_value(&self, name: &str, value: &str) -> Self {
-        let placeholder = placeholder(name);
-        let mut command = self.clone();
-        for word in &mut command.words {
-            *word = replace_in_word(word, &placeholder, value);
+    /// Puts the values into the words and the name.
+    fn fill_words(&mut self) {
+        for word in &mut self.words {
+            *word = OsString::from_vec(fill_bytes(word.as_bytes(), &self.values));
         }
-        command.name = self.name.replace(&placeholder, value);
-        command.values.push(format!("{name}={value}"));
-        command
+        self.name = self.fill_values(&self.name);
     }
 
     /// Returns a text with the values of this command in place of the parameters.
     pub(super) fn fill_values(&self, text: &str) -> String {
-        let mut filled = text.to_string();
-        for pair in &self.values {
-            if let Some((name, value)) = pair.split_once('=') {
-                filled = filled.replace(&placeholder(name), value);
-            }
-        }
-        filled
+        // Whole characters are replaced by whole characters.
+        String::from_utf8_lossy(&fill_bytes(text.as_bytes(), &self.values)).into_owned()
     }
 }
 
@@ -195,16 +212,23 @@ fn find_bytes(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
     bytes.windows(wanted.len()).position(|window| window == wanted)
 }
 
-/// Replaces text in a word, which may be no UTF-8.
-fn replace_in_word(word: &OsStr, from: &str, to: &str) -> OsString {
-    let (mut rest, mut replaced) = (word.as_bytes(), Vec::new());
-    while let Some(start) = find_bytes(rest, from.as_bytes()) {
-        replaced.extend(&rest[..start]);
-        replaced.extend(to.as_bytes());
-        rest = &rest[start + from.len()..];
+/// Puts values in the places of their parameters. A value is not searched for parameters.
+fn fill_bytes(text: &[u8], values: &[ParameterValue]) -> Vec<u8> {
+    let (mut rest, mut filled) = (text, Vec::new());
+    while let Some((first, behind)) = rest.split_first() {
+        let found = values.iter().find_map(|parameter| {
+            let rest = rest.strip_prefix(placeholder(&parameter.name).as_bytes())?;
+            Some((parameter, rest))
+        });
+        if let Some((parameter, behind)) = found {
+            filled.extend(parameter.value.as_bytes());
+            rest = behind;
+        } else {
+            filled.push(*first);
+            rest = behind;
+        }
     }
-    replaced.extend(rest);
-    OsString::from_vec(replaced)
+    filled
 }
 
 #[cfg(test)]
@@ -212,42 +236,59 @@ mod tests {
     use super::*;
 
     /// Expands commands and returns each one's words and values.
-    fn expand(commands: &[&str], parameters: &[&str]) -> Result<Vec<(String, String)>> {
+    fn expand(
+        commands: &[&str],
+        parameters: &[&str],
+        texts: &[&str],
+    ) -> Result<Vec<(String, String)>> {
         let mut typed = Vec::new();
         for text in commands {
             let words = split_words("--vs", text)?;
             typed.push(SeriesCommand { words, ..SeriesCommand::default() });
         }
         let parameters: Vec<String> = parameters.iter().map(|text| text.to_string()).collect();
+        let parameters = ParameterList::from_lists(&parameters)?;
         let mut expanded = Vec::new();
-        for command in expand_parameters(typed, &parameters)? {
+        for command in expand_parameters(typed, &parameters, texts)? {
             let words = command.words.join(OsStr::new(" "));
-            expanded.push((words.into_string().unwrap(), command.values.join(" ")));
+            let values: Vec<String> = command.values.iter().map(ToString::to_string).collect();
+            expanded.push((words.into_string().unwrap(), values.join(" ")));
         }
         Ok(expanded)
     }
 
+    fn lines(expanded: &[(String, String)]) -> Vec<&str> {
+        expanded.iter().map(|(line, _)| &**line).collect()
+    }
+
     #[test]
     fn each_value_of_a_parameter_gives_a_command() {
-        let one_parameter = expand(&["make -j{n} x{n}{n}"], &["n", "1,4"]).unwrap();
+        let one_parameter = expand(&["make -j{n} x{n}{n}"], &["n", "1,4"], &[]).unwrap();
         let pair = |line: &str, values: &str| (line.to_string(), values.to_string());
         assert_eq!(one_parameter, [pair("make -j1 x11", "n=1"), pair("make -j4 x44", "n=4")]);
-        let both = expand(&["a {x} {y}", "b {y}", "c"], &["x", "1,2", "y", "3,4"]).unwrap();
-        let lines: Vec<&str> = both.iter().map(|(line, _)| &**line).collect();
-        assert_eq!(lines, ["a 1 3", "a 1 4", "a 2 3", "a 2 4", "b 3", "b 4", "c"]);
-        assert_eq!((&*both[3].1, &*both[6].1), ("x=2 y=4", ""));
+        // The commands change first, then the first parameter, as in hyperfine.
+        let both = expand(&["a {x} {y}", "b {y}", "c"], &["x", "1,2", "y", "3,4"], &[]).unwrap();
+        assert_eq!(lines(&both), ["a 1 3", "b 3", "c", "a 2 3", "a 1 4", "b 4", "a 2 4"]);
+        assert_eq!((&*both[3].1, &*both[2].1), ("x=2 y=3", ""));
+    }
+
+    #[test]
+    fn a_parameter_of_a_hook_multiplies_all_commands() {
+        let both = expand(&["make", "make {n}"], &["n", "1,2"], &["git checkout {n}"]).unwrap();
+        assert_eq!(lines(&both), ["make", "make 1", "make", "make 2"]);
+        assert_eq!([&*both[0].1, &both[2].1], ["n=1", "n=2"]);
+    }
+
+    #[test]
+    fn a_value_is_not_searched_for_parameters() {
+        let both = expand(&["echo {foo} {bar}"], &["foo", "a,{bar}", "bar", "z"], &[]).unwrap();
+        assert_eq!(lines(&both), ["echo a z", "echo {bar} z"]);
     }
 
     #[test]
     fn a_parameter_that_changes_no_command_is_refused() {
-        for (parameters, message) in [
-            (["n", "1,2"], "there is no {n} in the command"),
-            (["x", "1,,2"], "accepted: NAME A,B,C"),
-            (["", "1"], "accepted: NAME A,B,C"),
-        ] {
-            let error = expand(&["a {x}"], &parameters).unwrap_err().to_string();
-            assert!(error.contains(message), "{error}");
-        }
+        let error = expand(&["a {x}"], &["n", "1,2"], &["{m}"]).unwrap_err().to_string();
+        assert!(error.contains("there is no {n} in the command"), "{error}");
     }
 
     #[test]
@@ -267,6 +308,7 @@ mod tests {
     fn a_line_is_run_by_the_shell_or_split() {
         assert_eq!(run_line("sh", "a | b 'c'").unwrap(), ["sh", "-c", "a | b 'c'"]);
         assert_eq!(run_line("bash --norc", "a").unwrap(), ["bash", "--norc", "-c", "a"]);
+        assert_eq!(run_line("default", "a").unwrap(), ["sh", "-c", "a"]);
         assert_eq!(run_line("none", "a -x 'b c'").unwrap(), ["a", "-x", "b c"]);
         for (shell, line) in [("sh", " "), ("none", ""), ("none", "'"), ("", "a")] {
             assert!(run_line(shell, line).is_err(), "{shell}: {line}");
@@ -277,10 +319,10 @@ mod tests {
     fn values_are_filled_into_names_and_hooks() {
         let words = split_words("--vs", "make -j{n}").unwrap();
         let typed = SeriesCommand { words, name: "jobs {n}".into(), ..SeriesCommand::default() };
-        let commands =
-            expand_parameters(vec![typed], &["n".to_string(), "1,4".to_string()]).unwrap();
+        let list = ParameterList { name: "n".into(), values: vec!["1".into(), "4".into()] };
+        let commands = expand_parameters(vec![typed], &[list], &[]).unwrap();
         let names: Vec<&str> = commands.iter().map(|command| &*command.name).collect();
         assert_eq!(names, ["jobs 1", "jobs 4"]);
-        assert_eq!(commands[1].fill_values("make clean{n} {m}"), "make clean4 {m}");
+        assert_eq!(commands[1].fill_values("make clean{n} {m} é"), "make clean4 {m} é");
     }
 }

@@ -10,7 +10,7 @@ use analysis::estimate::Estimate;
 use analysis::marked;
 use analysis::marked::MarkedText;
 use clap::ValueEnum;
-use launcher::{CommandRun, Ending};
+use launcher::CommandRun;
 use rundata::plan::MIN_ROUNDS;
 use rundata::words::{time, whole};
 use schemars::JsonSchema;
@@ -158,7 +158,7 @@ impl CommandGate {
                 changes.push(compare_to_first(&plan_of_each, &runs, command, *figure, limit));
             }
         }
-        let failed = if plan.ignore_failure { Vec::new() } else { find_failed(plan, &runs) };
+        let failed = find_failed(plan, &runs);
         let (verdict, reason) = decide(plan, &changes, &failed, limit);
         let in_words = marked![verdict.marked(), format!(": {reason}")];
         Self { limit, changes, failed, verdict, in_words }
@@ -223,7 +223,7 @@ fn find_failed(plan: &CommandPlan, runs: &[&CommandRun]) -> Vec<String> {
         let runs = runs_of_command(runs, number);
         let (mut count, mut first_ending) = (0, None);
         for run in &runs {
-            if run.used.ending != (Ending::Exited { code: 0 }) {
+            if plan.is_failure(run.used.ending) {
                 count += 1;
                 first_ending = first_ending.or(Some(run.used.ending));
             }

@@ -21,8 +21,8 @@ use super::args::RunArgs;
 use super::display::RunsDisplay;
 use super::gate::CommandGate;
 use super::output::FinishedSeries;
-use super::plan::CommandPlan;
-use super::typed::{DEFAULT_RUNS, TypedSeries};
+use super::plan::{CommandPlan, InputKind};
+use super::typed::{DEFAULT_RUNS, TypedSeries, label_commands};
 use super::{exit_code, gate_exit_code, print_problems};
 use crate::base::failure::usage;
 use crate::base::values::{each_once, seconds_in_words};
@@ -55,7 +55,7 @@ pub(crate) fn run_in_turn(
         ending: SeriesEnd { failed: None, signal: None, stopped: None },
     };
     let started = seconds_in_words(SystemTime::now());
-    let is_hidden = args.output.files.quiet || !rounds.series.discard;
+    let is_hidden = args.hides_progress() || rounds.series.shows_output();
     let mut display = RunsDisplay::new(&plan, is_hidden);
     let measured = rounds.take(&mut display, &plan);
     display.end();
@@ -84,7 +84,9 @@ pub(crate) fn run_in_turn(
         code = gate_exit_code(args, &gate, code, &ending);
     }
     let is_interrupted = ending.signal.is_some();
-    let finished = FinishedSeries { plan, runs, started, is_interrupted, gate: Some(gate) };
+    let exported = label_commands(&plan);
+    let gate = Some(gate);
+    let finished = FinishedSeries { plan, runs, exported, started, is_interrupted, gate };
     let is_written = finished.write(args, profile.as_ref(), stored_plan, stored_gate);
     measured?;
     Ok(if is_written || code != 0 { code.into() } else { ExitCode::FAILURE })
@@ -119,7 +121,9 @@ fn plan_of_both(
     }
     let runs = if args.has_own_runs() { one.runs } else { DEFAULT_RUNS };
     let commands = [&one.commands[..], &one.commands].concat();
-    CommandPlan { commands, names, runs, ..one.clone() }
+    // No run keeps the terminal, as there are several.
+    let input = one.input.or(Some(InputKind::Null));
+    CommandPlan { commands, names, runs, input, ..one.clone() }
 }
 
 /// The rounds of both states.
@@ -142,7 +146,10 @@ impl Rounds<'_> {
         for state in self.states {
             state.establish()?;
         }
-        let bare = CommandSeries { setup: Vec::new(), cleanup: Vec::new(), ..self.series.clone() };
+        // Each run is a series, whose only number would be 0.
+        let is_numbered = false;
+        let (setup, cleanup) = (Vec::new(), Vec::new());
+        let bare = CommandSeries { setup, cleanup, is_numbered, ..self.series.clone() };
         let no_runs = CommandSeries { runs: 0, warmup: 0, stop_rule: None, ..bare.clone() };
         let setup = CommandSeries { setup: self.series.setup.clone(), ..no_runs.clone() };
         if !setup.setup.is_empty() && !self.run_series(setup, 0, 0)? {

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! args -> typed (commands, plan) -> launcher -> runs -> findings -> record -> table, page, JSON
-//!                                                   \-> gate (--fail-above, --markdown)
+//!                                                   |-> gate (--fail-above, --markdown)
+//!                                                   \-> hyperfine (--export-json, ...)
 //! ```
 //!
 //! The commands run once in every round, in shuffled order. Their words exist three times: as typed,
@@ -16,11 +17,13 @@ mod display;
 mod figures;
 mod findings;
 mod gate;
+mod hyperfine;
 mod in_turn;
 mod markdown;
 mod notices;
 mod output;
 mod page;
+mod parameters;
 mod plan;
 mod record;
 mod results;
@@ -46,6 +49,7 @@ use crate::base::failure::print_message;
 use crate::base::values::{each_once, seconds_in_words};
 use crate::programs::watch;
 use crate::programs::watch::command::{SeriesEnd, finish_series};
+use crate::report::output::set_colour;
 use display::RunsDisplay;
 use gate::CommandGate;
 use output::FinishedSeries;
@@ -56,6 +60,9 @@ use typed::TypedSeries;
 /// anything is run.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.check_outputs()?;
+    if let Some(style) = args.style {
+        set_colour(style.colour());
+    }
     let profile = args.profile.as_deref().map(watch::find_profile).transpose()?;
     let typed = TypedSeries::from_args(args)?;
     let mut plan = typed.plan();
@@ -63,7 +70,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     typed.look_up_commands()?;
     let series = typed.launcher_series(&plan)?;
     let started = seconds_in_words(SystemTime::now());
-    let is_hidden = args.output.files.quiet || !series.discard;
+    let is_hidden = args.hides_progress() || series.shows_output();
     let mut display = RunsDisplay::new(&plan, is_hidden);
     let mut runs = Vec::new();
     let ending = finish_series(Launcher::start(series)?, |run| {
@@ -81,6 +88,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         plan.runs = runs.iter().map(|run| run.round + 1).max().unwrap_or(0);
     }
     let stored_plan = typed.stored_plan(&plan);
+    let exported = typed.exported_commands(&plan);
     let figures = each_once(args.figures.clone());
     let limit = args.fail_above.unwrap_or(LIMIT);
     let (mut gate, mut stored_gate) = (None, None);
@@ -95,7 +103,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
         _ => code,
     };
     let is_interrupted = ending.signal.is_some();
-    let finished = FinishedSeries { plan, runs, started, is_interrupted, gate };
+    let finished = FinishedSeries { plan, runs, exported, started, is_interrupted, gate };
     let is_written = finished.write(args, profile.as_ref(), stored_plan, stored_gate);
     if is_written || code != 0 {
         return Ok(code.into());
@@ -136,16 +144,8 @@ fn exit_code(args: &RunArgs, plan: &CommandPlan, runs: &[CommandRun], ending: &S
             return 128 + signal;
         }
     }
-    if args.ignore_failure {
-        return 0;
-    }
-    for run in runs {
-        let code = run.used.ending.shell_code();
-        if code != 0 {
-            return code;
-        }
-    }
-    0
+    let failed = runs.iter().find(|run| plan.is_failure(run.used.ending));
+    failed.map_or(0, |run| run.used.ending.shell_code())
 }
 
 /// Returns the exit code of --fail-above; a signal that ended the series goes before the verdict.

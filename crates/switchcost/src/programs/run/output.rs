@@ -10,6 +10,7 @@ use rundata::reading::Reading;
 use super::args::RunArgs;
 use super::findings::{CommandSummary, FIGURE_SOURCES, SwitchOverhead};
 use super::gate::CommandGate;
+use super::hyperfine::{ExportedCommand, benchmark_results};
 use super::markdown::markdown;
 use super::page::build_page;
 use super::plan::CommandPlan;
@@ -25,6 +26,8 @@ use crate::report::printout::printout;
 pub(super) struct FinishedSeries {
     pub(super) plan: CommandPlan,
     pub(super) runs: Vec<CommandRun>,
+    /// Names of the commands in hyperfine's formats.
+    pub(super) exported: Vec<ExportedCommand>,
     /// Time of the start in UTC (RFC 3339).
     pub(super) started: String,
     /// True if a signal asked to stop.
@@ -46,14 +49,19 @@ impl FinishedSeries {
         stored_plan: CommandPlan,
         stored_gate: Option<CommandGate>,
     ) -> bool {
-        let FileOptions { json, csv, quiet, .. } = &args.output.files;
+        let FileOptions { json, csv, .. } = &args.output.files;
+        let is_quiet = args.is_quiet();
         let mut outputs = Vec::new();
+        let results = benchmark_results(&self.exported, &self.runs);
+        for (format, place) in args.exports() {
+            outputs.push((place, format.render(&results, args.table_choices())));
+        }
         if let Some(place) = csv {
             outputs.push((place, run_rows(&self.runs)));
         }
         let mut report_written = Ok(());
         // Reading the machine and the estimate take time.
-        if json.is_some() || args.markdown.is_some() || args.report.report.is_some() || !quiet {
+        if json.is_some() || args.markdown.is_some() || args.report.report.is_some() || !is_quiet {
             let (mut record, gate) = self.into_record(args, profile);
             if let (Some(place), Some(gate)) = (&args.markdown, &gate) {
                 outputs.push((place, Ok(markdown(&record, gate).into_bytes())));
@@ -61,9 +69,10 @@ impl FinishedSeries {
             record.gate = args.fail_above.and(gate);
             if !record.runs.is_empty() {
                 let report_place = args.report.write(|| build_page(&record));
-                if !quiet {
+                if !is_quiet {
                     let report_place = report_place.as_deref().unwrap_or_default();
-                    let text = printout![table::text(&record, args.output.verbose), report_place];
+                    let table = table::text(&record, args.output.verbose, args.table_choices());
+                    let text = printout![table, report_place];
                     say_fitted(text, args.output.tables.layout());
                 }
                 report_written = report_place.map(|_| ());

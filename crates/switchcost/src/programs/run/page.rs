@@ -3,6 +3,7 @@
 use super::answer::headline;
 use super::figures::{RATIOS, ROUNDS, TIMES, draw_figures};
 use super::findings::{CommandSummary, ComparedTime, SwitchOverhead};
+use super::hyperfine::TableChoices;
 use super::record::CommandUseRecord;
 use super::table;
 use crate::base::lines::Layout;
@@ -53,7 +54,7 @@ pub(crate) fn build_page(record: &CommandUseRecord) -> FindingsPage {
             facts_title: "Machine, commands and runs",
             facts: list_facts(record),
             text_title: "Full report",
-            text: table::text(record, true).text(Layout::PAGE).into(),
+            text: table::text(record, true, TableChoices::default()).text(Layout::PAGE).into(),
             unlisted: "Single runs are not listed: switchcost run --csv FILE",
         },
         footer: "Each command runs once in every round, in shuffled order. Times are those of the \

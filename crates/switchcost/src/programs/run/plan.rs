@@ -1,5 +1,6 @@
 //! The plan of `switchcost run`: which commands run how often, and how reports label them.
 
+use launcher::Ending;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,12 +31,45 @@ pub(crate) struct CommandPlan {
     /// Shell that runs command lines; absent if they run without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shell: Option<String>,
+    /// Kind of output of each command, if it was chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) outputs: Vec<OutputKind>,
+    /// Input of all runs; absent if it was that of switchcost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) input: Option<InputKind>,
     /// True if a run that fails is measured like any other.
     #[serde(default)]
     pub(crate) ignore_failure: bool,
+    /// Exit codes of runs that are measured like any other; absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ignored_codes: Vec<u8>,
     /// Commands that run around the measured ones.
     #[serde(default, rename = "around")]
     pub(crate) hooks: HookLines,
+}
+
+/// Kind of place that the output of a command goes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum OutputKind {
+    /// It is discarded.
+    Null,
+    /// It goes through a pipe, and is discarded.
+    Pipe,
+    /// It is shown.
+    Inherit,
+    /// It goes to a file.
+    File,
+}
+
+/// Kind of input of all runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum InputKind {
+    /// The runs read nothing.
+    Null,
+    /// A file, which each run reads from its beginning.
+    File,
 }
 
 /// Command lines that run around the measured commands, as typed; they are not measured.
@@ -46,6 +80,9 @@ pub(crate) struct HookLines {
     pub(crate) setup: Option<String>,
     /// Run before each measured run: one line for all commands, or one for each.
     pub(crate) prepare: Vec<String>,
+    /// Run after each measured run: one line for all commands, or one for each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) conclude: Vec<String>,
     /// Runs after the last round.
     pub(crate) cleanup: Option<String>,
 }
@@ -54,6 +91,12 @@ pub(crate) struct HookLines {
 const MAX_LABEL_CHARS: usize = 48;
 
 impl CommandPlan {
+    /// Returns whether a run that ended so is a failure.
+    pub(super) fn is_failure(&self, ending: Ending) -> bool {
+        let code = ending.shell_code();
+        code != 0 && !self.ignore_failure && !self.ignored_codes.contains(&code)
+    }
+
     /// Returns the label of a command in sentences, tables and charts: its name or its words, and
     /// its number if another command has the same ones.
     pub(super) fn label(&self, number: usize) -> String {

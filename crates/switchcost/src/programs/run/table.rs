@@ -7,11 +7,12 @@ use launcher::Ending;
 use rundata::machine::CpuAccounting;
 use rundata::words::{bytes, time, times, whole};
 
-use super::answer::{SwitchingShare, headline};
+use super::answer::{SwitchingShare, headline_in};
 use super::findings::{
     CPU_LABEL, CommandRatio, CommandSummary, ComparedTime, FIGURE_SOURCES, FigureSource,
-    SwitchOverhead,
+    SwitchOverhead, complete_runs, runs_of_command,
 };
+use super::hyperfine::{ChosenUnit, SortMethod, TableChoices};
 use super::record::CommandUseRecord;
 use crate::base::values::each_once;
 use crate::report::output::declarations;
@@ -33,14 +34,16 @@ const COUNTED_BY: &str = "switches: counted by the kernel for the command and al
     it waited for (wait4). `switchcost trace` also counts yields, moves and orphans, and makes \
     each switch slower";
 
-/// Returns the whole report, ending with a newline.
-pub(super) fn text(record: &CommandUseRecord, is_verbose: bool) -> Printout {
+/// Returns the whole report, ending with a newline. The choices are for the first line and the table
+/// below it.
+pub(super) fn text(record: &CommandUseRecord, is_verbose: bool, choices: TableChoices) -> Printout {
+    let unit = choices.unit.map(ChosenUnit::time_unit);
     let table: Printout = match &record.commands[..] {
-        [summary] if summary.runs == 1 => brief_list(summary).into(),
-        [summary] => brief_table(summary).into(),
-        summaries => comparison_table(record, summaries).into(),
+        [summary] if summary.runs == 1 => brief_list(summary, unit).into(),
+        [summary] => brief_table(summary, unit).into(),
+        summaries => comparison_table(record, summaries, choices).into(),
     };
-    let mut parts = vec![headline(record).into(), table];
+    let mut parts = vec![headline_in(record, unit).into(), table];
     if is_verbose {
         for summary in &record.commands {
             parts.push(details(summary));
@@ -168,8 +171,18 @@ fn outlier_line(record: &CommandUseRecord, summary: &CommandSummary) -> Option<S
 }
 
 /// Builds a table with a row for each command.
-fn comparison_table(record: &CommandUseRecord, summaries: &[CommandSummary]) -> Table {
-    let unit = summaries.first().map_or(TimeUnit::for_time(0.0), real_time_unit);
+fn comparison_table(
+    record: &CommandUseRecord,
+    summaries: &[CommandSummary],
+    choices: TableChoices,
+) -> Table {
+    let first_unit = summaries.first().map_or(TimeUnit::for_time(0.0), real_time_unit);
+    let unit = choices.unit.map_or(first_unit, ChosenUnit::time_unit);
+    let mut summaries: Vec<&CommandSummary> = summaries.iter().collect();
+    if choices.sort == SortMethod::MeanTime {
+        let means = mean_real_times(record);
+        summaries.sort_by(|one, other| means[one.number].total_cmp(&means[other.number]));
+    }
     let heads = [
         "command".to_string(),
         format!("real {}", unit.name),
@@ -179,8 +192,21 @@ fn comparison_table(record: &CommandUseRecord, summaries: &[CommandSummary]) -> 
         "to first".to_string(),
         "interval".to_string(),
     ];
-    let rows = summaries.iter().map(|summary| comparison_row(record, summary, unit));
+    let rows = summaries.into_iter().map(|summary| comparison_row(record, summary, unit));
     Table::new(heads, rows).texts(|column| column == 0)
+}
+
+/// Returns the mean real time of each command over the runs that count, in nanoseconds; infinity
+/// without any.
+fn mean_real_times(record: &CommandUseRecord) -> Vec<f64> {
+    let runs = complete_runs(&record.runs);
+    let mut means = Vec::new();
+    for number in 0..record.plan.commands.len() {
+        let runs = runs_of_command(&runs, number);
+        let total: f64 = runs.iter().map(|run| run.used.real_ns as f64).sum();
+        means.push(if runs.is_empty() { f64::INFINITY } else { total / runs.len() as f64 });
+    }
+    means
 }
 
 fn comparison_row(
@@ -229,8 +255,8 @@ fn brief_figures() -> impl Iterator<Item = FigureSource> {
 
 /// Returns a line for each figure of a single run that is printed by default, their times in one
 /// unit.
-fn brief_list(summary: &CommandSummary) -> String {
-    let unit = real_time_unit(summary);
+fn brief_list(summary: &CommandSummary, unit: Option<TimeUnit>) -> String {
+    let unit = unit.unwrap_or(real_time_unit(summary));
     let mut text = String::new();
     for FigureSource { label, name, .. } in brief_figures() {
         let Some(value) = summary.median(name) else { continue };
@@ -295,8 +321,8 @@ fn in_own_unit(value: f64, name: &str) -> String {
 
 /// Builds a table of the figures over several runs that are printed by default, their times in one
 /// unit.
-fn brief_table(summary: &CommandSummary) -> Table {
-    let unit = real_time_unit(summary);
+fn brief_table(summary: &CommandSummary, unit: Option<TimeUnit>) -> Table {
+    let unit = unit.unwrap_or(real_time_unit(summary));
     let mut rows: Vec<[String; 5]> = Vec::new();
     for FigureSource { label, name, .. } in brief_figures() {
         if let Some(figure) = summary.figure(name) {

@@ -17,6 +17,7 @@ use rundata::reading::Reading;
 use super::answer;
 use super::findings::SwitchOverhead;
 use super::gate::{CommandGate, GatedFigure};
+use super::hyperfine::TableChoices;
 use super::markdown::markdown;
 use super::output;
 use super::plan::{CommandPlan, HookLines};
@@ -90,7 +91,10 @@ fn plan(commands: usize, runs: u32) -> CommandPlan {
         confidence: 0.95,
         show_output: false,
         shell: None,
+        outputs: Vec::new(),
+        input: None,
         ignore_failure: false,
+        ignored_codes: Vec::new(),
         hooks: HookLines::default(),
     }
 }
@@ -510,6 +514,18 @@ fn a_gate_compares_failed_runs_if_failures_are_ignored() {
     assert_eq!((gate.exit_code(false), gate.failed.len()), (0, 0));
 }
 
+#[test]
+fn a_gate_compares_runs_that_failed_with_an_ignored_code() {
+    let mut runs = rounds_of(&[100, 100], 8);
+    runs[5].used.ending = Ending::Exited { code: 3 };
+    runs[6].used.ending = Ending::Killed { signal: 9, core_dumped: false };
+    for (ignored_codes, exit_code) in [(vec![3, 137], 0), (vec![3], 2), (vec![137], 2)] {
+        let plan = CommandPlan { ignored_codes, ..plan(2, 8) };
+        let gate = CommandGate::judge(&plan, &runs, &[GatedFigure::Real], 0.1);
+        assert_eq!(gate.exit_code(false), exit_code, "{:?}", plan.ignored_codes);
+    }
+}
+
 /// Compares two commands with these counts of voluntary switches, and 7 involuntary ones each.
 fn judge_switches(counts: [u64; 2]) -> CommandGate {
     let mut runs = Vec::new();
@@ -715,7 +731,7 @@ fn an_unresolved_ratio_is_that_of_the_table() {
     let line = headline(&record);
     let start = "No difference is resolved between true and false: 0.960x (";
     assert!(line.starts_with(start), "{line}");
-    let text = table::text(&record, false).to_string();
+    let text = table::text(&record, false, TableChoices::default()).to_string();
     let row = text.lines().find(|line| line.starts_with("false ")).unwrap();
     assert!(row.contains(" 0.960x "), "{text}");
 }
@@ -768,12 +784,12 @@ fn the_brief_report_fits_eighty_columns() {
     for (count, runs) in [(1, 1), (1, 20), (3, 20), (2, 2)] {
         let plan = plan_of(&commands[..count], runs);
         let record = record(plan, rounds_of(&[12_345, 67_890, 99_999][..count], runs));
-        let brief = table::text(&record, false).text(Layout::default());
+        let brief = table::text(&record, false, TableChoices::default()).text(Layout::default());
         let widest = brief.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{widest:?}: {brief}");
         assert!(brief.lines().all(|line| line == line.trim_end()), "{brief:?}");
         assert!(brief.starts_with(headline(&record).split(' ').next().unwrap()), "{brief}");
-        let full = table::text(&record, true).to_string();
+        let full = table::text(&record, true, TableChoices::default()).to_string();
         assert!(full.len() > brief.len(), "{full}");
         assert!(full.contains("not recorded by Linux: ixrss"), "{full}");
         assert!(full.contains("switches: counted by the kernel for the command and all"), "{full}");

@@ -5,13 +5,16 @@
 //! it is printed, and a stored plan has a hash in place of a command's arguments.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use anyhow::Result;
-use launcher::{CommandSeries, StopRule, look_up};
+use launcher::{CommandSeries, OutputTarget, StopRule, look_up};
 
-use super::args::RunArgs;
+use super::args::{CommandOutput, IgnoredFailures, NO_INPUT, RunArgs};
 use super::commands::{LineRunner, SeriesCommand, expand_parameters, split_words};
-use super::plan::{CommandPlan, HookLines};
+use super::hyperfine::ExportedCommand;
+use super::parameters::ParameterList;
+use super::plan::{CommandPlan, HookLines, InputKind, OutputKind};
 use crate::base::failure::{Interrupted, print_message, usage};
 use crate::base::secrets::{self, kept_line, masked};
 use crate::base::values::{each_once, nanoseconds};
@@ -50,17 +53,28 @@ impl<'a> TypedSeries<'a> {
             ));
         }
         let runner = LineRunner::from_flag(if args.no_shell { "none" } else { &args.shell })?;
-        let typed = typed_commands(args, &runner)?;
+        let parameters = typed_parameters(args)?;
+        let mut typed = typed_commands(args, &runner)?;
         // Values alone do not tell several typed commands apart.
-        let by_values =
-            typed.len() == 1 && !args.parameter.is_empty() && args.command_name.is_empty();
-        let commands = expand_parameters(typed, &args.parameter)?;
-        if args.prepare.len() > 1 && args.prepare.len() != commands.len() {
-            return Err(usage(format!(
-                "--prepare: given {} times for {} (accepted: once, or once for each)",
-                args.prepare.len(),
-                counted(commands.len(), "command")
-            )));
+        let by_values = typed.len() == 1 && !parameters.is_empty() && args.command_name.is_empty();
+        let names = &args.command_name;
+        let names_are_typed = parameters.is_empty() || (2..=typed.len()).contains(&names.len());
+        if names_are_typed {
+            name_commands(&mut typed, names)?;
+        }
+        let mut commands = expand_parameters(typed, &parameters, &texts_with_values(args))?;
+        if !names_are_typed {
+            name_combinations(&mut commands, names)?;
+        }
+        if let Some(reference) = reference_command(args, &runner)? {
+            commands.insert(0, reference);
+        }
+        for (flag, count) in [
+            ("--prepare", args.prepare.len()),
+            ("--conclude", args.conclude.len()),
+            ("--output", args.command_output.len()),
+        ] {
+            check_count(flag, count, commands.len())?;
         }
         Ok(Self { args, commands, by_values, runner, stop_rule: stop_rule(args)? })
     }
@@ -85,7 +99,15 @@ impl<'a> TypedSeries<'a> {
             Some(_) => args.max_runs.unwrap_or(u32::MAX),
             None => args.runs.unwrap_or(if is_one_command { 1 } else { DEFAULT_RUNS }),
         };
-        CommandPlan {
+        let outputs = self.output_kinds();
+        let (ignore_failure, ignored_codes) = match &args.ignore_failure {
+            None => (false, Vec::new()),
+            Some(IgnoredFailures::All) => (true, Vec::new()),
+            Some(IgnoredFailures::Codes(codes)) => (false, codes.clone()),
+        };
+        let shows_all =
+            !outputs.is_empty() && outputs.iter().all(|kind| *kind == OutputKind::Inherit);
+        let mut plan = CommandPlan {
             commands,
             names,
             runs,
@@ -93,10 +115,41 @@ impl<'a> TypedSeries<'a> {
             seed: args.seed,
             tree: args.tree,
             confidence: CONFIDENCE,
-            show_output: args.show_output,
+            show_output: args.show_output || shows_all,
             shell: if args.lines.is_empty() { None } else { self.runner.shell_name() },
-            ignore_failure: args.ignore_failure,
+            outputs,
+            input: None,
+            ignore_failure,
+            ignored_codes,
             hooks,
+        };
+        plan.input = self.input_path(&plan).map(|path| {
+            if path == Path::new(NO_INPUT) { InputKind::Null } else { InputKind::File }
+        });
+        plan
+    }
+
+    /// Returns the kind of output of each command; empty if none was chosen.
+    fn output_kinds(&self) -> Vec<OutputKind> {
+        let mut kinds = Vec::new();
+        for (_, output) in self.commands.iter().zip(self.args.command_output.iter().cycle()) {
+            kinds.push(match output {
+                CommandOutput::Null => OutputKind::Null,
+                CommandOutput::Pipe => OutputKind::Pipe,
+                CommandOutput::Inherit => OutputKind::Inherit,
+                CommandOutput::File(_) => OutputKind::File,
+            });
+        }
+        kinds
+    }
+
+    /// Returns the input of all runs; `None` for that of this program.
+    fn input_path(&self, plan: &CommandPlan) -> Option<&'a Path> {
+        match &self.args.input {
+            Some(path) => Some(path),
+            None if is_single_run(plan) => None,
+            // What the first run had read would be gone for the others.
+            None => Some(Path::new(NO_INPUT)),
         }
     }
 
@@ -145,8 +198,9 @@ impl<'a> TypedSeries<'a> {
     fn names(&self, format_line: fn(&str) -> String) -> Vec<String> {
         let mut names = Vec::new();
         for command in &self.commands {
-            names.push(if self.by_values {
-                masked(&command.values).join(" ")
+            names.push(if self.by_values && !command.values.is_empty() {
+                let values: Vec<String> = command.values.iter().map(ToString::to_string).collect();
+                masked(&values).join(" ")
             } else if command.is_line {
                 format_line(&command.name)
             } else {
@@ -163,6 +217,7 @@ impl<'a> TypedSeries<'a> {
         HookLines {
             setup: self.args.setup.as_deref().map(format_line),
             prepare: self.args.prepare.iter().map(|line| format_line(line)).collect(),
+            conclude: self.args.conclude.iter().map(|line| format_line(line)).collect(),
             cleanup: self.args.cleanup.as_deref().map(format_line),
         }
     }
@@ -172,7 +227,11 @@ impl<'a> TypedSeries<'a> {
         let mut hooks = Vec::new();
         let setup = self.number_hooks("--setup", self.args.setup.as_slice(), &mut hooks)?;
         let prepare = self.number_hooks("--prepare", &self.args.prepare, &mut hooks)?;
+        let conclude = self.number_hooks("--conclude", &self.args.conclude, &mut hooks)?;
         let cleanup = self.number_hooks("--cleanup", self.args.cleanup.as_slice(), &mut hooks)?;
+        let mut files = Vec::new();
+        let input = self.input_path(plan).map(|path| number_file(path, &mut files));
+        let outputs = self.output_targets(&mut files);
         Ok(CommandSeries {
             commands: self.command_words(),
             warmup: plan.warmup,
@@ -185,9 +244,48 @@ impl<'a> TypedSeries<'a> {
             hooks,
             setup: each_once(setup),
             prepare,
+            conclude,
             cleanup: each_once(cleanup),
+            files,
+            input,
+            outputs,
+            // Command lines are typed as for hyperfine; a command after -- is left as it is.
+            is_numbered: !self.args.lines.is_empty(),
             environment: Vec::new(),
         })
+    }
+
+    /// Returns where the output of each command goes, and adds their files to `files`; empty if
+    /// nothing was chosen.
+    fn output_targets(&self, files: &mut Vec<OsString>) -> Vec<OutputTarget> {
+        let mut targets = Vec::new();
+        for (_, output) in self.commands.iter().zip(self.args.command_output.iter().cycle()) {
+            targets.push(match output {
+                CommandOutput::Null => OutputTarget::Null,
+                CommandOutput::Pipe => OutputTarget::Pipe,
+                CommandOutput::Inherit => OutputTarget::Caller,
+                CommandOutput::File(path) => OutputTarget::File(number_file(path, files)),
+            });
+        }
+        targets
+    }
+
+    /// Returns the names of the commands in hyperfine's formats, and the values of their parameters;
+    /// secrets are masked.
+    pub(super) fn exported_commands(&self, plan: &CommandPlan) -> Vec<ExportedCommand> {
+        if self.args.output.files.anonymous {
+            return label_commands(plan);
+        }
+        let mut exported = Vec::new();
+        for (number, command) in self.commands.iter().enumerate() {
+            let name = if command.name.is_empty() {
+                shell_words::join(plan.commands.get(number).into_iter().flatten())
+            } else {
+                mask_line(&command.name)
+            };
+            exported.push(export_command(name, command));
+        }
+        exported
     }
 
     /// Returns the number of each command's hook in `hooks`, to which new ones are added. Lines with
@@ -220,8 +318,10 @@ impl<'a> TypedSeries<'a> {
     /// Returns whether the output of commands goes to /dev/null. It does so in all runs or in none,
     /// as writing to a terminal or a pipe takes longer.
     fn discards_output(&self, plan: &CommandPlan) -> bool {
-        let is_single_run = plan.commands.len() == 1 && plan.warmup.saturating_add(plan.runs) == 1;
-        !plan.show_output && (!is_single_run || self.args.figures_on_stdout().is_some())
+        if !plan.outputs.is_empty() {
+            return !plan.show_output;
+        }
+        !plan.show_output && (!is_single_run(plan) || self.args.figures_on_stdout().is_some())
     }
 
     /// Checks that all commands exist, before any is run; the error was printed. With --setup or
@@ -240,7 +340,7 @@ impl<'a> TypedSeries<'a> {
         if args.lines.is_empty() {
             return Ok(());
         }
-        let lines = [&args.lines[..], &args.vs[..]].concat();
+        let lines = [args.reference.as_slice(), &args.lines, &args.vs].concat();
         let Some(unknown) = self.runner.find_unknown_command(&lines) else { return Ok(()) };
         let mut hint = String::new();
         if args.lines.len() > 1 {
@@ -259,13 +359,14 @@ impl<'a> TypedSeries<'a> {
     /// before it.
     fn look_up_hooks(&self) -> Result<()> {
         let args = self.args;
-        let lines = [args.setup.as_slice(), &args.prepare, args.cleanup.as_slice()].concat();
+        let (setup, cleanup) = (args.setup.as_slice(), args.cleanup.as_slice());
+        let lines = [setup, &args.prepare, &args.conclude, cleanup].concat();
         match self.runner.find_unknown_command(&lines) {
             Some(unknown) if !unknown.contains('/') => {
                 print_message(&format!(
-                    "error: cannot run '{unknown}' of --setup, --prepare or --cleanup: command not found in \
-                     PATH (-s, -p and -c are options of switchcost run; one command with its own options \
-                     stands behind --: switchcost run -- COMMAND ARGUMENT...)"
+                    "error: cannot run '{unknown}' of --setup, --prepare, --conclude or --cleanup: command \
+                     not found in PATH (-s, -p, -C and -c are options of switchcost run; one command with \
+                     its own options stands behind --: switchcost run -- COMMAND ARGUMENT...)"
                 ));
                 Err(Interrupted(NOT_FOUND).into())
             }
@@ -280,27 +381,123 @@ fn mask_line(line: &str) -> String {
 
 /// Returns the commands as typed, before values take the places of parameters.
 fn typed_commands(args: &RunArgs, runner: &LineRunner) -> Result<Vec<SeriesCommand>> {
-    let mut commands = match (&args.lines[..], &args.command[..]) {
-        ([line, ..], [_, ..]) => {
-            return Err(usage(format!(
-                "'{line}' stands before -- and a command behind it: give command lines alone, \
-                 or one command behind -- and the others by --vs"
-            )));
-        }
-        ([], words) => commands_without_shell(words, &args.vs)?,
-        (lines, []) => command_lines(lines, &args.vs, runner)?,
-    };
-    if let Some(more) = args.command_name.get(commands.len()) {
+    match (&args.lines[..], &args.command[..]) {
+        ([line, ..], [_, ..]) => Err(usage(format!(
+            "'{line}' stands before -- and a command behind it: give command lines alone, \
+             or one command behind -- and the others by --vs"
+        ))),
+        ([], words) => commands_without_shell(words, &args.vs),
+        (lines, []) => command_lines(lines, &args.vs, runner),
+    }
+}
+
+/// Returns the parameters that were typed, with their values.
+fn typed_parameters(args: &RunArgs) -> Result<Vec<ParameterList>> {
+    if args.parameter_scan.is_empty() {
+        return ParameterList::from_lists(&args.parameter);
+    }
+    let step = args.parameter_step_size.as_deref();
+    Ok(vec![ParameterList::from_scan(&args.parameter_scan, step)?])
+}
+
+/// Returns the texts beside the commands in which values take the places of parameters.
+fn texts_with_values(args: &RunArgs) -> Vec<&str> {
+    let hooks = args.setup.iter().chain(&args.prepare).chain(&args.conclude).chain(&args.cleanup);
+    hooks.chain(&args.command_name).map(String::as_str).collect()
+}
+
+/// Gives the first commands these names.
+fn name_commands(commands: &mut [SeriesCommand], names: &[String]) -> Result<()> {
+    if let Some(more) = names.get(commands.len()) {
         return Err(usage(format!(
             "--command-name {more}: one more than there are commands (accepted here: {})",
             commands.len()
         )));
     }
-    for (command, name) in commands.iter_mut().zip(&args.command_name) {
+    for (command, name) in commands.iter_mut().zip(names) {
         command.name.clone_from(name);
         command.is_line = false;
     }
-    Ok(commands)
+    Ok(())
+}
+
+/// Gives all combinations of commands and values the only name, or each its own.
+fn name_combinations(commands: &mut [SeriesCommand], names: &[String]) -> Result<()> {
+    check_count("--command-name", names.len(), commands.len())?;
+    for (command, name) in commands.iter_mut().zip(names.iter().cycle()) {
+        command.name = command.fill_values(name);
+        command.is_line = false;
+    }
+    Ok(())
+}
+
+/// Checks that an option is given once at most, or once for each command.
+fn check_count(flag: &str, count: usize, commands: usize) -> Result<()> {
+    if count > 1 && count != commands {
+        return Err(usage(format!(
+            "{flag}: given {count} times for {} (accepted: once, or once for each)",
+            counted(commands, "command")
+        )));
+    }
+    Ok(())
+}
+
+/// Returns the command of --reference.
+fn reference_command(args: &RunArgs, runner: &LineRunner) -> Result<Option<SeriesCommand>> {
+    let Some(line) = &args.reference else { return Ok(None) };
+    let is_split = args.lines.is_empty();
+    let words = if is_split {
+        split_words("--reference", line)?
+    } else {
+        runner.words("--reference", line)?
+    };
+    let line_name = if is_split { String::new() } else { line.clone() };
+    Ok(Some(SeriesCommand {
+        words,
+        name: args.reference_name.clone().unwrap_or(line_name),
+        is_line: !is_split && args.reference_name.is_none(),
+        values: Vec::new(),
+    }))
+}
+
+/// Returns whether a plan has one run of one command in all, which keeps its terminal.
+fn is_single_run(plan: &CommandPlan) -> bool {
+    plan.commands.len() == 1 && plan.warmup.saturating_add(plan.runs) == 1
+}
+
+/// Returns the number of a file in `files`, to which a new one is added.
+fn number_file(path: &Path, files: &mut Vec<OsString>) -> usize {
+    match files.iter().position(|file| file == path.as_os_str()) {
+        Some(number) => number,
+        None => {
+            files.push(path.into());
+            files.len() - 1
+        }
+    }
+}
+
+/// Returns the commands of a plan by their labels, without parameters.
+pub(super) fn label_commands(plan: &CommandPlan) -> Vec<ExportedCommand> {
+    let numbers = 0..plan.commands.len();
+    numbers.map(|number| ExportedCommand::from_label(plan.label(number))).collect()
+}
+
+/// Returns the names of a command in hyperfine's formats.
+fn export_command(name: String, command: &SeriesCommand) -> ExportedCommand {
+    let mut exported = ExportedCommand::from_label(name);
+    let mut unused = Vec::new();
+    for parameter in &command.values {
+        let shown = mask_line(&parameter.to_string());
+        let value = shown.split_once('=').map_or("", |(_, value)| value);
+        if !parameter.is_used {
+            unused.push(format!("{} = {value}", parameter.name));
+        }
+        exported.parameters.insert(parameter.name.clone(), value.to_string());
+    }
+    if !unused.is_empty() {
+        exported.table_name += &format!(" ({})", unused.join(", "));
+    }
+    exported
 }
 
 /// Returns the command behind --, and those of --vs, split into words.
@@ -337,7 +534,9 @@ fn command_lines(
 /// Returns the rule by which rounds end; `None` if the number of runs is fixed.
 fn stop_rule(args: &RunArgs) -> Result<Option<StopRule>> {
     let (min_runs, max_runs) = (args.min_runs, args.max_runs);
-    if args.budget.is_none() && min_runs.is_none() && max_runs.is_none() {
+    let budget = args.budget.or(args.min_benchmarking_time);
+    let is_open = budget.is_some() || min_runs.is_some() || max_runs.is_some();
+    if args.runs.is_some() || !is_open {
         return Ok(None);
     }
     if let (Some(min_runs), Some(max_runs)) = (min_runs, max_runs) {
@@ -347,6 +546,6 @@ fn stop_rule(args: &RunArgs) -> Result<Option<StopRule>> {
     }
     let default = if args.budget.is_some() { 1 } else { DEFAULT_MIN_RUNS };
     let default = default.min(max_runs.unwrap_or(default));
-    let time_ns = args.budget.map_or(DEFAULT_BUDGET_NS, nanoseconds);
+    let time_ns = budget.map_or(DEFAULT_BUDGET_NS, nanoseconds);
     Ok(Some(StopRule { runs: min_runs.unwrap_or(default), time_ns }))
 }

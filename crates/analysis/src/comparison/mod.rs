@@ -35,7 +35,7 @@ pub use costs::UndecidedReason;
 pub(crate) use differences::{machine_differences, value_in_words};
 pub use fair::Conditions;
 pub(crate) use fair::bearing_kind;
-pub use gate::{ComparisonGate, GateVerdict};
+pub use gate::{CaseJudgement, CaseVerdict, ComparisonGate, GateVerdict};
 pub use pair::UnpairedCase;
 pub use several::{ComparedRun, FarthestCase, PairwiseComparison};
 

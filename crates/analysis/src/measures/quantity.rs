@@ -89,6 +89,8 @@ const LOAD_TAIL_SCATTER: f64 = 0.12;
 
 /// The names and units of a quantity.
 struct QuantityDeclaration {
+    /// Name in JSON and in exports, as it is serialised.
+    id: &'static str,
     /// Name in tables.
     name: &'static str,
     /// Name in OpenMetrics, without the unit.
@@ -123,18 +125,21 @@ impl Quantity {
     fn declaration(self) -> QuantityDeclaration {
         match self {
             Self::NsPerSwitchAboveSolo => QuantityDeclaration {
+                id: "ns_per_switch_above_solo",
                 name: "switch",
                 metric: "switchcost_switch",
                 meaning: "Cost of a counted context switch above the solo ring, median over rounds",
                 go: Some(GoUnits { ns: "ns/switch", cycles: Some("cycles/switch") }),
             },
             Self::NsPerHop => QuantityDeclaration {
+                id: "ns_per_hop",
                 name: "hop",
                 metric: "switchcost_hop",
                 meaning: "Time of a hop, median over rounds",
                 go: Some(GoUnits { ns: "ns/op", cycles: Some("cycles/op") }),
             },
             Self::CpuNsPerSwitchAboveSolo => QuantityDeclaration {
+                id: "cpu_ns_per_switch_above_solo",
                 name: "switch (CPU)",
                 metric: "switchcost_switch_cpu",
                 meaning: "CPU time of a counted context switch above the solo ring, median over \
@@ -142,78 +147,91 @@ impl Quantity {
                 go: None,
             },
             Self::CpuNsPerHop => QuantityDeclaration {
+                id: "cpu_ns_per_hop",
                 name: "hop (CPU)",
                 metric: "switchcost_hop_cpu",
                 meaning: "CPU time of a hop, median over rounds",
                 go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
             },
             Self::TrialNs => QuantityDeclaration {
+                id: "trial_ns",
                 name: "trial",
                 metric: "switchcost_trial",
                 meaning: "What a trial measures, median over rounds",
                 go: Some(GoUnits { ns: "ns/op", cycles: Some("cycles/op") }),
             },
             Self::PartNs => QuantityDeclaration {
+                id: "part_ns",
                 name: "part",
                 metric: "switchcost_part",
                 meaning: "A part of a context switch",
                 go: Some(GoUnits { ns: "ns/part", cycles: None }),
             },
             Self::RealNs => QuantityDeclaration {
+                id: "real_ns",
                 name: "real time",
                 metric: "switchcost_run_real",
                 meaning: "Real time of a command, median over rounds",
                 go: Some(GoUnits { ns: "ns/op", cycles: None }),
             },
             Self::CpuNs => QuantityDeclaration {
+                id: "cpu_ns",
                 name: "CPU time",
                 metric: "switchcost_run_cpu",
                 meaning: "CPU time of a command, median over rounds",
                 go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
             },
             Self::CallNs => QuantityDeclaration {
+                id: "call_ns",
                 name: "call",
                 metric: "switchcost_call_cpu",
                 meaning: "CPU time of a call, median over rounds",
                 go: Some(GoUnits { ns: "cpu-ns/op", cycles: None }),
             },
             Self::QueueWaitNs => QuantityDeclaration {
+                id: "queue_wait_ns",
                 name: "wait",
                 metric: "switchcost_trace_wait",
                 meaning: "Time in the run queue before a burst on a CPU, of a trace",
                 go: None,
             },
             Self::PerSecond => QuantityDeclaration {
+                id: "per_second",
                 name: "rate",
                 metric: "switchcost_trace_events",
                 meaning: "Events of a trace",
                 go: None,
             },
             Self::CpuShare => QuantityDeclaration {
+                id: "cpu_share",
                 name: "share",
                 metric: "switchcost_trace_busy",
                 meaning: "Share of the time that a CPU was busy during a trace",
                 go: None,
             },
             Self::WakeP50Ns => QuantityDeclaration {
+                id: "wake_p50_ns",
                 name: "wake p50",
                 metric: "switchcost_wake_p50",
                 meaning: "Median of the wake-ups under load, over all rounds",
                 go: Some(GoUnits { ns: "p50-ns/wake", cycles: None }),
             },
             Self::WakeP99Ns => QuantityDeclaration {
+                id: "wake_p99_ns",
                 name: "wake p99",
                 metric: "switchcost_wake_p99",
                 meaning: "99th percentile of the wake-ups under load, over all rounds",
                 go: Some(GoUnits { ns: "p99-ns/wake", cycles: None }),
             },
             Self::RequestP50Ns => QuantityDeclaration {
+                id: "request_p50_ns",
                 name: "request p50",
                 metric: "switchcost_request_p50",
                 meaning: "Median of the requests under load, over all rounds",
                 go: Some(GoUnits { ns: "p50-ns/request", cycles: None }),
             },
             Self::RequestP99Ns => QuantityDeclaration {
+                id: "request_p99_ns",
                 name: "request p99",
                 metric: "switchcost_request_p99",
                 meaning: "99th percentile of the requests under load, over all rounds",
@@ -325,6 +343,11 @@ impl Quantity {
         Some(known?.max(self.load_scatter()? / 2.0))
     }
 
+    /// Returns its id, by which JSON and exports call it: `ns_per_hop`.
+    pub fn id(self) -> &'static str {
+        self.declaration().id
+    }
+
     /// Returns its name in tables.
     pub fn in_words(self) -> &'static str {
         self.declaration().name
@@ -395,3 +418,16 @@ pub(crate) const RING_QUANTITIES: [RingQuantity; 4] = [
         estimate: |table, case, _| table.cpu_hop(case),
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_what_json_has() {
+        for quantity in Quantity::ALL {
+            let json = serde_json::to_value(quantity).expect("a word");
+            assert_eq!(json, quantity.id());
+        }
+    }
+}

@@ -41,6 +41,7 @@ use crate::noise::{self, NoiseVerdict};
 use crate::setting_changes::run_warnings;
 use crate::summary::CaseSummary;
 use crate::table::Table;
+use crate::trend::label_matches;
 use rundata::machine::Machine;
 use rundata::plan::ASSUMED_LAUNCH_SCATTER;
 use rundata::run::{Run, SessionHalf};
@@ -79,6 +80,14 @@ impl CaseResults {
     pub fn label(&self, name: &str) -> Option<&str> {
         let (_, value) = self.labels.iter().find(|(label, _)| label == name)?;
         Some(value)
+    }
+
+    /// Returns whether a word means the case: its title, its experiment, the value of a label, or that
+    /// with the label's name.
+    pub fn is_meant_by(&self, word: &str) -> bool {
+        self.title.eq_ignore_ascii_case(word)
+            || self.experiment == word
+            || self.labels.iter().any(|(name, value)| label_matches(name, value, word))
     }
 
     /// Returns whether both are the same case of the same experiment.

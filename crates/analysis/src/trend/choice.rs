@@ -77,7 +77,8 @@ impl FollowedCase {
     }
 }
 
-fn label_matches(name: &str, value: &str, word: &str) -> bool {
+/// Returns whether a word means a label: its value, or that behind its name.
+pub(crate) fn label_matches(name: &str, value: &str, word: &str) -> bool {
     word == value || word == format!("{name} {value}") || word == format!("{name}={value}")
 }
 

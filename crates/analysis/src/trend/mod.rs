@@ -26,9 +26,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ratio::CostRatio;
 
+pub(crate) use choice::label_matches;
 pub use choice::{FollowedCase, PlannedCases, choose};
 
 use crate::comparison::{GateVerdict, WantedCost};
+use crate::marked;
 use crate::marked::MarkedText;
 use crate::results::{Quantity, Results};
 use rundata::experiment::named;
@@ -233,6 +235,9 @@ pub struct TrendGate {
     pub verdict: GateVerdict,
     /// The verdict and its reason in words.
     pub in_words: MarkedText,
+    /// The reason alone; empty in a verdict that was read from JSON.
+    #[serde(skip)]
+    pub reason: String,
 }
 
 /// The cost of one case over several runs.
@@ -324,7 +329,9 @@ impl CaseTrend {
             (_, Some(detectable)) if detectable <= limit => GateVerdict::Pass,
             _ => GateVerdict::Undecided,
         };
-        TrendGate { verdict, in_words: words::gate(self, verdict, limit) }
+        let reason = words::gate_reason(self, verdict, limit);
+        let in_words = marked![verdict.marked(), format!(": {reason}")];
+        TrendGate { verdict, in_words, reason }
     }
 }
 

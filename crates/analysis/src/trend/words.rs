@@ -160,10 +160,10 @@ fn day(started: &str) -> &str {
     started.get(..10).unwrap_or(started)
 }
 
-/// Returns the verdict of a gate with its reason.
-pub(super) fn gate(trend: &CaseTrend, verdict: GateVerdict, limit: f64) -> MarkedText {
+/// Returns the reason of a gate's verdict.
+pub(super) fn gate_reason(trend: &CaseTrend, verdict: GateVerdict, limit: f64) -> String {
     let beyond = limit_words(limit);
-    let reason = match (verdict, trend.changes.last()) {
+    match (verdict, trend.changes.last()) {
         (GateVerdict::Fail, Some(change)) => {
             format!("slower by more than {beyond}: {}", change.in_words)
         }
@@ -181,8 +181,7 @@ pub(super) fn gate(trend: &CaseTrend, verdict: GateVerdict, limit: f64) -> Marke
             ),
             None => too_few(trend.runs),
         },
-    };
-    marked![verdict.marked(), format!(": {reason}")]
+    }
 }
 
 fn too_few(runs: usize) -> String {

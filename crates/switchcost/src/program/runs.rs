@@ -1,6 +1,6 @@
 //! `switchcost runs`: lists, shows, exports, resumes and removes stored runs.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
@@ -15,15 +15,18 @@ use crate::base::failure::usage;
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::engine::execute::{self, ResumeArgs};
+use crate::engine::store::speed::results_of_files;
 use crate::engine::store::{
     RunBrief, RunStore, StoredRun, find, find_all, header, read, read_each,
 };
 use crate::program::history::{self, HistoryArgs};
+use crate::program::report::records::{self, is_record};
 use crate::registry::measure::table::rows_so_far;
 use crate::registry::{self, Record};
+use crate::report::output::printed::{PrintRequest, PrintableRun};
 use crate::report::output::{
-    self, ExportFormat, FileOptions, OutputOptions, TableOptions, csv, print_fitted, print_text,
-    rows,
+    self, ExportFormat, FileOptions, OutputOptions, TableOptions, csv, exports, print_fitted,
+    print_text, rows, trackers,
 };
 use crate::report::printout::printout;
 use crate::report::table::Table;
@@ -65,6 +68,12 @@ pub(crate) enum RunsCommand {
         /// NO_COLOR)
         #[arg(long)]
         plot: bool,
+        /// Print one number instead: ns, cycles, p99, switches-per-hop, ...; help lists all
+        ///
+        /// It is that of the case that the first line answers with. `ns:ring of 4` or `ns:members=4`
+        /// names another.
+        #[arg(long, value_name = "MEASURE[:CASE]", conflicts_with = "plot")]
+        print: Option<PrintRequest>,
         #[command(flatten)]
         view: View,
     },
@@ -72,12 +81,16 @@ pub(crate) enum RunsCommand {
     #[command(after_long_help = "Examples:\n  switchcost runs export last --format csv -o \
              samples.csv\n  switchcost runs export last --format summary-csv")]
     Export {
-        /// Name, start of a name, `last`, `last~1`, or a file
+        /// Name, start of a name, `last`, `last~1`, or a file; or what `run` or `profile` wrote by
+        /// --json
         #[arg(required = true, value_name = "RUN", hide_possible_values = true)]
         runs: Vec<String>,
         /// The format
         #[arg(long, value_enum, default_value_t = ExportFormat::Json)]
         format: ExportFormat,
+        /// Write one number instead: ns, cycles, p99, switches-per-hop, ...; help lists all
+        #[arg(long, value_name = "MEASURE[:CASE]", conflicts_with = "format")]
+        print: Option<PrintRequest>,
         /// Where to; - is standard output
         #[arg(long, short, default_value = "-", value_name = "FILE|-")]
         output: Destination,
@@ -114,18 +127,29 @@ pub(crate) fn run(command: RunsCommand) -> Result<ExitCode> {
             history::run(&HistoryArgs { machine: None, json, svg, tables })
         }
         RunsCommand::List { tables, .. } => list(&RunStore::of_user()?, tables),
-        RunsCommand::Show { run, plot, view } => match run.strip_prefix(PUBLISHED_PREFIX) {
-            Some(machine) => {
-                let tables = TableOptions { wide: view.wide };
-                let machine = Some(machine.to_string());
-                history::run(&HistoryArgs { machine, json: None, svg: None, tables })
+        RunsCommand::Show { run, print: Some(request), .. } => {
+            write_number(&run, &request, &Destination::Stdout)
+        }
+        RunsCommand::Show { run, plot, view, print: None } => {
+            match run.strip_prefix(PUBLISHED_PREFIX) {
+                Some(machine) => {
+                    let tables = TableOptions { wide: view.wide };
+                    let machine = Some(machine.to_string());
+                    history::run(&HistoryArgs { machine, json: None, svg: None, tables })
+                }
+                None => show(&run, plot, view),
             }
-            None => show(&run, plot, view),
+        }
+        RunsCommand::Export { runs, print: Some(request), output, .. } => match &*runs {
+            [name] => write_number(name, &request, &output),
+            _ => Err(usage(format!("--print: {} runs: a number is of one", runs.len()))),
         },
-        RunsCommand::Export { runs, format, output } => {
+        RunsCommand::Export { runs, format, output, print: None } => {
             output::check_destination("--output", &output)?;
             match (&*runs, format) {
                 (_, ExportFormat::Rows) => export_rows(&runs, &output)?,
+                (_, ExportFormat::Otava) => export_series(&runs, &output)?,
+                ([name], _) if is_record(name) => export_record(name, format, &output)?,
                 ([run], _) => export(&find_only(run)?.path, format, &output)?,
                 _ => return Err(usage(format!("{} runs: a file has one", runs.len()))),
             }
@@ -151,6 +175,23 @@ fn show(name: &str, plot: bool, view: View) -> Result<ExitCode> {
         let mut run = read(&entry.path)?;
         run.header.plan.reference.strict = view.strict;
         Record::from_run(&run).show(&run, &entry.path, view, plot)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes one number of a run, or of a record in JSON.
+fn write_number(name: &str, request: &PrintRequest, to: &Destination) -> Result<ExitCode> {
+    request.check()?;
+    output::check_destination("--output", to)?;
+    let Some(asked) = request.number() else { return Ok(ExitCode::SUCCESS) };
+    if is_record(name) {
+        let record = records::read(Path::new(name))?;
+        let results = record.results(name)?;
+        let printable = PrintableRun::from_results(&results);
+        printable.with_used(|command| record.used(command)).write(asked, to)?;
+    } else {
+        let run = read(&find_only(name)?.path)?;
+        Record::from_run(&run).write_number(&run, asked, to)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -185,6 +226,37 @@ fn export(path: &Path, format: ExportFormat, to: &Destination) -> Result<()> {
         read_each(path, |sample| rows.write_sample(&sample))?;
         rows.finish()
     })
+}
+
+/// Writes what `run` or `profile` wrote by --json in another format.
+fn export_record(name: &str, format: ExportFormat, to: &Destination) -> Result<()> {
+    let record = records::read(Path::new(name))?;
+    let results = record.results(name)?;
+    let bytes = match format {
+        ExportFormat::Openmetrics => {
+            exports::openmetrics_beside(&results, &record.further_gauges(&results))
+        }
+        _ => registry::export_results(&results, format)?,
+    };
+    output::write_output(&bytes, to)
+}
+
+/// Writes a row for each run: a series. A name stands for all runs that were stored under it, or for
+/// the record of a command.
+fn export_series(names: &[String], to: &Destination) -> Result<()> {
+    let (mut series, mut paths) = (Vec::new(), Vec::new());
+    for name in names {
+        if is_record(name) {
+            series.push(records::read(Path::new(name))?.results(name)?);
+        } else {
+            paths.extend(find_all(name)?.into_iter().map(|entry| entry.path));
+        }
+    }
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    for results in results_of_files(&paths) {
+        series.push(results?);
+    }
+    output::write_output(&trackers::otava(&series)?, to)
 }
 
 /// Writes a line for each run; for one that cannot be read, the line says why.

@@ -6,8 +6,20 @@ use clap::{Arg, Command};
 use super::help;
 
 /// Options that few need of any command.
-const COMMON_OPTIONS: [&str; 9] =
-    ["anonymous", "csv", "history", "laps", "plot", "rounds", "seed", "store_command", "wide"];
+const COMMON_OPTIONS: [&str; 12] = [
+    "anonymous",
+    "csv",
+    "history",
+    "junit",
+    "ktap",
+    "laps",
+    "plot",
+    "print",
+    "rounds",
+    "seed",
+    "store_command",
+    "wide",
+];
 
 /// Returns the options that few need of a command and its subcommands, beside [`COMMON_OPTIONS`].
 fn rare_options(command: &str) -> &'static [&'static str] {
@@ -76,6 +88,7 @@ fn rare_options(command: &str) -> &'static [&'static str] {
             "cleanup",
             "shell",
             "no_shell",
+            "openmetrics",
             "json",
             "quiet",
             "verbose",

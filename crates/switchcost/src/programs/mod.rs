@@ -64,7 +64,7 @@ pub(crate) enum ProgramCommand {
         mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost help schema profile`) \
              to a file, or - for standard output"))
     )]
-    Profile(ProfileArgs),
+    Profile(Box<ProfileArgs>),
 }
 
 impl ProgramCommand {

@@ -1,5 +1,7 @@
 //! Records that `run` and `profile` wrote with --json, for a report or a comparison.
 
+use std::collections::BTreeMap;
+
 use analysis::estimate::SHARED_LAUNCH_SCATTER;
 use analysis::results::{CaseResults, ComparisonSide, Origin, Results};
 use anyhow::Result;
@@ -40,6 +42,22 @@ impl ProgramRecord {
         match self {
             Self::Run(record) => run::build_results(record, name.to_string()),
             Self::Profile(profile) => profile::build_results(profile, name.to_string()),
+        }
+    }
+
+    /// Returns gauges beside those of the results, as OpenMetrics; empty for a profile.
+    pub(crate) fn further_gauges(&self, results: &Results) -> String {
+        match self {
+            Self::Run(record) => run::further_gauges(record, results),
+            Self::Profile(_) => String::new(),
+        }
+    }
+
+    /// Returns the medians of what a command used, by column; empty for a profile.
+    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, f64> {
+        match self {
+            Self::Run(record) => record.used(command),
+            Self::Profile(_) => BTreeMap::new(),
         }
     }
 }

@@ -17,7 +17,9 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::ExitCode;
+use std::slice;
 
+use analysis::findings::TrialSummary;
 use analysis::marked::MarkedText;
 use analysis::parts::part_runs;
 use analysis::quote::QuotedFigure;
@@ -35,15 +37,16 @@ use rundata::words;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::base::failure::print_message;
+use crate::base::failure::{print_message, usage};
 use crate::base::lines::Layout;
 use crate::base::values::Destination;
 use crate::engine::execute::RecordedRun;
 use crate::experiments::{cost, explain, response, ring};
 use crate::report::figures::{rounds, with_note_on_rough};
+use crate::report::output::printed::{PrintableRun, PrintedMeasure};
 use crate::report::output::{
     self, ExportFormat, OutputOptions, csv, exports, history, print, rows, summary, to_json,
-    write_json, write_output, write_output_with,
+    trackers, write_json, write_output, write_output_with,
 };
 use crate::report::page::MAX_TILES;
 use crate::report::printout::Printout;
@@ -130,6 +133,36 @@ impl Record {
         self.report().tiles()
     }
 
+    /// Writes one number of the run to a file or standard output.
+    ///
+    /// # Errors
+    /// No case has the measure, or it is open which case is meant.
+    pub(crate) fn write_number(
+        &self,
+        run: &Run,
+        asked: &PrintedMeasure,
+        to: &Destination,
+    ) -> Result<()> {
+        let results = Results::from_run(run);
+        let printable = PrintableRun::from_results(&results);
+        let printable = printable.with_trials(|case| self.trial(case));
+        printable.with_answer(self.report().answer_cases()).write(asked, to)
+    }
+
+    /// Returns the summary of a trial by its number in the plan; absent for a ring.
+    fn trial(&self, case: usize) -> Option<&TrialSummary> {
+        match self {
+            Self::Rings(_) => None,
+            Self::Trials(record) => record.cases.get(case),
+            Self::Response(record) => record.trial(case),
+            Self::Explain(record) => record.cases.get(case)?.trial(),
+            Self::Measure(record) => {
+                let (part, case) = record.header.plan.place_of(case)?;
+                record.parts.get(part)?.trial(case)
+            }
+        }
+    }
+
     /// Writes all that `output` asks for. The table goes to standard output, or to standard error
     /// where that belongs to a machine-readable format. One error of several is returned, the
     /// others are printed.
@@ -145,6 +178,9 @@ impl Record {
         if let Some(to) = &output.files.csv {
             errors.extend(export(run, ExportFormat::Csv, to).err());
         }
+        if let Some(asked) = output.files.number() {
+            errors.extend(self.write_number(run, asked, &Destination::Stdout).err());
+        }
         let last = errors.pop();
         for error in errors {
             print_message(&format!("error: {error:#}"));
@@ -158,8 +194,7 @@ impl Record {
     /// Prints the report of a run that was just measured.
     fn print(&self, run: &Run, path: Option<&Path>, output: &OutputOptions) -> io::Result<()> {
         let text = self.text(run, path, output.view);
-        let stdout = Some(Destination::Stdout);
-        if output.files.json == stdout || output.files.csv == stdout {
+        if output.files.on_stdout().is_some() {
             let text = self.with_plot(&text, run, output.view, output.plot, &io::stderr());
             output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
         } else {
@@ -264,12 +299,39 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
         ExportFormat::Csv => return write_output_with(to, |to| csv::samples(run, to)),
         ExportFormat::SummaryCsv => summary::summary_csv(run)?,
         ExportFormat::Markdown => summary::markdown(run),
-        ExportFormat::GoBench => exports::go_bench(&Results::from_run(run)),
-        ExportFormat::Openmetrics => exports::openmetrics(&Results::from_run(run)),
+        ExportFormat::GoBench
+        | ExportFormat::Openmetrics
+        | ExportFormat::Bmf
+        | ExportFormat::Gab
+        | ExportFormat::Otava => export_results(&Results::from_run(run), format)?,
         ExportFormat::Rows => rows::dataset_line(Ok(run.clone()))?,
         ExportFormat::History => history::rows(run)?,
     };
     write_output(&bytes, to)
+}
+
+/// Returns results in a format that is made of them alone.
+///
+/// # Errors
+/// The format needs the samples of a run, or has no figure of these results.
+pub(crate) fn export_results(results: &Results, format: ExportFormat) -> Result<Vec<u8>> {
+    match format {
+        ExportFormat::GoBench => Ok(exports::go_bench(results)),
+        ExportFormat::Openmetrics => Ok(exports::openmetrics(results)),
+        ExportFormat::Bmf => trackers::bmf(results),
+        ExportFormat::Gab => trackers::gab(results),
+        ExportFormat::Otava => trackers::otava(slice::from_ref(results)),
+        ExportFormat::Json
+        | ExportFormat::Csv
+        | ExportFormat::SummaryCsv
+        | ExportFormat::Markdown
+        | ExportFormat::History
+        | ExportFormat::Rows => Err(usage(format!(
+            "{}: a record in JSON has no samples (accepted of it: go-bench, openmetrics, bmf, gab, \
+             otava)",
+            results.side.name
+        ))),
+    }
 }
 
 /// Text and charts of a record.
@@ -284,6 +346,12 @@ trait ExperimentReport {
 
     /// Returns the sentence that every report begins with.
     fn headline(&self) -> MarkedText;
+
+    /// Returns the numbers of the cases that the first line answers with, in its order; empty where
+    /// it answers with none alone.
+    fn answer_cases(&self) -> Vec<usize> {
+        Vec::new()
+    }
 
     /// Returns the report for a terminal; `path` is where the run is stored.
     fn printout(&self, run: &Run, path: Option<&Path>, view: View) -> Printout;
@@ -334,6 +402,10 @@ impl ExperimentReport for RingRecord {
         }
     }
 
+    fn answer_cases(&self) -> Vec<usize> {
+        answer_ring(&self.cases).into_iter().collect()
+    }
+
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
         let figures = match &self.found.cost {
             Some(found) => cost::figures::figures(self, found, index),
@@ -348,6 +420,18 @@ impl ExperimentReport for RingRecord {
             None => ring::figures::tiles(self),
         }
     }
+}
+
+/// Returns the number of the ring that [`switch_of_smallest_ring`] is of; absent without one.
+fn answer_ring(cases: &[CaseSummary]) -> Option<usize> {
+    let smallest = smallest_ring(cases)?;
+    let mut ring = &smallest.case;
+    if smallest.ns_per_switch_above_solo.is_some_and(|cost| cost.quote_cost().is_err()) {
+        if let Some((twin, _)) = quotable_twin_under_fifo(cases, ring) {
+            ring = twin;
+        }
+    }
+    cases.iter().position(|summary| summary.case == *ring)
 }
 
 /// Returns the cost of a switch in the smallest ring that has a figure. Where that is not quotable
@@ -444,6 +528,10 @@ impl ExperimentReport for TrialRecord {
         trials::text(self, View::default()).headline
     }
 
+    fn answer_cases(&self) -> Vec<usize> {
+        trials::answer_cases(self)
+    }
+
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
         let figures = trials::figure(self, index).into_iter().collect();
         if self.header.plan.experiment == Experiment::Trace {
@@ -469,6 +557,10 @@ impl ExperimentReport for ResponseRecord {
 
     fn headline(&self) -> MarkedText {
         response::answer::headline(self)
+    }
+
+    fn answer_cases(&self) -> Vec<usize> {
+        response::answer::answer_cases(self)
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
@@ -498,6 +590,11 @@ impl ExperimentReport for ExplainRecord {
 
     fn headline(&self) -> MarkedText {
         explain::answer::headline(self)
+    }
+
+    fn answer_cases(&self) -> Vec<usize> {
+        // The switch as a whole is the first of the cases behind those of the plan.
+        vec![self.header.plan.cases.len()]
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {
@@ -530,6 +627,16 @@ impl ExperimentReport for MeasureRecord {
 
     fn headline(&self) -> MarkedText {
         measure::table::answer(self) + "."
+    }
+
+    fn answer_cases(&self) -> Vec<usize> {
+        let mut cases = Vec::new();
+        for (part, (_, numbers)) in self.parts.iter().zip(self.header.plan.spans()) {
+            for case in part.report().answer_cases() {
+                cases.push(numbers.start + case);
+            }
+        }
+        cases
     }
 
     fn figures(&self, run: &Run, index: usize) -> Vec<Figure> {

@@ -65,6 +65,14 @@ pub(super) fn tiles(record: &TrialRecord) -> Vec<Tile> {
     }
 }
 
+/// Returns the numbers of the cases that the first line answers with.
+pub(super) fn answer_cases(record: &TrialRecord) -> Vec<usize> {
+    match &record.found.findings {
+        Some(ExperimentFindings::Overhead(_)) => overhead::answer_cases(record),
+        _ => Vec::new(),
+    }
+}
+
 /// Returns the result in a few words, for a list of runs: of a trace its switches, else the first
 /// tile.
 pub(super) fn result(record: &TrialRecord) -> Option<RunResult> {

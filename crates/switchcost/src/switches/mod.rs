@@ -43,7 +43,7 @@ pub(crate) enum SwitchCommand {
         mut_arg("json", |arg| arg.help("Write all figures as JSON (`switchcost help schema trace`) to \
              a file, or - for standard output"))
     )]
-    Trace(TraceArgs),
+    Trace(Box<TraceArgs>),
 }
 
 impl SwitchCommand {

@@ -233,7 +233,8 @@ fn unknown_flags_and_commands() {
     let said = Home::new().run(&["runs", "export", "last", "--format", "xml"]);
     assert!(
         said.err.contains(
-            "[possible values: json, csv, summary-csv, markdown, go-bench, openmetrics, history]"
+            "[possible values: json, csv, summary-csv, markdown, go-bench, openmetrics, bmf, gab, \
+             otava, history]"
         ),
         "{}",
         said.err

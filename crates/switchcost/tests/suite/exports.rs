@@ -190,8 +190,19 @@ fn what_a_terminal_would_obey_is_in_no_format() {
             case["link"] = hostile.into();
         });
     });
-    let all =
-        ["json", "csv", "summary-csv", "markdown", "go-bench", "openmetrics", "history", "rows"];
+    let all = [
+        "json",
+        "csv",
+        "summary-csv",
+        "markdown",
+        "go-bench",
+        "openmetrics",
+        "bmf",
+        "gab",
+        "otava",
+        "history",
+        "rows",
+    ];
     for format in all {
         let text = exported(&run, format);
         let obeyed =

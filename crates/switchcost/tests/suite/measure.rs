@@ -132,7 +132,8 @@ fn its_record_and_its_exports_have_all_experiments() {
         let numbers: BTreeSet<u64> = rows.rows.iter().map(|row| row.number("case")).collect();
         assert_eq!(numbers.len(), cases, "{format}: numbers of the whole run");
     }
-    for format in ["markdown", "go-bench", "openmetrics", "rows", "history"] {
+    for format in ["markdown", "go-bench", "openmetrics", "bmf", "gab", "otava", "rows", "history"]
+    {
         let said = home.run(&["runs", "export", &run, "--format", format]);
         assert_eq!(said.code, Some(0), "{format}: {}", said.err);
     }

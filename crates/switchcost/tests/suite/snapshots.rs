@@ -99,6 +99,9 @@ fn comparisons_and_tables_are_as_captured() {
         ("markdown", &["runs", "export", &*one, "--format", "markdown"]),
         ("go-bench", &["runs", "export", &*one, "--format", "go-bench"]),
         ("openmetrics", &["runs", "export", &*one, "--format", "openmetrics"]),
+        ("bmf", &["runs", "export", &*one, "--format", "bmf"]),
+        ("gab", &["runs", "export", &*one, "--format", "gab"]),
+        ("otava", &["runs", "export", &*one, &*two, "--format", "otava"]),
         ("calls-openmetrics", &["runs", "export", &*calls, "--format", "openmetrics"]),
     ] {
         assert_as_captured(name, &said(&home, args).out);

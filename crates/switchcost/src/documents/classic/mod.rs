@@ -33,7 +33,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode> {
     use ClassicCommand::*;
     let (name, arguments) = match command {
-        Experiment(command) => return measure(command),
+        Experiment(command) => return measure(*command),
         Sweep(args) => return sweep::run(&args),
         Install(args) => return install(&args),
         Getrusage(args) => {
@@ -96,7 +96,7 @@ pub(crate) enum ClassicCommand {
     /// Measured with this program's own means: intervals, stored runs, reports.
     #[command(subcommand)]
     #[command(after_long_help = "Example:\n  switchcost classic experiment sampling")]
-    Experiment(ExperimentCommand),
+    Experiment(Box<ExperimentCommand>),
     /// Sloan's whole procedure: `getrusage pipeline` for each number of processes, table and graph
     Sweep(SweepArgs),
     /// Make links by which this program is called by the originals' names

@@ -1,5 +1,6 @@
 //! `clock overhead`: what it costs to ask for the time.
 
+use analysis::findings::TrialSummary;
 use analysis::findings::overhead::{CallCost, OverheadFindings};
 use analysis::marked;
 use analysis::marked::MarkedText;
@@ -184,6 +185,16 @@ fn answer(record: &TrialRecord) -> MarkedText {
         return marked!["Reading a thread's CPU time takes ", readings, "."];
     }
     measures::answer(record, "call")
+}
+
+/// Returns the numbers of the cases of the readings that the answer compares, in its order.
+pub(crate) fn answer_cases(record: &TrialRecord) -> Vec<usize> {
+    let mut cases = Vec::new();
+    for reading in READINGS {
+        let is_reading = |summary: &TrialSummary| summary.case.trial.to_string() == reading.call;
+        cases.extend(record.cases.iter().position(is_reading));
+    }
+    cases
 }
 
 pub(crate) fn figure(record: &TrialRecord, index: usize) -> Option<Figure> {

@@ -68,6 +68,18 @@ pub(crate) fn headline(record: &ResponseRecord) -> MarkedText {
     marked![words, format!("; {policy}CPU {cpus}.")]
 }
 
+/// Returns the numbers of the cases that the first line answers with, in its order: a system call, a
+/// timer's wake-up, wake-ups under load.
+pub(crate) fn answer_cases(record: &ResponseRecord) -> Vec<usize> {
+    let mut cases = Vec::new();
+    let mut loops = record.found.loops.iter();
+    let getuid = loops.find(|cost| cost.call == GETUID);
+    cases.extend(getuid.map(|cost| cost.case));
+    cases.extend(usual_sleeper(record).map(|found| found.case));
+    cases.extend(load::report::answer_case(record));
+    cases
+}
+
 /// A part of the first line.
 struct Clause {
     words: MarkedText,
@@ -259,6 +271,12 @@ fn found(
 /// Returns how late a sleeper is woken, in a few words; `None` where that is not known.
 fn median_in_words(found: &WakeupFindings) -> Option<String> {
     Some(found.median_ns?.answer_cost().ok()?.brief_time())
+}
+
+/// Returns the findings on the sleeper as applications have it; in older runs with the least slack.
+fn usual_sleeper(record: &ResponseRecord) -> Option<&WakeupFindings> {
+    let by_default = found(record, DEFAULT_SLACK_NS, None);
+    by_default.or_else(|| found(record, MIN_SLACK_NS, None))
 }
 
 /// Returns a clause on how late a timer wakes a thread as applications have it; in older runs with

@@ -29,10 +29,12 @@ use crate::report::terminal::{self, interval, sentence, value};
 /// together.
 pub(crate) fn take(args: &RingArgs) -> Result<ExitCode> {
     let (count, output) = (args.launches, &args.output);
-    if output.files.json.is_some() || output.files.csv.is_some() || output.plot {
+    output.files.check()?;
+    let is_file_asked = output.files.json.is_some() || output.files.csv.is_some();
+    if is_file_asked || output.files.print.is_some() || output.plot {
         return Err(usage(
             "--launches: each launch is a run of its own, which `runs export` and `runs show` \
-                write (no --json, --csv or --plot here)",
+                write (no --json, --csv, --print or --plot here)",
         ));
     }
     let here = LocalHost::detect()?;

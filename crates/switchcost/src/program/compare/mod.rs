@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use analysis::comparison::{
-    ComparedSetting, Comparison, ComparisonTerms, GateVerdict, LIMIT, PairwiseComparison,
-    WantedCost,
+    CaseVerdict, ComparedSetting, Comparison, ComparisonTerms, GateVerdict, LIMIT,
+    PairwiseComparison, WantedCost,
 };
 use analysis::results::{Origin, PUBLISHED_PREFIX, PublishedMachine, Results, SchedulerConflict};
 use anyhow::{Context, Result, bail};
@@ -40,6 +40,7 @@ use crate::program::{report, session};
 #[cfg(feature = "programs")]
 use crate::programs::run::SessionOptions;
 use crate::registry::Record;
+use crate::report::output::judgements::{FigureJudgement, JudgementOptions, JudgementOutcome};
 use crate::report::output::{OutputOptions, write_json};
 use crate::report::page;
 
@@ -50,7 +51,7 @@ const SESSION_OPTIONS: [&str; 3] = ["ab", "ab_setting", "ab_commands"];
 const SESSION_GROUP: &str = "session";
 
 /// Options of `ring` that a comparison of stored runs takes, too; the others need a session.
-const SHARED_OPTIONS: [&str; 4] = ["json", "csv", "quiet", "verbose"];
+const SHARED_OPTIONS: [&str; 5] = ["json", "csv", "print", "quiet", "verbose"];
 
 /// Options of a session of which the short help does not tell.
 const NOT_IN_SHORT_HELP: [&str; 2] = ["launches", "name"];
@@ -193,6 +194,9 @@ pub(crate) struct CompareArgs {
     pub(crate) report: Option<Destination>,
 
     #[command(flatten)]
+    pub(crate) judgements: JudgementOptions,
+
+    #[command(flatten)]
     pub(crate) ring: RingArgs,
 }
 
@@ -237,6 +241,11 @@ fn check_outputs(args: &CompareArgs) -> Result<()> {
         return Err(usage("--csv: a comparison has no samples (--json; runs export --format csv)"));
     }
     output.files.check()?;
+    output
+        .files
+        .refuse_print("a comparison", "--json has all; runs show RUN --print has one side's")?;
+    let json = output.files.json.as_ref();
+    args.judgements.check(&[("--json", json), ("--report", args.report.as_ref())])?;
     let Some(to) = &args.report else { return Ok(()) };
     page::check("--report", to)?;
     if *to == Destination::Stdout && output.files.json == args.report {
@@ -284,7 +293,31 @@ fn compare_two(
         bail!("{}", no_common_case(base, new, terms));
     }
     table::write(&comparison, &[], args)?;
+    write_judgements(&comparison, args)?;
     Ok(comparison)
+}
+
+/// Writes the judgements of the gate where they were asked for.
+fn write_judgements(comparison: &Comparison, args: &CompareArgs) -> Result<()> {
+    let mut judgements = Vec::new();
+    for judgement in comparison.judgements() {
+        let title = match judgement.change {
+            Some(change) => table::distinct_title(change, &comparison.changes),
+            None => judgement.title.to_string(),
+        };
+        let name = match comparison.terms.wanted {
+            WantedCost::Switch => title,
+            wanted => format!("{title}: {wanted}"),
+        };
+        let outcome = match judgement.verdict {
+            CaseVerdict::Pass => JudgementOutcome::Pass,
+            CaseVerdict::Fail => JudgementOutcome::Fail,
+            CaseVerdict::Undecided => JudgementOutcome::Undecided,
+            CaseVerdict::Lost => JudgementOutcome::Unjudged,
+        };
+        judgements.push(FigureJudgement { name, outcome, words: judgement.in_words });
+    }
+    args.judgements.write("compare", &judgements)
 }
 
 /// Returns the message that two sides have no case in common, with the setting by which they could be
@@ -371,6 +404,7 @@ fn measure_session(
             allow_undecided: args.allow_undecided,
             markdown: args.markdown.then_some(Destination::Stdout),
             report: args.report.as_ref(),
+            judgements: Some(&args.judgements),
             files: Some(&args.ring.output.files),
             verbose: args.ring.output.view.verbose,
             compares_cpu: args.cost == WantedCost::Cpu,
@@ -414,6 +448,7 @@ fn measure_and_compare(
     // Asked before the answer is printed: an interrupt while it is printed does not change it.
     let interrupted = halves[0].interrupt.exit_code();
     table::write(&comparison, &paths, args)?;
+    write_judgements(&comparison, args)?;
     put_back?;
     if let Some(code) = interrupted {
         return Ok(ExitCode::from(code));

@@ -85,7 +85,8 @@ fn print_in(layout: Layout, text: impl Into<Printout>, args: &CompareArgs) -> Re
     if files.quiet {
         return Ok(());
     }
-    if [&files.json, &args.report].contains(&&Some(Destination::Stdout)) {
+    let is_taken = [&files.json, &args.report].contains(&&Some(Destination::Stdout));
+    if is_taken || args.judgements.on_stdout().is_some() {
         say_fitted(text, layout);
     } else {
         print_fitted(text, layout).context("cannot print the comparison")?;
@@ -482,7 +483,7 @@ fn interval_in_words(change: &CaseChange) -> Option<String> {
 }
 
 /// Returns the title; where several cases have the same, with the labels in which they differ.
-fn distinct_title(change: &CaseChange, changes: &[CaseChange]) -> String {
+pub(super) fn distinct_title(change: &CaseChange, changes: &[CaseChange]) -> String {
     let differs = |name: &str, value: &str| {
         changes.iter().any(|other| {
             let other_value = other.labels.get(name);

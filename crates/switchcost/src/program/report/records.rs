@@ -1,5 +1,6 @@
 //! Records of `run`, `profile` and `trend`, read from the JSON that these wrote.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
@@ -48,6 +49,26 @@ impl CommandRecord {
             ))),
             #[cfg(feature = "programs")]
             Self::Program(record) => Ok(record.results(name)),
+        }
+    }
+
+    /// Returns gauges beside those of the results, as OpenMetrics.
+    #[cfg_attr(not(feature = "programs"), expect(unused_variables, reason = "of no trend"))]
+    pub(crate) fn further_gauges(&self, results: &Results) -> String {
+        match self {
+            Self::Trend(_) => String::new(),
+            #[cfg(feature = "programs")]
+            Self::Program(record) => record.further_gauges(results),
+        }
+    }
+
+    /// Returns the medians of what a command used, by column; empty where no commands were run.
+    #[cfg_attr(not(feature = "programs"), expect(unused_variables, reason = "of no trend"))]
+    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, f64> {
+        match self {
+            Self::Trend(_) => BTreeMap::new(),
+            #[cfg(feature = "programs")]
+            Self::Program(record) => record.used(command),
         }
     }
 }

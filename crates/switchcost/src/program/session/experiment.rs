@@ -176,6 +176,7 @@ impl<'a> SessionExperiment<'a> {
         let asked = [
             ("--json", files.json.is_some()),
             ("--csv", files.csv.is_some()),
+            ("--print", files.print.is_some()),
             ("--plot", self.output().plot),
         ];
         for (flag, is_asked) in asked {

@@ -24,6 +24,7 @@ use crate::base::failure::{UNDECIDED, exit_code_of_answer, usage};
 use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::results_of_files;
 use crate::engine::store::{RunStore, StoredRun, header};
+use crate::report::output::judgements::{FigureJudgement, JudgementOptions, JudgementOutcome};
 use crate::report::output::{TableOptions, check_destination};
 use crate::report::page::ReportOutput;
 
@@ -74,6 +75,9 @@ pub(crate) struct TrendArgs {
     pub(crate) verbose: bool,
 
     #[command(flatten)]
+    pub(crate) judgements: JudgementOptions,
+
+    #[command(flatten)]
     pub(crate) report: ReportOutput,
 
     #[command(flatten)]
@@ -90,17 +94,35 @@ fn answer(args: &TrendArgs) -> Result<ExitCode> {
         check_destination("--json", to)?;
     }
     args.report.check(&[("--json", args.json.as_ref())])?;
+    let report = args.report.report.as_ref();
+    args.judgements.check(&[("--json", args.json.as_ref()), ("--report", report)])?;
     let trend = find_trend(args)?;
     if trend.points.is_empty() {
         let why = table::left_out(&trend).map_or(String::new(), |words| format!(" ({words})"));
         bail!("{}{why}", trend.in_words);
     }
     table::write(&trend, args)?;
+    write_judgement(&trend, args)?;
     Ok(match trend.gate.as_ref().map(|gate| gate.verdict) {
         Some(GateVerdict::Fail) => ExitCode::FAILURE,
         Some(GateVerdict::Undecided) if !args.allow_undecided => UNDECIDED.into(),
         Some(_) | None => ExitCode::SUCCESS,
     })
+}
+
+/// Writes the judgement of the gate where that was asked for.
+fn write_judgement(trend: &CaseTrend, args: &TrendArgs) -> Result<()> {
+    let mut judgements = Vec::new();
+    if let Some(gate) = &trend.gate {
+        let outcome = match gate.verdict {
+            GateVerdict::Pass => JudgementOutcome::Pass,
+            GateVerdict::Fail => JudgementOutcome::Fail,
+            GateVerdict::Undecided => JudgementOutcome::Undecided,
+        };
+        let (name, words) = (trend.case.title.clone(), gate.reason.clone());
+        judgements.push(FigureJudgement { name, outcome, words });
+    }
+    args.judgements.write("trend", &judgements)
 }
 
 /// A run whose header could be read.

@@ -33,6 +33,7 @@ pub(super) fn write(trend: &CaseTrend, args: &TrendArgs) -> Result<()> {
         _ if args.quiet => {}
         Some(Destination::Stdout) => say_fitted(printout![text, place], layout),
         _ if args.report.is_stdout() => say_fitted(text, layout),
+        _ if args.judgements.on_stdout().is_some() => say_fitted(printout![text, place], layout),
         _ => {
             let mut text = render_printout(&text, layout, &io::stdout());
             if args.plot && !args.markdown {

@@ -31,12 +31,13 @@ use preload::layout;
 
 use crate::base::failure::{print_message, usage};
 use crate::base::secrets::stored;
-use crate::base::values::{above_zero, seconds_in_words, whole};
+use crate::base::values::{Destination, above_zero, seconds_in_words, whole};
 use crate::engine::effort::CONFIDENCE;
 use crate::engine::execute;
 use crate::programs::watch::command::{
     SeriesEnd, finish_series, left_behind_notice, report_unmeasured, shown_words,
 };
+use crate::report::output::printed::PrintableRun;
 use crate::report::output::{
     FileOptions, UnstoredOptions, all_written, say_fitted, write_json, write_output,
 };
@@ -174,7 +175,8 @@ impl ProfileArgs {
     /// Returns whether somebody waits for a file of figures.
     fn wants_files(&self) -> bool {
         let FileOptions { json, csv, .. } = &self.output.files;
-        json.is_some() || csv.is_some() || self.report.report.is_some()
+        let is_asked = json.is_some() || csv.is_some() || self.report.report.is_some();
+        is_asked || self.output.files.print.is_some()
     }
 
     fn origin(&self, started: String) -> ProfileOrigin {
@@ -270,7 +272,14 @@ pub(crate) fn run(args: &ProfileArgs) -> Result<ExitCode> {
         None => Ok(()),
     };
     let json = write_json(&profile, files.json.as_ref());
-    Ok(code_with_files(code, all_written([json, csv, report])).into())
+    let number = match files.number() {
+        Some(asked) => {
+            let results = build_results(&profile, "profile".to_string());
+            PrintableRun::from_results(&results).write(asked, &Destination::Stdout)
+        }
+        None => Ok(()),
+    };
+    Ok(code_with_files(code, all_written([json, csv, report, number])).into())
 }
 
 /// Returns an exit code that is not 0 if files of figures are missing: a script that waits for them

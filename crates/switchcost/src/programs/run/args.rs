@@ -13,6 +13,7 @@ use super::gate::GatedFigure;
 use super::hyperfine::{ChosenUnit, HyperfineFormat, SortMethod, TableChoices};
 use crate::base::failure::usage;
 use crate::base::values::{Destination, above_zero, duration, share, whole};
+use crate::report::output::judgements::JudgementOptions;
 use crate::report::output::{FileOptions, UnstoredOptions, check_destination};
 use crate::report::page::ReportOutput;
 
@@ -164,6 +165,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     pub(super) markdown: Option<Destination>,
 
+    /// Write medians of what the commands used as OpenMetrics to a file, or - for standard output
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    pub(super) openmetrics: Option<Destination>,
+
     /// Show what the commands print, in all runs
     ///
     /// Otherwise both outputs of all runs are discarded (/dev/null), so that all are measured
@@ -248,6 +253,9 @@ pub(crate) struct RunArgs {
     /// One command with its arguments, run without a shell; its exit code is this program's
     #[arg(last = true, value_name = "CMD")]
     pub(super) command: Vec<OsString>,
+
+    #[command(flatten)]
+    pub(super) judgements: JudgementOptions,
 
     #[command(flatten)]
     pub(super) report: ReportOutput,
@@ -363,6 +371,8 @@ pub(crate) struct SessionOptions<'a> {
     /// Where the comparison goes in Markdown.
     pub(crate) markdown: Option<Destination>,
     pub(crate) report: Option<&'a Destination>,
+    /// Where the judgements of the gate go.
+    pub(crate) judgements: Option<&'a JudgementOptions>,
     pub(crate) files: Option<&'a FileOptions>,
     pub(crate) verbose: bool,
     /// Whether CPU time is compared, not real time.
@@ -379,6 +389,11 @@ impl RunArgs {
         }
         self.markdown = self.markdown.take().or(session.markdown);
         self.report.report = self.report.report.take().or(session.report.cloned());
+        if let Some(outer) = session.judgements {
+            let own = &mut self.judgements;
+            own.junit = own.junit.take().or(outer.junit.clone());
+            own.ktap = own.ktap.take().or(outer.ktap.clone());
+        }
         self.output.verbose |= session.verbose;
         let files = &mut self.output.files;
         if let Some(outer) = session.files {
@@ -408,16 +423,23 @@ impl RunArgs {
     pub(super) fn check_outputs(&self) -> Result<()> {
         self.output.files.check()?;
         let FileOptions { json, csv, .. } = &self.output.files;
-        let mut outputs = vec![
-            ("--json", json.as_ref()),
-            ("--csv", csv.as_ref()),
+        let mut own = vec![
             ("--markdown", self.markdown.as_ref()),
+            ("--openmetrics", self.openmetrics.as_ref()),
         ];
         for (format, place) in self.exports() {
-            outputs.push((format.flag(), Some(place)));
+            own.push((format.flag(), Some(place)));
         }
-        check_places(&outputs)?;
+        for (flag, place) in &own {
+            if let Some(place) = place {
+                check_destination(flag, place)?;
+            }
+        }
+        let mut outputs = vec![("--json", json.as_ref()), ("--csv", csv.as_ref())];
+        outputs.append(&mut own);
         self.report.check(&outputs)?;
+        outputs.push(("--report", self.report.report.as_ref()));
+        self.judgements.check(&outputs)?;
         FileOptions::refuse_shown(self.figures_on_stdout(), self.shows_output())
     }
 
@@ -474,30 +496,14 @@ impl RunArgs {
             Some(flag)
         } else if self.markdown == Some(Destination::Stdout) {
             Some("--markdown")
+        } else if self.openmetrics == Some(Destination::Stdout) {
+            Some("--openmetrics")
         } else if self.report.is_stdout() {
             Some("--report")
         } else {
             let exports = self.exports();
-            let export = exports.iter().find(|(_, place)| **place == Destination::Stdout)?;
-            Some(export.0.flag())
+            let export = exports.iter().find(|(_, place)| **place == Destination::Stdout);
+            export.map_or_else(|| self.judgements.on_stdout(), |(format, _)| Some(format.flag()))
         }
     }
-}
-
-/// Checks that all places can be written, and that no two outputs have the same place.
-fn check_places(outputs: &[(&str, Option<&Destination>)]) -> Result<()> {
-    let mut checked: Vec<(&str, &Destination)> = Vec::new();
-    for (flag, place) in outputs {
-        let Some(place) = place else { continue };
-        for (other_flag, other) in &checked {
-            if place.is_same_place(other) {
-                return Err(usage(format!(
-                    "{other_flag} {other} and {flag} {place}: only one of them can have that place"
-                )));
-            }
-        }
-        check_destination(flag, place)?;
-        checked.push((flag, place));
-    }
-    Ok(())
 }

@@ -20,6 +20,7 @@ use stats::{Interval, median};
 use super::findings::{CommandPair, complete_runs, estimate_ratio, runs_of_command};
 use super::plan::CommandPlan;
 use crate::base::failure::UNDECIDED;
+use crate::report::output::judgements::{FigureJudgement, JudgementOutcome};
 
 /// Exit code if commands cannot be compared.
 pub(super) const TROUBLE: u8 = 2;
@@ -117,6 +118,11 @@ impl GatedChange {
         self.ratio?.interval()
     }
 
+    /// Returns whether all of the interval is above the limit.
+    fn is_above_limit(&self) -> bool {
+        self.answer == ChangeAnswer::Changed { worse: true, beyond_limit: true }
+    }
+
     /// Returns whether the figure is at most `limit` above that of the first command.
     fn is_within(&self, limit: f64) -> bool {
         self.interval().is_some_and(|interval| interval.high <= 1.0 + limit)
@@ -162,6 +168,30 @@ impl CommandGate {
         let (verdict, reason) = decide(plan, &changes, &failed, limit);
         let in_words = marked![verdict.marked(), format!(": {reason}")];
         Self { limit, changes, failed, verdict, in_words }
+    }
+
+    /// Returns the judgement on each figure of each command but the first. Where a command failed,
+    /// none is judged. `plan` has the names of the commands.
+    pub(super) fn judgements(&self, plan: &CommandPlan) -> Vec<FigureJudgement> {
+        let limit = percent(self.limit);
+        let mut judgements = Vec::new();
+        for change in &self.changes {
+            let words = change_words(plan, change);
+            let (outcome, words) = if !self.failed.is_empty() {
+                (JudgementOutcome::Unjudged, not_compared_words(&self.failed))
+            } else if change.is_above_limit() {
+                (JudgementOutcome::Fail, format!("more than {limit} above the base: {words}"))
+            } else if change.is_within(self.limit) {
+                (JudgementOutcome::Pass, format!("not more than {limit} above the base"))
+            } else {
+                let words = format!("may be more than {limit} above the base: {words}");
+                (JudgementOutcome::Undecided, words)
+            };
+            let (label, figure) = (plan.label(change.command), change.figure.title());
+            let name = format!("{label}: {figure}");
+            judgements.push(FigureJudgement { name, outcome, words });
+        }
+        judgements
     }
 
     /// Returns the exit code of `--fail-above`.
@@ -246,7 +276,7 @@ fn decide(
 ) -> (GateVerdict, String) {
     let (mut above_limit, mut undecided) = (Vec::new(), Vec::new());
     for change in changes {
-        if change.answer == (ChangeAnswer::Changed { worse: true, beyond_limit: true }) {
+        if change.is_above_limit() {
             above_limit.push(change_words(plan, change));
         } else if !change.is_within(limit) {
             undecided.push(change_words(plan, change));
@@ -254,8 +284,7 @@ fn decide(
     }
     let limit = percent(limit);
     if !failed.is_empty() {
-        let reason = format!("nothing was compared, as {}", failed.join("; "));
-        (GateVerdict::Undecided, reason)
+        (GateVerdict::Undecided, not_compared_words(failed))
     } else if !above_limit.is_empty() {
         let above_limit = above_limit.join("; ");
         (GateVerdict::Fail, format!("more than {limit} above the base: {above_limit}"))
@@ -265,6 +294,11 @@ fn decide(
     } else {
         (GateVerdict::Pass, format!("not more than {limit} above the base"))
     }
+}
+
+/// Returns the reason why nothing was compared.
+fn not_compared_words(failed: &[String]) -> String {
+    format!("nothing was compared, as {}", failed.join("; "))
 }
 
 /// Returns a change in words, with the command's label if several are compared with the first:

@@ -20,6 +20,7 @@ mod gate;
 mod hyperfine;
 mod in_turn;
 mod markdown;
+mod metrics;
 mod notices;
 mod output;
 mod page;
@@ -34,6 +35,7 @@ mod typed;
 
 pub(crate) use args::{RunArgs, SessionOptions};
 pub(crate) use in_turn::{check_in_turn, run_in_turn};
+pub(crate) use metrics::further_gauges;
 pub(crate) use page::build_page;
 pub(crate) use record::CommandUseRecord;
 pub(crate) use results::build_results;

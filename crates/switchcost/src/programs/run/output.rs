@@ -12,15 +12,22 @@ use super::findings::{CommandSummary, FIGURE_SOURCES, SwitchOverhead};
 use super::gate::CommandGate;
 use super::hyperfine::{ExportedCommand, benchmark_results};
 use super::markdown::markdown;
+use super::metrics::further_gauges;
 use super::page::build_page;
 use super::plan::CommandPlan;
 use super::record::{CommandUseRecord, RecordOrigin};
+use super::results::build_results;
 use super::table;
+use crate::base::values::Destination;
 use crate::engine::execute;
 use crate::programs::watch::{ChosenProfile, quick};
 use crate::report::output::csv::{self, known};
-use crate::report::output::{FileOptions, all_written, say_fitted, to_json, write_output};
+use crate::report::output::printed::{PrintableRun, PrintedMeasure};
+use crate::report::output::{FileOptions, all_written, exports, say_fitted, to_json, write_output};
 use crate::report::printout::printout;
+
+/// Name of results that are of no file.
+const RECORD_NAME: &str = "run";
 
 /// A series whose runs are done.
 pub(super) struct FinishedSeries {
@@ -59,14 +66,27 @@ impl FinishedSeries {
         if let Some(place) = csv {
             outputs.push((place, run_rows(&self.runs)));
         }
-        let mut report_written = Ok(());
+        let (mut report_written, mut judgements_written, mut number_written) =
+            (Ok(()), Ok(()), Ok(()));
+        if let Some(gate) = &self.gate {
+            judgements_written = args.judgements.write("run", &gate.judgements(&self.plan));
+        }
         // Reading the machine and the estimate take time.
-        if json.is_some() || args.markdown.is_some() || args.report.report.is_some() || !is_quiet {
+        let asked = args.output.files.number();
+        let is_file_asked = json.is_some()
+            || args.markdown.is_some()
+            || args.openmetrics.is_some()
+            || args.report.report.is_some();
+        if is_file_asked || asked.is_some() || !is_quiet {
             let (mut record, gate) = self.into_record(args, profile);
             if let (Some(place), Some(gate)) = (&args.markdown, &gate) {
                 outputs.push((place, Ok(markdown(&record, gate).into_bytes())));
             }
+            if let Some(place) = &args.openmetrics {
+                outputs.push((place, Ok(openmetrics(&record))));
+            }
             record.gate = args.fail_above.and(gate);
+            number_written = asked.map_or(Ok(()), |asked| print_number(&record, asked));
             if !record.runs.is_empty() {
                 let report_place = args.report.write(|| build_page(&record));
                 if !is_quiet {
@@ -86,7 +106,7 @@ impl FinishedSeries {
         for (place, bytes) in outputs {
             results.push(bytes.and_then(|bytes| write_output(&bytes, place)));
         }
-        results.push(report_written);
+        results.extend([judgements_written, report_written, number_written]);
         all_written(results)
     }
 
@@ -123,6 +143,19 @@ impl FinishedSeries {
         }
         (record, self.gate)
     }
+}
+
+/// Returns the record as OpenMetrics.
+fn openmetrics(record: &CommandUseRecord) -> Vec<u8> {
+    let results = build_results(record, RECORD_NAME.to_string());
+    exports::openmetrics_beside(&results, &further_gauges(record, &results))
+}
+
+/// Prints one number of a command.
+fn print_number(record: &CommandUseRecord, asked: &PrintedMeasure) -> Result<()> {
+    let results = build_results(record, RECORD_NAME.to_string());
+    let printable = PrintableRun::from_results(&results);
+    printable.with_used(|command| record.used(command)).write(asked, &Destination::Stdout)
 }
 
 /// Columns of CSV before those of the figures.

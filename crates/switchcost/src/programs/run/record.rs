@@ -1,5 +1,7 @@
 //! The record of `switchcost run`, as --json writes it and as reports read it.
 
+use std::collections::BTreeMap;
+
 use launcher::CommandRun;
 use rundata::machine::{CpuAccounting, Machine};
 use rundata::reading::Reading;
@@ -111,6 +113,17 @@ impl CommandUseRecord {
             runs,
             plan,
         }
+    }
+
+    /// Returns the medians of what a command used, by column.
+    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, f64> {
+        let mut medians = BTreeMap::new();
+        for summary in self.commands.iter().filter(|summary| summary.number == command) {
+            for figure in &summary.figures {
+                medians.insert(figure.name.clone(), figure.estimate.value);
+            }
+        }
+        medians
     }
 
     /// Returns the notices of events; those that only limit what the figures cover are left out.

@@ -142,6 +142,7 @@ impl ProgramArgs {
     /// Checks what can be checked before anything is watched.
     fn check(&self, budget: TimeBudget, output: &OutputOptions) -> Result<()> {
         output.refuse_plot("what switching costs a program")?;
+        output.files.refuse_print("what switching costs a program", "--json has all")?;
         if output.files.csv.is_some() {
             return Err(usage("--csv: there are no samples of a program (--json has all figures)"));
         }

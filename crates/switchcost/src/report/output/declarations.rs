@@ -404,6 +404,11 @@ pub(crate) fn unit_of(name: &str) -> &'static str {
     COLUMNS.iter().find(|column| column.name == name).map_or("", |column| column.unit)
 }
 
+/// Returns what a value of the column of this name is; empty where there is none.
+pub(crate) fn meaning_of(name: &str) -> &'static str {
+    COLUMNS.iter().find(|column| column.name == name).map_or("", |column| column.meaning)
+}
+
 /// Returns the names of a table's columns, sorted.
 #[cfg(test)]
 pub(crate) fn names(table: ExportedTable) -> Vec<&'static str> {

@@ -84,7 +84,7 @@ fn go_figures(case: &CaseResults, round: u32, target: Option<&str>) -> Vec<GoFig
 }
 
 /// Returns the target triple that the run's program was built for.
-fn target(results: &Results) -> Option<&str> {
+pub(super) fn target(results: &Results) -> Option<&str> {
     match &results.side.origin {
         Origin::Run { build, .. } => Some(&build.target),
         Origin::Publication { .. } => None,
@@ -130,7 +130,7 @@ fn go_word(text: &str) -> String {
 }
 
 /// Returns the text with a capital at its start.
-fn capitalized(text: &str) -> String {
+pub(crate) fn capitalized(text: &str) -> String {
     let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
     first.to_uppercase() + rest
 }
@@ -141,7 +141,7 @@ fn decimal(value: f64) -> String {
 }
 
 /// Labels of a line, by name and value.
-type Labels = Vec<(String, String)>;
+pub(crate) type Labels = Vec<(String, String)>;
 
 /// Returns a run as OpenMetrics text (github.com/prometheus/OpenMetrics, version 1.0).
 ///
@@ -149,13 +149,19 @@ type Labels = Vec<(String, String)>;
 /// it too: that parses Prometheus' older format, takes `# UNIT` and `# EOF` for comments, and refuses
 /// time stamps.
 pub(crate) fn openmetrics(results: &Results) -> Vec<u8> {
-    openmetrics_with(results, measures::exported_measures())
+    openmetrics_with(results, measures::exported_measures(), "")
 }
 
-/// Returns the text with gauges of the exported measures.
+/// Like [`openmetrics`], with further gauges, each as [`Gauge::text`] returns it.
+pub(crate) fn openmetrics_beside(results: &Results, further: &str) -> Vec<u8> {
+    openmetrics_with(results, measures::exported_measures(), further)
+}
+
+/// Returns the text with gauges of the exported measures, and further ones.
 fn openmetrics_with(
     results: &Results,
     exported: impl Iterator<Item = &'static RingMeasure>,
+    further: &str,
 ) -> Vec<u8> {
     let mut text = String::new();
     for quantity in Quantity::ALL {
@@ -170,6 +176,7 @@ fn openmetrics_with(
         let values = case_values(results, |case| (measure.read)(case.summary.as_deref()?).number());
         text += &gauge.text(&values);
     }
+    text += further;
     text += &clock_gauge(results);
     text += &not_quotable_gauge(results);
     let gauge = Gauge { name: "switchcost_rounds", unit: "", help: "Rounds behind a case." };
@@ -190,22 +197,22 @@ fn openmetrics_with(
 }
 
 /// A gauge: a family of lines that have a value each.
-struct Gauge<'a> {
-    name: &'a str,
+pub(crate) struct Gauge<'a> {
+    pub(crate) name: &'a str,
     /// Ends the name; empty for counts.
-    unit: &'a str,
-    help: &'a str,
+    pub(crate) unit: &'a str,
+    pub(crate) help: &'a str,
 }
 
 /// A line of a gauge.
-struct GaugeValue {
-    labels: Labels,
-    value: f64,
+pub(crate) struct GaugeValue {
+    pub(crate) labels: Labels,
+    pub(crate) value: f64,
 }
 
 impl Gauge<'_> {
     /// Returns the gauge with its lines; empty without values.
-    fn text(&self, values: &[GaugeValue]) -> String {
+    pub(crate) fn text(&self, values: &[GaugeValue]) -> String {
         if values.is_empty() {
             return String::new();
         }
@@ -298,12 +305,13 @@ fn experiment_label(experiment: &str) -> Labels {
     vec![("experiment".to_string(), experiment.to_string())]
 }
 
-fn case_labels(case: &CaseResults) -> Labels {
+/// Returns the labels of the lines of a case.
+pub(crate) fn case_labels(case: &CaseResults) -> Labels {
     [experiment_label(case.experiment), case.labels.clone()].concat()
 }
 
 /// Returns a case's figure of the run's only launch.
-fn launch(case: &CaseResults, quantity: Quantity) -> Option<&LaunchFigure> {
+pub(super) fn launch(case: &CaseResults, quantity: Quantity) -> Option<&LaunchFigure> {
     case.figures.get(&quantity)?.launches().first()
 }
 
@@ -319,7 +327,7 @@ fn case_values(results: &Results, value: impl Fn(&CaseResults) -> Option<f64>) -
 }
 
 /// Returns the facts of a run by the names that they have in tables of Python and in datasets.
-fn run_labels(results: &Results) -> Labels {
+pub(super) fn run_labels(results: &Results) -> Labels {
     let mut facts = vec![("run", &results.side.name)];
     if let Origin::Run { started, build, .. } = &results.side.origin {
         facts.extend([("started", started), ("build_version", &build.version)]);
@@ -425,7 +433,7 @@ mod tests {
     #[test]
     fn a_collector_gets_exported_measures() {
         let results = Results::from_run(&fixture());
-        let text = openmetrics_with(&results, [&measures::NS_PER_HOP].into_iter());
+        let text = openmetrics_with(&results, [&measures::NS_PER_HOP].into_iter(), "");
         let text = String::from_utf8(text).unwrap();
         assert!(text.contains("# HELP switchcost_ns_per_hop Time of a hop.\n"), "{text}");
         let mut lines = text.lines().filter(|line| line.starts_with("switchcost_ns_per_hop{"));

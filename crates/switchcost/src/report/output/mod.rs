@@ -22,8 +22,11 @@ pub(crate) mod declarations;
 pub(crate) mod exports;
 pub(crate) mod file;
 pub(crate) mod history;
+pub(crate) mod judgements;
+pub(crate) mod printed;
 pub(crate) mod rows;
 pub(crate) mod summary;
+pub(crate) mod trackers;
 
 use std::env;
 use std::fmt::Display;
@@ -47,6 +50,10 @@ use crate::base::values::{Destination, run_name};
 use crate::report::printout::Printout;
 use crate::report::terminal::View;
 use file::{WriteTarget, fill_writer, folder_of};
+use printed::{PrintRequest, PrintedMeasure};
+
+/// The option that asks for one number.
+const PRINT: &str = "--print";
 
 /// Options of every command that measures: files of results, and what they contain.
 #[derive(Debug, Default, Args)]
@@ -60,7 +67,16 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<Destination>,
 
-    /// Print nothing but errors and --json/--csv
+    /// Print one number alone to standard output: ns, cycles, p99, switches-per-hop, ...; help lists
+    /// all
+    ///
+    /// It is that of the case that the first line answers with. `ns:ring of 4` or `ns:members=4` names
+    /// another. The report goes to standard error, and so does the reason why a number is not for
+    /// quoting.
+    #[arg(long, value_name = "MEASURE[:CASE]")]
+    pub(crate) print: Option<PrintRequest>,
+
+    /// Print nothing but errors and --json/--csv/--print
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -152,17 +168,18 @@ fn real_path(path: &Path) -> Option<PathBuf> {
 impl FileOptions {
     /// Checks, before anything is measured, that the files can be written. Changes nothing.
     pub(crate) fn check(&self) -> Result<()> {
-        // Two formats in one place would be neither.
-        if let (Some(json), Some(csv)) = (&self.json, &self.csv) {
-            if json.is_same_place(csv) {
-                let place = match json {
-                    Destination::Stdout => "standard output",
-                    Destination::File(_) => "that file",
-                };
-                let both = format!("--json {json} and --csv {csv}");
-                return Err(usage(format!("{both}: only one of them can have {place}")));
+        if let Some(request) = &self.print {
+            request.check()?;
+            let stdout = Some(Destination::Stdout);
+            for (flag, to) in [("--json", &self.json), ("--csv", &self.csv)] {
+                if *to == stdout {
+                    return Err(usage(format!(
+                        "--print and {flag} -: only one of them can have standard output"
+                    )));
+                }
             }
         }
+        check_apart(&[("--json", self.json.as_ref()), ("--csv", self.csv.as_ref())])?;
         if let Some(to) = &self.json {
             check_destination("--json", to)?;
         }
@@ -174,15 +191,37 @@ impl FileOptions {
 
     /// Returns the option whose figures go to standard output, if any do.
     pub(crate) fn on_stdout(&self) -> Option<&'static str> {
-        if self.json == Some(Destination::Stdout) {
-            return Some("--json");
+        let stdout = Some(Destination::Stdout);
+        if self.print.is_some() {
+            Some(PRINT)
+        } else if self.json == stdout {
+            Some("--json")
+        } else if self.csv == stdout {
+            Some("--csv")
+        } else {
+            None
         }
-        if self.csv == Some(Destination::Stdout) { Some("--csv") } else { None }
+    }
+
+    /// Returns the number that is asked for, if one is.
+    pub(crate) fn number(&self) -> Option<&PrintedMeasure> {
+        self.print.as_ref().and_then(PrintRequest::number)
+    }
+
+    /// Refuses `--print` for `what`, which has no number of its own; `instead` is what has it.
+    pub(crate) fn refuse_print(&self, what: &str, instead: &str) -> Result<()> {
+        match self.number() {
+            Some(_) => Err(usage(format!("{PRINT}: {what} has many figures ({instead})"))),
+            None => Ok(()),
+        }
     }
 
     /// Refuses to mix figures, those of `flag`, with what the measured commands print.
     pub(crate) fn refuse_shown(flag: Option<&str>, show_output: bool) -> Result<()> {
         match flag {
+            Some(PRINT) if show_output => Err(usage(format!(
+                "{PRINT}: with --show-output standard output is the commands' (leave one of them out)"
+            ))),
             Some(flag) if show_output => Err(usage(format!(
                 "{flag} -: with --show-output standard output is the commands' (accepted here: \
                  {flag} FILE)"
@@ -197,6 +236,27 @@ impl OutputOptions {
     pub(crate) fn refuse_plot(&self, what: &str) -> Result<()> {
         if self.plot { Err(usage(format!("--plot: {what} has no charts"))) } else { Ok(()) }
     }
+}
+
+/// Checks that no two outputs, which are named by their flags, have the same place: two formats in
+/// one would be neither.
+pub(crate) fn check_apart(outputs: &[(&str, Option<&Destination>)]) -> Result<()> {
+    for (index, (flag, place)) in outputs.iter().enumerate() {
+        for (other_flag, other) in &outputs[index + 1..] {
+            let (Some(place), Some(other)) = (place, other) else { continue };
+            if !place.is_same_place(other) {
+                continue;
+            }
+            let what = match place {
+                Destination::Stdout => "standard output",
+                Destination::File(_) => "that file",
+            };
+            return Err(usage(format!(
+                "{flag} {place} and {other_flag} {other}: only one of them can have {what}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that the destination of an option can be written to. Changes nothing.
@@ -238,9 +298,15 @@ pub(crate) enum ExportFormat {
     GoBench,
     /// OpenMetrics: for the textfile collector of node_exporter
     Openmetrics,
+    /// Bencher Metric Format: for `bencher run --adapter json`
+    Bmf,
+    /// JSON for github-action-benchmark, tool `customSmallerIsBetter`
+    Gab,
+    /// CSV for Apache Otava, a row a run: several runs are a series
+    Otava,
     /// Rows of data/modern.csv, for `history`
     History,
-    /// What a dataset takes of a run (docs/fleet.md), a line of JSON each; the only one of several runs
+    /// What a dataset takes of a run (docs/fleet.md), a line of JSON each; several runs may be named
     #[value(hide = true)]
     Rows,
 }

@@ -39,7 +39,7 @@ fn launch(case: &CaseResults) -> Option<&LaunchFigure> {
 const LOWEST_PRIORITY: &str = "1";
 
 /// Returns a key for each case: unique within the run, and the same on every host, as titles are not.
-fn keys(cases: &[CaseResults]) -> Vec<String> {
+pub(super) fn keys(cases: &[CaseResults]) -> Vec<String> {
     let mut counts = BTreeMap::new();
     for case in cases {
         *counts.entry(key(case)).or_insert(0) += 1;

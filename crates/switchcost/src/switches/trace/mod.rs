@@ -172,6 +172,7 @@ impl TraceArgs {
     fn check(&self) -> Result<()> {
         let output = &self.output;
         output.files.check()?;
+        output.files.refuse_print("a trace", "runs show last --print, as it is stored")?;
         let mut taken: Vec<&Destination> = Vec::new();
         for (flag, to) in self.outputs() {
             let Some(to) = to else { continue };

@@ -68,6 +68,11 @@ fn chosen(record: &ResponseRecord) -> Option<&LoadFindings> {
     }
 }
 
+/// Returns the number of the case that the first line tells; absent where nothing was measured.
+pub(in crate::experiments::response) fn answer_case(record: &ResponseRecord) -> Option<usize> {
+    Some(chosen(record)?.case)
+}
+
 /// Returns the clause of the first line; absent where nothing was measured.
 pub(in crate::experiments::response) fn headline_words(
     record: &ResponseRecord,

@@ -70,6 +70,7 @@ pub(crate) struct AttachIds {
     pub(crate) migrate: u32,
     pub(crate) exec: u32,
     pub(crate) fork: u32,
+    pub(crate) free: u32,
     pub(crate) wakeup: u32,
     pub(crate) wakeup_new: u32,
     pub(crate) task_iterator: u32,
@@ -96,6 +97,7 @@ impl KernelLayout {
             migrate: tracepoint_id(&btf, "sched_migrate_task")?,
             exec: tracepoint_id(&btf, "sched_process_exec")?,
             fork: tracepoint_id(&btf, "sched_process_fork")?,
+            free: tracepoint_id(&btf, "sched_process_free")?,
             wakeup: tracepoint_id(&btf, "sched_wakeup")?,
             wakeup_new: tracepoint_id(&btf, "sched_wakeup_new")?,
             task_iterator: task_iterator

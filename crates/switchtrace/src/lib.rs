@@ -19,6 +19,7 @@
 //! kernel    offsets of fields, ids            program   the programs, one for each tracepoint
 //! layout    the table that they write         sys       bpf(2): maps, loading, attaching
 //! tracer    puts all of it together           threads, pairs, events   read what was written
+//! counter   the kernel's own counts alone, without a program at switches
 //! ```
 //!
 //! Method, layout of the table and figures: `docs/switchtrace.md`.
@@ -31,6 +32,7 @@
 mod asm;
 mod btf;
 mod cause;
+mod counter;
 mod error;
 mod events;
 pub mod ffi;
@@ -46,6 +48,7 @@ mod threads;
 mod tracer;
 
 pub use cause::SwitchCause;
+pub use counter::SwitchCounter;
 pub use error::Error;
 pub use events::{EventKind, EventReader, EventThread, TraceEvent};
 pub use histogram::{DurationHistogram, WaitHistogram};
@@ -53,7 +56,7 @@ pub use options::{Options, RecordingOptions};
 pub use pairs::SwitchPair;
 pub use privilege::BpfRefusal;
 pub use threadclock::table::{ThreadTime, ThreadTimeError, ThreadTimeReader};
-pub use threads::{ThreadKey, ThreadSnapshot};
+pub use threads::{ThreadCounts, ThreadKey, ThreadSnapshot};
 pub use tracer::{LostCounts, Tracer, TracerCost};
 
 /// Attaches a program that does nothing, for benchmarks: its cost is that of any probe of

@@ -68,6 +68,23 @@ pub struct ThreadSnapshot {
     pub off: [DurationHistogram; SwitchCause::ALL.len()],
 }
 
+/// Counts of a thread over its life, as of the last look or its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadCounts {
+    /// The thread.
+    pub key: ThreadKey,
+    /// The id of its process.
+    pub tgid: u32,
+    /// Whether it has ended.
+    pub ended: bool,
+    /// CPU time in nanoseconds, as of the kernel's last update: on a CPU up to a tick ago.
+    pub cpu_ns: u64,
+    /// Number of switches because it slept.
+    pub voluntary: u64,
+    /// Number of switches while it could have run on, yields included.
+    pub involuntary: u64,
+}
+
 /// Limits how often a record is read again that a switch changes meanwhile.
 const MAX_READS: u32 = 10_000;
 
@@ -83,6 +100,45 @@ pub(crate) fn activities(table: &ThreadTable) -> impl Iterator<Item = &ThreadAct
     let elements = (0..records).filter_map(|number| table.element(number));
     // SAFETY: an element has that many bytes, and its start is aligned; all fields are atomic.
     elements.map(|element| unsafe { &*element.cast() })
+}
+
+/// Returns the counts of all threads of a table without activity.
+pub(crate) fn read_counts_of_threads(table: &ThreadTable) -> Vec<ThreadCounts> {
+    let mut threads = Vec::new();
+    for number in 0..table.header().records as usize {
+        let Some(element) = table.element(number) else { break };
+        // SAFETY: an element begins with a record, and its start is aligned; all fields are atomic.
+        let record: &ThreadRecord = unsafe { &*element.cast() };
+        threads.extend(thread_counts(record));
+    }
+    threads
+}
+
+/// Copies the counts of a record. `None` if it has no thread, or is being changed each time.
+fn thread_counts(record: &ThreadRecord) -> Option<ThreadCounts> {
+    // Most records were never used.
+    if record.tid.load(Relaxed) == 0 {
+        return None;
+    }
+    for _ in 0..MAX_READS {
+        let word = record.word.load(Acquire);
+        if word & BUSY == 0 {
+            let counts = ThreadCounts {
+                key: key_of_record(record),
+                tgid: record.tgid.load(Relaxed),
+                ended: record.flags.load(Relaxed) & ENDED != 0,
+                cpu_ns: record.kernel_ns.load(Relaxed),
+                voluntary: record.voluntary.load(Relaxed),
+                involuntary: record.involuntary.load(Relaxed),
+            };
+            fence(Acquire);
+            if record.word.load(Relaxed) == word {
+                return Some(counts);
+            }
+        }
+        hint::spin_loop();
+    }
+    None
 }
 
 /// Copies a record. `None` if it has no thread, or switches change it each time.

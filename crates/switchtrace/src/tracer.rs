@@ -203,8 +203,8 @@ impl Tracer {
 }
 
 /// Descriptors of the maps, and the shape of the table among them.
-struct TracerMaps {
-    table: OwnedFd,
+pub(crate) struct TracerMaps {
+    pub(crate) table: OwnedFd,
     free: OwnedFd,
     pairs: Option<OwnedFd>,
     events: Option<OwnedFd>,
@@ -243,7 +243,7 @@ impl TableShape {
 }
 
 impl TracerMaps {
-    fn create(options: &Options) -> Result<Self, Error> {
+    pub(crate) fn create(options: &Options) -> Result<Self, Error> {
         let shape = TableShape::new(options, pid_max());
         let table = create_table(&shape)?;
         let free = create_free_queue(&shape)?;
@@ -264,7 +264,7 @@ impl TracerMaps {
         Ok(Self { table, free, pairs, events, shape })
     }
 
-    fn target(&self, kernel: KernelLayout) -> ProgramTarget {
+    pub(crate) fn target(&self, kernel: KernelLayout) -> ProgramTarget {
         let maps = MapDescriptors {
             table: self.table.as_raw_fd(),
             free: self.free.as_raw_fd(),
@@ -305,9 +305,9 @@ fn pid_max() -> u32 {
 }
 
 /// Instructions of a program, or the fault of this crate in writing them.
-type WrittenProgram = io::Result<Vec<Insn>>;
+pub(crate) type WrittenProgram = io::Result<Vec<Insn>>;
 
-fn load(
+pub(crate) fn load(
     name: &'static str,
     program: WrittenProgram,
     attach: AttachType,
@@ -317,7 +317,11 @@ fn load(
     sys::load(name, &instructions, attach, id)
 }
 
-fn load_tracepoint(name: &'static str, program: WrittenProgram, id: u32) -> Result<OwnedFd, Error> {
+pub(crate) fn load_tracepoint(
+    name: &'static str,
+    program: WrittenProgram,
+    id: u32,
+) -> Result<OwnedFd, Error> {
     load(name, program, AttachType::Tracepoint, id)
 }
 

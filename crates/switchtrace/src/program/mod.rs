@@ -20,6 +20,9 @@
 //! enter          word = CPU time - 4,000, with bit 63: a reader adds the clock
 //! ```
 //!
+//! A counter ([`SwitchCounter`](crate::SwitchCounter)) has no program at switches: `refresh` of the
+//! task iterator copies the kernel's counts at each look, `free` those of threads that have ended.
+//!
 //! The programs run under the run queue's lock, so they have no loops and no memory but the maps
 //! and their stack. The kernel orders all writes to one record: a thread is switched out, moved,
 //! woken and switched in under the lock of its run queue, one after the other.
@@ -31,7 +34,7 @@ mod others;
 mod record;
 mod switch;
 
-pub(crate) use others::{exec, fork, migrate, seed, wakeup};
+pub(crate) use others::{exec, fork, free, migrate, refresh, seed, wakeup};
 pub(crate) use switch::switch;
 
 use crate::asm::{Asm, Double, FP, JumpIf, KernelHelper, Label, R0, R1, R2, Word};

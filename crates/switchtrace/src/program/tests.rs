@@ -1,7 +1,9 @@
 //! The programs, run by the interpreter against a model of what the kernel does.
 
 use super::interpreter::{EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, TestKernel};
-use super::{MapDescriptors, ProgramTarget, exec, fork, migrate, seed, switch, wakeup};
+use super::{
+    MapDescriptors, ProgramTarget, exec, fork, free, migrate, refresh, seed, switch, wakeup,
+};
 use crate::asm::Insn;
 use crate::cause::{SwitchCause, histogram};
 use crate::kernel::{AttachIds, KernelLayout, SwitchArguments, TaskOffsets, YieldSign};
@@ -74,6 +76,7 @@ fn test_target(activity: bool, recording: bool) -> ProgramTarget {
         migrate: 0,
         exec: 0,
         fork: 0,
+        free: 0,
         wakeup: 0,
         wakeup_new: 0,
         task_iterator: 0,
@@ -226,6 +229,18 @@ impl ProgramBench {
     fn counts(&self, pid: u32, number: usize) -> [u32; BUCKETS] {
         let at = |bucket| offset_of!(ThreadActivity, histograms) + number * 128 + bucket * 4;
         std::array::from_fn(|bucket| self.u32(pid, at(bucket)))
+    }
+
+    /// A counter's look at a task.
+    fn look(&mut self, task: usize) {
+        let context = [0, self.address(task)];
+        self.run(refresh(&self.target), &context);
+    }
+
+    /// Voluntary and involuntary switches of a thread id, and its CPU time.
+    fn kernel_counts(&self, pid: u32) -> ([u64; 2], u64) {
+        let fields = [offset_of!(ThreadRecord, voluntary), offset_of!(ThreadRecord, involuntary)];
+        (fields.map(|field| self.u64(pid, field)), self.cpu_ns(pid))
     }
 
     fn waits(&self, pid: u32) -> [u32; WAIT_BUCKETS] {
@@ -807,4 +822,41 @@ proptest! {
         let sums = format!("offset: {}, immediate: 0", 16 + 8 * shift);
         prop_assert!(bytes.contains(&sums));
     }
+}
+
+/// A counter runs no program at switches: a look copies the kernel's counts, and the end of a thread
+/// its last ones.
+#[test]
+fn counts_without_a_program_at_switches_are_the_kernels() {
+    let mut bench = ProgramBench::new(false);
+    let (seen, unseen) = (bench.task(10), bench.task(11));
+    (bench.tasks[seen].voluntary, bench.tasks[seen].sum) = (5, 1_000);
+    bench.look(seen);
+    assert_eq!(bench.kernel_counts(10), ([5, 0], 1_000));
+    (bench.tasks[seen].involuntary, bench.tasks[seen].sum) = (7, 2_000);
+    bench.look(seen);
+    assert_eq!(bench.kernel_counts(10), ([5, 7], 2_000));
+    // One that no look has seen, which came and went in between.
+    (bench.tasks[seen].voluntary, bench.tasks[unseen].voluntary) = (6, 3);
+    for task in [seen, unseen] {
+        let context = [bench.address(task)];
+        bench.run(free(&bench.target), &context);
+    }
+    assert_eq!(bench.kernel_counts(10), ([6, 7], 2_000));
+    assert_eq!(bench.kernel_counts(11).0, [3, 0]);
+    assert_eq!((bench.flags(10), bench.flags(11)), (ENDED, ENDED));
+    assert_eq!(bench.world.free.len(), RECORDS as usize);
+}
+
+/// The kernel counts a CPU that is taken from an idle thread as an involuntary switch of that thread.
+#[test]
+fn idle_threads_have_no_counts() {
+    let mut bench = ProgramBench::new(false);
+    let idle = bench.task(0);
+    bench.tasks[idle].involuntary = 50_000;
+    bench.look(idle);
+    let context = [bench.address(idle)];
+    bench.run(free(&bench.target), &context);
+    assert_eq!(bench.at(0), None);
+    assert_eq!(bench.world.free.len(), RECORDS as usize);
 }

@@ -20,8 +20,8 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use switchtrace::{
-    Error, EventKind, Options, RecordingOptions, ThreadSnapshot, ThreadTime, ThreadTimeError,
-    ThreadTimeReader, Tracer,
+    Error, EventKind, Options, RecordingOptions, SwitchCounter, ThreadCounts, ThreadSnapshot,
+    ThreadTime, ThreadTimeError, ThreadTimeReader, Tracer,
 };
 use testing::{Need, PATIENCE, wait_for};
 
@@ -255,6 +255,60 @@ fn counts_and_times_are_the_kernels() {
     assert!(now.values().any(|thread| thread.yields > 0));
     assert_eq!((lost.threads, lost.pairs), (0, 0));
     crowd.leave();
+}
+
+fn counter() -> Option<SwitchCounter> {
+    match SwitchCounter::open(16_384) {
+        Ok(counter) => Some(counter),
+        Err(why @ (Error::Refused { .. } | Error::NoBtf { .. } | Error::NotInBtf(_))) => {
+            testing::skip(Need::Tracing, why);
+            None
+        }
+        Err(why) => panic!("{why}"),
+    }
+}
+
+/// Waits until the kernel has freed these threads, and returns their last counts.
+fn wait_for_ends(counter: &SwitchCounter, tids: &[u32]) -> Vec<ThreadCounts> {
+    wait_for("threads that were freed", || {
+        let mut ended = counter.read().unwrap();
+        ended.retain(|thread| thread.ended && tids.contains(&thread.key.tid));
+        (ended.len() == tids.len()).then_some(ended)
+    })
+}
+
+/// A counter runs no program at switches: it has the counts of the kernel as of its look, and those of
+/// threads that ended, also of those that no look has seen.
+#[test]
+fn a_counter_has_the_kernels_counts() {
+    let Some(counter) = counter() else { return };
+    let stop = Arc::new(AtomicBool::new(false));
+    let mut works = vec![busy(&stop, true)];
+    works.extend(ping_pong(1_000, Some(0)));
+    let crowd = Crowd::new(works);
+    crowd.work(2, &stop);
+    let figures = at_rest(&crowd.tids);
+    let threads = counter.read().unwrap();
+    for (tid, figures) in crowd.tids.iter().zip(&figures) {
+        let lives = |thread: &&ThreadCounts| thread.key.tid == *tid && !thread.ended;
+        let counts = threads.iter().find(lives).unwrap();
+        assert_eq!(counts.voluntary, figures.voluntary);
+        assert_eq!(counts.involuntary, figures.involuntary);
+        assert_eq!(counts.cpu_ns, figures.cpu_ns);
+    }
+    assert!(threads.iter().all(|thread| thread.key.tid != 0), "the idle threads");
+    let tids = crowd.tids.clone();
+    crowd.leave();
+    for counts in wait_for_ends(&counter, &tids) {
+        let number = tids.iter().position(|tid| *tid == counts.key.tid).unwrap();
+        // Its last switch is counted, too.
+        assert!(counts.voluntary > figures[number].voluntary, "{counts:?}");
+    }
+    let mut child = Command::new("true").spawn().unwrap();
+    child.wait().unwrap();
+    let ended = wait_for_ends(&counter, &[child.id()]);
+    assert!(ended[0].cpu_ns > 0 && ended[0].voluntary > 0, "{ended:?}");
+    assert_eq!(counter.lost_threads(), 0);
 }
 
 /// A CPU that is taken away, and given back whatever happens.

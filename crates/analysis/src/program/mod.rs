@@ -19,6 +19,7 @@ mod cost;
 mod lookup;
 mod price;
 mod profile;
+mod rate_prices;
 mod refill;
 #[cfg(test)]
 mod tests;
@@ -35,5 +36,6 @@ pub use profile::{
     clock_of, cost_of, direct, is_clean, is_of_two, is_walk, measure_with, old, points_of,
     rough_points_of, short,
 };
-pub use refill::{RingsBeyond, direct_of};
+pub use rate_prices::RatePrices;
+pub use refill::{RefillLimit, RingsBeyond, direct_of};
 pub use window::{PageSizes, Window};

@@ -363,6 +363,37 @@ fn dearest_line_ns(points: &[&ProfilePoint]) -> f64 {
     dearest
 }
 
+/// The most that refilling caches adds to a switch of a program of which only the rate of its
+/// switches is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RefillLimit {
+    /// Nanoseconds a switch: the dearest working set that was measured.
+    pub most_ns: f64,
+    /// Share of the CPU time between two switches, from 0 to 1: that of a program which does nothing
+    /// but fetch the dearest lines, as in [`cost`].
+    pub most_share: f64,
+}
+
+impl RefillLimit {
+    /// Returns the limit over all arrays, walks and rings of a profile; absent where none was
+    /// measured with its hop. Costs of lines are known within the factors of [`cost`].
+    pub fn from_points(points: &[ProfilePoint]) -> Option<Self> {
+        let mut limit: Option<Self> = None;
+        for point in points {
+            let Some(line) = LineCost::from_point(point) else { continue };
+            let line_ns = line.high_ns * line.drift();
+            let lines = (point.array_bytes / LINE_BYTES).max(1) as f64;
+            let before = limit.unwrap_or_default();
+            let share = if line_ns > 0.0 { line_ns / (line_ns + line.warm_ns) } else { 0.0 };
+            limit = Some(Self {
+                most_ns: before.most_ns.max(lines * line_ns),
+                most_share: before.most_share.max(share),
+            });
+        }
+        limit
+    }
+}
+
 fn missing(why: &str) -> MissingCost {
     MissingCost { why: why.to_string(), command: Some("switchcost cost".to_string()) }
 }
@@ -510,6 +541,19 @@ mod tests {
         let between = AccessPattern { sets_per_cpu: 16.0, ..waits };
         let found = cost(set(64), between, Some(1e6), &points).unwrap();
         assert!(found.high_ns > 800.0 + 1024.0 * line * DRIFT, "{found:?}");
+    }
+
+    #[test]
+    fn the_most_that_refilling_adds_is_the_dearest_set_and_the_dearest_line() {
+        let limit = RefillLimit::from_points(&points()).unwrap();
+        // 4,096 lines of 12 ns are less than 1,024 of 60 ns; that line takes 4 ns without switches.
+        assert!((limit.most_ns - 1024.0 * 60.0 * DRIFT).abs() < 1.0, "{limit:?}");
+        let line = 60.0 * DRIFT;
+        assert!((limit.most_share - line / (line + 4.0)).abs() < 1e-9, "{limit:?}");
+        // What costs nothing more is no refill; a profile without working sets knows none.
+        let free = RefillLimit::from_points(&[point(Walk::Whole, 2, 64, 0.0)]);
+        assert_eq!(free, Some(RefillLimit::default()));
+        assert_eq!(RefillLimit::from_points(&[]), None);
     }
 
     /// 512 lines of 20 ns at 32 KiB are more than 1,024 of 1 ns: they may be those of 64 KiB that

@@ -33,7 +33,7 @@ use crate::documents::{
     interference::{self, OldInterferenceArgs},
     paper::PaperCommand,
 };
-use crate::engine::execute;
+use crate::engine::execute::{self, RecordedRun};
 use crate::engine::machine_setting::{guard_if_asked, restore_leftovers};
 use crate::engine::setting::{LocalHost, PlanWithNotices};
 use crate::engine::state_commands;
@@ -57,7 +57,7 @@ use crate::programs::{
     sensitivity::{self, SensitivityArgs},
     watch::{self, ProgramArgs},
 };
-use crate::registry::report_new_run;
+use crate::registry::{report_new_run, report_with_metrics};
 use crate::report::output::{OutputOptions, set_colour};
 #[cfg(feature = "switches")]
 use crate::switches::SwitchCommand;
@@ -229,6 +229,21 @@ struct CostCommand {
 
     #[command(flatten)]
     cost: CostArgs,
+}
+
+impl CostCommand {
+    /// Returns what is measured in words, if it is no rings by working set.
+    fn subject_without_prices(&self) -> Option<&'static str> {
+        #[cfg(feature = "programs")]
+        if self.program.is_asked_for() {
+            return Some("a program");
+        }
+        #[cfg(feature = "documents")]
+        if self.interference.interference {
+            return Some("the experiment of the paper");
+        }
+        None
+    }
 }
 
 /// `clock`, and what was below it before `classic experiment`.
@@ -516,14 +531,25 @@ fn measure_plan(
     plan: impl FnOnce(&LocalHost) -> Result<PlanWithNotices>,
 ) -> Result<ExitCode> {
     output.files.check()?;
+    report_new_run(measure_on_host(output, plan)?, output)
+}
+
+/// Measures a plan on this machine and stores the run.
+fn measure_on_host(
+    output: &OutputOptions,
+    plan: impl FnOnce(&LocalHost) -> Result<PlanWithNotices>,
+) -> Result<RecordedRun> {
     let host = LocalHost::detect()?;
     let planned = plan(&host)?;
-    report_new_run(execute::new_run(planned, host, output)?, output)
+    execute::new_run(planned, host, output)
 }
 
 /// Runs `cost`: of rings; of a process or command; or by its old name an experiment of the paper.
 fn run_cost(command: &CostCommand) -> Result<ExitCode> {
     let args = &command.cost;
+    if let Some(subject) = command.subject_without_prices() {
+        args.refuse_openmetrics(subject)?;
+    }
     #[cfg(feature = "programs")]
     if command.program.is_asked_for() {
         args.output.files.check()?;
@@ -537,7 +563,9 @@ fn run_cost(command: &CostCommand) -> Result<ExitCode> {
             interference::plan::plan(chosen, args.laps, &args.effort, host)
         });
     }
-    measure_plan(&args.output, |host| cost::plan::plan(args, host))
+    args.check_output()?;
+    let taken = measure_on_host(&args.output, |host| cost::plan::plan(args, host))?;
+    report_with_metrics(taken, &args.output, args.openmetrics.as_ref())
 }
 
 /// Runs an experiment of the papers.
@@ -624,7 +652,8 @@ mod tests {
     #[test]
     fn every_command_of_the_readme_and_the_guide_is_accepted() {
         let command = arguments();
-        for (name, fewest) in [("README.md", 4), ("docs/guide.md", 60)] {
+        let pages = [("README.md", 4), ("docs/guide.md", 60), ("docs/what-do-switches-cost.md", 4)];
+        for (name, fewest) in pages {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(name);
             let commands = shown_commands(&std::fs::read_to_string(path).expect("a page"));
             assert!(commands.len() >= fewest, "{name}: {commands:?}");

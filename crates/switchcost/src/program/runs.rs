@@ -236,7 +236,7 @@ fn export_record(name: &str, format: ExportFormat, to: &Destination) -> Result<(
         ExportFormat::Openmetrics => {
             exports::openmetrics_beside(&results, &record.further_gauges(&results))
         }
-        _ => registry::export_results(&results, format)?,
+        _ => registry::export_results(&results, None, format)?,
     };
     output::write_output(&bytes, to)
 }

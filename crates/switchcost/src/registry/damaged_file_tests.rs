@@ -184,7 +184,7 @@ fn export_run(run: &Run) {
     let _ = history::rows(run);
     summary::markdown(run);
     exports::go_bench(&results);
-    exports::openmetrics(&results);
+    exports::openmetrics(&results, None);
 }
 
 fn draw_run(run: &Run) {

@@ -22,6 +22,7 @@ use std::slice;
 use analysis::findings::TrialSummary;
 use analysis::marked::MarkedText;
 use analysis::parts::part_runs;
+use analysis::program::{RatePrices, points_of, rough_points_of};
 use analysis::quote::QuotedFigure;
 use analysis::record::{ExplainRecord, ResponseRecord, RingRecord, TrialRecord};
 use analysis::results::Results;
@@ -163,13 +164,21 @@ impl Record {
         }
     }
 
-    /// Writes all that `output` asks for. The table goes to standard output, or to standard error
-    /// where that belongs to a machine-readable format. One error of several is returned, the
-    /// others are printed.
-    fn write(&self, run: &Run, path: Option<&Path>, output: &OutputOptions) -> Result<()> {
+    /// Writes all that `output` and `metrics` (OpenMetrics) ask for. The table goes to standard
+    /// output, or to standard error where that belongs to a machine-readable format. One error of
+    /// several is returned, the others are printed.
+    fn write(
+        &self,
+        run: &Run,
+        path: Option<&Path>,
+        output: &OutputOptions,
+        metrics: Option<&Destination>,
+    ) -> Result<()> {
         let mut errors = Vec::new();
         if !output.files.quiet {
-            let printed = self.print(run, path, output);
+            let takes_stdout =
+                output.files.on_stdout().is_some() || metrics == Some(&Destination::Stdout);
+            let printed = self.print(run, path, output, takes_stdout);
             errors.extend(printed.context("cannot print the report").err());
         }
         if let Some(to) = &output.files.json {
@@ -181,6 +190,9 @@ impl Record {
         if let Some(asked) = output.files.number() {
             errors.extend(self.write_number(run, asked, &Destination::Stdout).err());
         }
+        if let Some(to) = metrics {
+            errors.extend(export(run, ExportFormat::Openmetrics, to).err());
+        }
         let last = errors.pop();
         for error in errors {
             print_message(&format!("error: {error:#}"));
@@ -191,10 +203,17 @@ impl Record {
         }
     }
 
-    /// Prints the report of a run that was just measured.
-    fn print(&self, run: &Run, path: Option<&Path>, output: &OutputOptions) -> io::Result<()> {
+    /// Prints the report of a run that was just measured, to standard error if standard output is
+    /// taken.
+    fn print(
+        &self,
+        run: &Run,
+        path: Option<&Path>,
+        output: &OutputOptions,
+        stdout_is_taken: bool,
+    ) -> io::Result<()> {
         let text = self.text(run, path, output.view);
-        if output.files.on_stdout().is_some() {
+        if stdout_is_taken {
             let text = self.with_plot(&text, run, output.view, output.plot, &io::stderr());
             output::ignore_broken_pipe(io::stderr().write_all(text.as_bytes()))
         } else {
@@ -247,13 +266,22 @@ impl Record {
 
 /// Stores the result of a run that was just measured, and writes its report and all files that were
 /// asked for.
-pub(crate) fn report_new_run(mut taken: RecordedRun, output: &OutputOptions) -> Result<ExitCode> {
+pub(crate) fn report_new_run(taken: RecordedRun, output: &OutputOptions) -> Result<ExitCode> {
+    report_with_metrics(taken, output, None)
+}
+
+/// Like [`report_new_run`]; writes the run as OpenMetrics, too, if a destination was asked for.
+pub(crate) fn report_with_metrics(
+    mut taken: RecordedRun,
+    output: &OutputOptions,
+    metrics: Option<&Destination>,
+) -> Result<ExitCode> {
     taken.run.header.plan.reference.strict = output.view.strict;
     let record = Record::from_run(&taken.run);
     if let Some(result) = record.result() {
         taken.keep_result(result);
     }
-    record.write(&taken.run, taken.path().as_deref(), output)?;
+    record.write(&taken.run, taken.path().as_deref(), output, metrics)?;
     // Last: a report takes seconds, in which the user may interrupt it.
     Ok(taken.exit_code())
 }
@@ -303,21 +331,29 @@ pub(crate) fn export(run: &Run, format: ExportFormat, to: &Destination) -> Resul
         | ExportFormat::Openmetrics
         | ExportFormat::Bmf
         | ExportFormat::Gab
-        | ExportFormat::Otava => export_results(&Results::from_run(run), format)?,
+        | ExportFormat::Otava => {
+            let results = Results::from_run(run);
+            export_results(&results, find_rate_prices(run), format)?
+        }
         ExportFormat::Rows => rows::dataset_line(Ok(run.clone()))?,
         ExportFormat::History => history::rows(run)?,
     };
     write_output(&bytes, to)
 }
 
-/// Returns results in a format that is made of them alone.
+/// Returns results in a format that is made of them alone, with the prices of a switch where the
+/// format has these.
 ///
 /// # Errors
 /// The format needs the samples of a run, or has no figure of these results.
-pub(crate) fn export_results(results: &Results, format: ExportFormat) -> Result<Vec<u8>> {
+pub(crate) fn export_results(
+    results: &Results,
+    prices: Option<RatePrices>,
+    format: ExportFormat,
+) -> Result<Vec<u8>> {
     match format {
         ExportFormat::GoBench => Ok(exports::go_bench(results)),
-        ExportFormat::Openmetrics => Ok(exports::openmetrics(results)),
+        ExportFormat::Openmetrics => Ok(exports::openmetrics(results, prices)),
         ExportFormat::Bmf => trackers::bmf(results),
         ExportFormat::Gab => trackers::gab(results),
         ExportFormat::Otava => trackers::otava(slice::from_ref(results)),
@@ -332,6 +368,16 @@ pub(crate) fn export_results(results: &Results, format: ExportFormat) -> Result<
             results.side.name
         ))),
     }
+}
+
+/// Returns the prices of a switch that the costs of a run give, at the clock of the run; those of
+/// `cost` in a run of several experiments. Costs of too few rounds for an interval are upper estimates.
+fn find_rate_prices(run: &Run) -> Option<RatePrices> {
+    let parts = part_runs(run);
+    let part = parts.iter().find(|part| part.header.plan.experiment == Experiment::Cost)?;
+    let record = RingRecord::from_run(part);
+    RatePrices::from_points(&points_of(&record, None))
+        .or_else(|| RatePrices::from_points(&rough_points_of(&record)))
 }
 
 /// Text and charts of a record.

@@ -268,7 +268,8 @@ fn check_exports(run: &Run) {
         assert_eq!(row[estimate].is_empty(), row[value].is_empty() || !row[why].is_empty());
         assert!(!row[estimate].starts_with('-'), "{row:?}");
     }
-    let metrics = String::from_utf8(exports::openmetrics(&Results::from_run(run))).expect("UTF-8");
+    let metrics =
+        String::from_utf8(exports::openmetrics(&Results::from_run(run), None)).expect("UTF-8");
     for line in metrics.lines() {
         assert!(!line.contains("_seconds{") || !line.contains("} -"), "{metrics}");
     }

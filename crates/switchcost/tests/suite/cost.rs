@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::common::schema::Schema;
 use crate::common::{Home, PROGRAM, Said, allowed_cpus};
+use crate::exports::read_metrics;
 use serde_json::Value;
 use testing::{Need, lacks, repeats};
 
@@ -220,6 +221,14 @@ fn members_are_rows_of_one_table() {
 }
 
 #[test]
+fn prices_are_all_that_standard_output_has_where_it_is_asked_for_them() {
+    let said = cost(&Home::new(), &["--rounds", "1", "--openmetrics", "-"]);
+    let metrics = read_metrics(&said.out);
+    assert_eq!(metrics["switchcost_price_low_seconds"].len(), 2);
+    assert!(said.err.contains("ns/switch"), "{}", said.err);
+}
+
+#[test]
 fn what_cannot_be_done_is_refused_by_name() {
     for (args, named) in [
         (&["--array", "12"][..], "--array 12"),
@@ -234,6 +243,9 @@ fn what_cannot_be_done_is_refused_by_name() {
         (&["--tlb", "--stride", "64"], "--stride"),
         (&["--deep", "--array", "1K"], "--array"),
         (&["--array", "900000G"], "--array"),
+        (&["--openmetrics", "/nonexistent/x"], "--openmetrics /nonexistent/x"),
+        (&["--openmetrics", "-", "--csv", "-"], "--csv - and --openmetrics -"),
+        (&["--pid", "1", "--openmetrics", "x"], "--openmetrics x: a program has no prices"),
     ] {
         let home = Home::new();
         let said = home.run(&[&["cost"], args].concat());

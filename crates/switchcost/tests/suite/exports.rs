@@ -82,21 +82,22 @@ fn benchstat_gets_a_line_for_each_case_and_round() {
     }
 }
 
-/// A metric as read: its labels in one text, and its value.
-type Metrics = BTreeMap<String, Vec<(BTreeMap<String, String>, f64)>>;
+/// A metric as read: its labels and its value.
+pub type Metrics = BTreeMap<String, Vec<(BTreeMap<String, String>, f64)>>;
 
-/// Reads OpenMetrics text as its ABNF has it, of gauges: families in one piece, metadata before
-/// samples, labels escaped, an end.
-fn read_metrics(text: &str) -> Metrics {
+/// Reads OpenMetrics text as its ABNF has it, of gauges and counters: families in one piece, metadata
+/// before samples, labels escaped, an end.
+pub fn read_metrics(text: &str) -> Metrics {
     let body = text.strip_suffix("# EOF\n").expect("an end");
-    let (mut metrics, mut family) = (Metrics::new(), String::new());
+    let (mut metrics, mut family, mut suffix) = (Metrics::new(), String::new(), "");
     for line in body.lines() {
         if let Some(meta) = line.strip_prefix("# ") {
             let mut words = meta.splitn(3, ' ');
             let (what, name, rest) = (words.next(), words.next(), words.next());
             let name = name.expect("a name");
             if what == Some("TYPE") {
-                assert_eq!(rest, Some("gauge"), "{line}");
+                assert!(matches!(rest, Some("gauge" | "counter")), "{line}");
+                suffix = if rest == Some("counter") { "_total" } else { "" };
                 assert!(!metrics.contains_key(name), "{name} is not in one piece");
                 metrics.insert(name.to_string(), Vec::new());
                 family = name.to_string();
@@ -109,7 +110,8 @@ fn read_metrics(text: &str) -> Metrics {
             }
             continue;
         }
-        let (name, rest) = line.split_once('{').expect("labels");
+        let (sample, rest) = line.split_once('{').expect("labels");
+        let name = sample.strip_suffix(suffix).expect("the name of a counter");
         assert_eq!(name, family, "{line}");
         assert!(name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'), "{line}");
         let (labels, rest) = read_labels(rest);
@@ -124,6 +126,9 @@ fn read_metrics(text: &str) -> Metrics {
 /// Labels up to the closing brace, and what is behind it.
 fn read_labels(text: &str) -> (BTreeMap<String, String>, &str) {
     let (mut labels, mut rest) = (BTreeMap::new(), text);
+    if let Some(rest) = text.strip_prefix('}') {
+        return (labels, rest);
+    }
     loop {
         let (name, quoted) = rest.split_once("=\"").expect("a label");
         assert!(name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'), "{name}");
@@ -172,6 +177,33 @@ fn a_collector_gets_the_figures_of_the_record() {
     let (labels, value) = &metrics["switchcost_run_info"][0];
     assert_eq!((*value, &labels["experiment"]), (1.0, &"ring".to_string()));
     assert!(labels.contains_key("kernel_release") && labels.contains_key("cpu_model"));
+}
+
+fn price(metrics: &Metrics, name: &str, kind: &str) -> f64 {
+    let found = metrics[name].iter().find(|(labels, _)| labels["kind"] == kind);
+    found.expect("a price of each kind").1
+}
+
+/// The least and the most that a switch costs, for dashboards: of a run of `cost`, and of its part of a
+/// run of several experiments. Others have none.
+#[test]
+fn costs_by_working_set_have_prices() {
+    let home = Home::new();
+    let measure = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/measure.jsonl");
+    for run in [captured_run(&home, "cost"), measure.display().to_string()] {
+        let metrics = read_metrics(&exported(&run, "openmetrics"));
+        for kind in ["voluntary", "involuntary"] {
+            let low = price(&metrics, "switchcost_price_low_seconds", kind);
+            let high = price(&metrics, "switchcost_price_high_seconds", kind);
+            assert!(0.0 < low && low <= high && high < 1e-3, "{run}, {kind}: {low} to {high}");
+        }
+        let (labels, refill) = &metrics["switchcost_refill_high_seconds"][0];
+        assert_eq!(labels["experiment"], "cost");
+        let (_, share) = metrics["switchcost_refill_high_ratio"][0];
+        assert!(*refill > 0.0 && share > 0.0 && share <= 1.0, "{run}: {refill}, {share}");
+    }
+    let metrics = read_metrics(&exported(&captured_run(&home, "ring"), "openmetrics"));
+    assert!(!metrics.contains_key("switchcost_price_low_seconds"));
 }
 
 /// A run file is data of anybody: its names may have what a terminal obeys.

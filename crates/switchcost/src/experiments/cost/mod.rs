@@ -8,14 +8,16 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
 use rundata::ring::{AccessKind, MemberKind, Policy, Walk};
 
-use crate::base::values::{List, above_zero, byte_sizes, policy, sizes};
+use crate::base::failure::usage;
+use crate::base::values::{Destination, List, above_zero, byte_sizes, policy, sizes};
 use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
-use crate::report::output::OutputOptions;
+use crate::report::output::{OutputOptions, check_destination};
 
 /// How long to measure: a grid of working sets takes longer than a ring.
 pub(crate) type CostEffort = Effort<55>;
@@ -134,8 +136,43 @@ pub(crate) struct CostArgs {
     #[command(flatten)]
     pub(crate) effort: CostEffort,
 
+    /// Write the least and the most that a switch costs as OpenMetrics to a file, or - for standard
+    /// output: for the textfile collector of node_exporter (deploy/prometheus)
+    #[arg(long, value_name = "FILE|-", help_heading = "Output")]
+    pub(crate) openmetrics: Option<Destination>,
+
     #[command(flatten)]
     pub(crate) output: OutputOptions,
+}
+
+impl CostArgs {
+    /// Checks, before anything is measured, that all files can be written. Changes nothing.
+    pub(crate) fn check_output(&self) -> Result<()> {
+        self.output.files.check()?;
+        let Some(to) = &self.openmetrics else { return Ok(()) };
+        let files = &self.output.files;
+        for (flag, other) in [("--json", &files.json), ("--csv", &files.csv)] {
+            match other {
+                Some(other) if to.is_same_place(other) => {
+                    let both = format!("{flag} {other} and --openmetrics {to}");
+                    return Err(usage(format!("{both}: only one of them can be written there")));
+                }
+                _ => {}
+            }
+        }
+        check_destination("--openmetrics", to)
+    }
+
+    /// Refuses `--openmetrics` for `what`, which has no prices.
+    pub(crate) fn refuse_openmetrics(&self, what: &str) -> Result<()> {
+        match &self.openmetrics {
+            Some(to) => Err(usage(format!(
+                "--openmetrics {to}: {what} has no prices of a switch (accepted: `switchcost cost` \
+                 of rings)"
+            ))),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The walks that can be asked for by name: `--tlb` is the third.

@@ -178,6 +178,7 @@ impl<'a> SessionExperiment<'a> {
             ("--csv", files.csv.is_some()),
             ("--print", files.print.is_some()),
             ("--plot", self.output().plot),
+            ("--openmetrics", matches!(self, Self::Cost(args) if args.openmetrics.is_some())),
         ];
         for (flag, is_asked) in asked {
             if is_asked {
@@ -249,7 +250,14 @@ mod tests {
         let experiment = SessionExperiment::from_command(&parsed).expect("an experiment");
         assert_eq!(experiment.experiment(), Experiment::Response);
         assert!(experiment.check_output().is_ok());
-        for words in ["ring --json x", "cost --csv -", "ring --plot", "ring --launches 2"] {
+        let refused = [
+            "ring --json x",
+            "cost --csv -",
+            "ring --plot",
+            "ring --launches 2",
+            "cost --openmetrics -",
+        ];
+        for words in refused {
             let parsed = parse(words).expect("accepted");
             let experiment = SessionExperiment::from_command(&parsed).expect("an experiment");
             assert!(experiment.check_output().is_err(), "{words}");

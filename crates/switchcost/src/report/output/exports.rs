@@ -1,6 +1,7 @@
 //! A run in the formats of other programs: Go's benchmark format, and OpenMetrics.
 
 use analysis::measures::{self, RingMeasure};
+use analysis::program::RatePrices;
 use analysis::results::{
     CaseFigure, CaseResults, LaunchFigure, Origin, Quantity, QuantityUnit, Results,
 };
@@ -148,11 +149,14 @@ pub(crate) type Labels = Vec<(String, String)>;
 /// The text has gauges only and no time stamps, so that the textfile collector of node_exporter reads
 /// it too: that parses Prometheus' older format, takes `# UNIT` and `# EOF` for comments, and refuses
 /// time stamps.
-pub(crate) fn openmetrics(results: &Results) -> Vec<u8> {
-    openmetrics_with(results, measures::exported_measures(), "")
+///
+/// `prices` are those of a run with costs by working set: what a dashboard multiplies rates of switches
+/// by.
+pub(crate) fn openmetrics(results: &Results, prices: Option<RatePrices>) -> Vec<u8> {
+    openmetrics_beside(results, &prices.map(price_gauges).unwrap_or_default())
 }
 
-/// Like [`openmetrics`], with further gauges, each as [`Gauge::text`] returns it.
+/// Returns results as OpenMetrics with further gauges, each as [`Gauge::text`] returns it.
 pub(crate) fn openmetrics_beside(results: &Results, further: &str) -> Vec<u8> {
     openmetrics_with(results, measures::exported_measures(), further)
 }
@@ -227,6 +231,49 @@ impl Gauge<'_> {
         }
         text
     }
+}
+
+/// Returns the gauges of the prices of a switch: its least and its most by its kind, and what refilling
+/// caches adds at most.
+fn price_gauges(prices: RatePrices) -> String {
+    let low = Gauge {
+        name: "switchcost_price_low_seconds",
+        unit: "seconds",
+        help: "Least CPU time that a switch itself takes, by its kind.",
+    };
+    let high = Gauge {
+        name: "switchcost_price_high_seconds",
+        unit: "seconds",
+        help: "Most CPU time that a switch itself takes, by its kind.",
+    };
+    let kinds = [("voluntary", prices.voluntary), ("involuntary", prices.involuntary)];
+    let (mut lows, mut highs) = (Vec::new(), Vec::new());
+    for (kind, ns) in kinds {
+        lows.push(price_value(Some(kind), ns.low / 1e9));
+        highs.push(price_value(Some(kind), ns.high / 1e9));
+    }
+    let mut text = low.text(&lows) + &high.text(&highs);
+    if let Some(refill) = prices.refill {
+        let most = Gauge {
+            name: "switchcost_refill_high_seconds",
+            unit: "seconds",
+            help: "Most CPU time that refilling caches adds to a switch, of all measured working sets.",
+        };
+        text += &most.text(&[price_value(None, refill.most_ns / 1e9)]);
+        let share = Gauge {
+            name: "switchcost_refill_high_ratio",
+            unit: "ratio",
+            help: "Largest share of the CPU time between two switches that refilling caches can take.",
+        };
+        text += &share.text(&[price_value(None, refill.most_share)]);
+    }
+    text
+}
+
+fn price_value(kind: Option<&str>, value: f64) -> GaugeValue {
+    let mut labels = experiment_label(Experiment::Cost.name());
+    labels.extend(kind.map(|kind| ("kind".to_string(), kind.to_string())));
+    GaugeValue { labels, value }
 }
 
 /// Returns the gauges of a quantity: in seconds or what its unit is, and in cycles where that may be
@@ -343,7 +390,7 @@ pub(super) fn run_labels(results: &Results) -> Labels {
 
 /// Writes `{a="b",c="d"}`. Names have letters, digits and `_` only; in values `\`, `"` and the end
 /// of line are escaped.
-fn labels_text(labels: &[(String, String)]) -> String {
+pub(crate) fn labels_text(labels: &[(String, String)]) -> String {
     let mut parts = Vec::new();
     for (name, value) in labels {
         let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
@@ -412,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_collector_gets_cycles_and_the_clock_of_what_may_be_quoted() {
-        let text = String::from_utf8(openmetrics(&at_two_ghz())).unwrap();
+        let text = String::from_utf8(openmetrics(&at_two_ghz(), None)).unwrap();
         let value = |name: &str, members: &str| {
             let mut lines = text.lines().filter(|line| line.starts_with(&format!("{name}{{")));
             let line = lines.find(|line| line.contains(&format!("members=\"{members}\"")))?;
@@ -426,7 +473,7 @@ mod tests {
         assert_eq!(value("switchcost_hop_cycles", "4"), None);
         assert_eq!(value("switchcost_clock_hertz", "2"), Some(2e9));
         assert!(!text.contains("cpu_cycles"), "{text}");
-        let plain = String::from_utf8(openmetrics(&Results::from_run(&fixture()))).unwrap();
+        let plain = String::from_utf8(openmetrics(&Results::from_run(&fixture()), None)).unwrap();
         assert!(!plain.contains("_cycles") && !plain.contains("_hertz"), "{plain}");
     }
 

@@ -19,10 +19,11 @@ pub(crate) enum SwitchCommand {
     ///
     /// Shows who switches, waits and preempts whom, and what it costs. Switches are counted by
     /// eBPF, as with `trace`. Keys: s sorts, g groups, / filters, f freezes, h helps, q ends.
-    /// --batch prints the same for scripts.
+    /// --batch prints the same for scripts, --openmetrics writes counters for Prometheus.
     #[command(
         after_long_help = "Examples:\n  switchcost top\n  switchcost top --by cgroup --sort \
-             wait\n  switchcost top --batch=json --updates 5"
+             wait\n  switchcost top --batch=json --updates 5\n  switchcost top --openmetrics \
+             /var/lib/prometheus/node-exporter/switchcost-top.prom"
     )]
     Top(TopArgs),
     /// Trace every switch: who preempts whom, who waits, what it costs

@@ -1,5 +1,6 @@
 //! `switchcost top` as a program. Needs root, and is skipped without.
 
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
@@ -9,6 +10,7 @@ use testing::{Need, lacks};
 
 use crate::common::schema::Schema;
 use crate::common::{Home, PROGRAM, Said, catches_interrupts, wait_for};
+use crate::exports::{Metrics, read_metrics};
 use crate::trace::can_trace;
 
 #[test]
@@ -112,4 +114,89 @@ fn without_a_terminal_it_says_what_to_type() {
     let said = Home::new().run(&["top"]);
     assert_eq!((said.code, &*said.out), (Some(2), ""));
     assert!(said.error().contains("--batch prints the updates"), "{}", said.err);
+}
+
+/// Returns the sum of a counter over the lines that have this label.
+fn total(metrics: &Metrics, name: &str, label: (&str, &str)) -> f64 {
+    let mut total = 0.0;
+    for (labels, value) in &metrics[name] {
+        if labels.get(label.0).is_some_and(|found| found == label.1) {
+            total += value;
+        }
+    }
+    total
+}
+
+#[test]
+fn counters_for_prometheus_grow_and_have_no_idle_task() {
+    if !can_trace() {
+        return;
+    }
+    let args =
+        ["top", "--openmetrics", "-", "--interval", "0.2", "--updates", "3", "--series", "1"];
+    let said = Home::new().run(&args);
+    assert_eq!((said.code, &*said.err), (Some(0), ""));
+    let updates: Vec<Metrics> = said.out.split_inclusive("# EOF\n").map(read_metrics).collect();
+    // The first one is from before anything was counted.
+    assert_eq!(updates.len(), 4);
+    let switches = "switchcost_cgroup_switches";
+    assert_eq!(total(&updates[0], switches, ("kind", "voluntary")), 0.0);
+    for pair in updates.windows(2) {
+        for kind in ["voluntary", "involuntary"] {
+            let (before, now) = (
+                total(&pair[0], switches, ("kind", kind)),
+                total(&pair[1], switches, ("kind", kind)),
+            );
+            assert!(now >= before, "{before} to {now}");
+        }
+    }
+    let last = &updates[3];
+    // This program has slept at the least.
+    assert!(total(last, switches, ("kind", "voluntary")) >= 3.0);
+    // One group and the rest, by kind.
+    assert_eq!(last[switches].len(), 4);
+    assert_eq!(last["switchcost_cgroup_cpu_seconds"].len(), 2);
+    assert!(last["switchcost_exporter_cpu_seconds"][0].1 > 0.0);
+    assert_eq!(last["switchcost_lost_threads"][0].1, 0.0);
+    assert!(!said.out.contains("swapper"), "{}", said.out);
+}
+
+#[test]
+fn a_file_of_counters_is_replaced_and_nothing_is_left_beside_it() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let folder = home.path().join("collector");
+    fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("top.prom");
+    let path = file.to_str().expect("UTF-8").to_string();
+    let mut command = home.command(PROGRAM);
+    command.args(["top", "--openmetrics", &path, "--interval", "0.05"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a start");
+    // A reader sees a whole file at any time.
+    let read = || fs::read_to_string(&file).ok();
+    let first = wait_for("a file", read);
+    wait_for("another file", || {
+        let text = read()?;
+        read_metrics(&text);
+        (text != first).then_some(())
+    });
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!((said.code, &*said.out, &*said.err), (Some(143), "", ""));
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+}
+
+#[test]
+fn counters_for_prometheus_are_by_control_group_alone() {
+    let home = Home::new();
+    for words in [&["--by", "process"][..], &["--batch"], &["--sort", "cpu"], &["--profile", "x"]] {
+        let said = home.run(&[&["top", "--openmetrics", "x"][..], words].concat());
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{words:?}");
+        assert!(said.error().contains("--openmetrics"), "{words:?}: {}", said.err);
+    }
+    let said = home.run(&["top", "--openmetrics", "/nonexistent/top.prom"]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""));
+    assert!(said.error().contains("--openmetrics /nonexistent/top.prom"), "{}", said.err);
 }

@@ -1,5 +1,8 @@
-//! `switchcost top`: every switch of the machine, live; the arguments and the two loops.
+//! `switchcost top`: every switch of the machine, live; the arguments and the two loops. The third,
+//! of counters for Prometheus, is in `exporter`.
 
+mod counters;
+mod exporter;
 mod keys;
 mod screen;
 mod terminal;
@@ -19,7 +22,7 @@ use serde::Serialize;
 
 use crate::base::failure::usage;
 use crate::base::lines::WIDTH;
-use crate::base::values::{MAX_DURATION, duration};
+use crate::base::values::{Destination, MAX_DURATION, duration};
 use crate::engine::interrupt::Interrupt;
 use crate::observe::live::GroupBy;
 use crate::observe::live::account::TraceScope;
@@ -27,6 +30,7 @@ use crate::observe::live::rows::{LEGEND, RowOrder, SwitchRow, rows};
 use crate::observe::live::session::{LOOK, TracerOverhead, TracerSession};
 use crate::programs::watch::{self, PreemptionCost};
 use crate::report::output::{ignore_broken_pipe, print_or_broken_pipe, printable_text};
+use exporter::ExportPace;
 use keys::{KeyAction, ScreenState};
 use terminal::RawTerminal;
 
@@ -35,9 +39,9 @@ const MAX_KEY_WAIT: Duration = Duration::from_millis(200);
 
 #[derive(Debug, Args)]
 pub(crate) struct TopArgs {
-    /// Time from one update to the next
-    #[arg(long, short = 'd', alias = "delay", value_name = "TIME", default_value = "2", value_parser = duration)]
-    interval: Duration,
+    /// Time from one update to the next [default: 2, with --openmetrics 15]
+    #[arg(long, short = 'd', alias = "delay", value_name = "TIME", value_parser = duration)]
+    interval: Option<Duration>,
 
     /// A row for each thread, process, control group or user
     #[arg(long, default_value = "process")]
@@ -55,6 +59,19 @@ pub(crate) struct TopArgs {
     #[arg(long, short = 'b', value_name = "FORM", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     batch: Option<BatchForm>,
 
+    /// Write counters by control group to a file at each update, for the textfile collector of
+    /// node_exporter, instead of showing anything
+    ///
+    /// Voluntary and involuntary switches and CPU time, as OpenMetrics. They are the kernel's counts:
+    /// no program runs at a switch, so that it costs the same at any rate. deploy/prometheus has the
+    /// rules that price them.
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["by", "sort", "filter", "batch", "profile"])]
+    openmetrics: Option<Destination>,
+
+    /// Most control groups that have counters of their own; the rest is in `other`
+    #[arg(long, value_name = "COUNT", default_value = "50", requires = "openmetrics", value_parser = crate::base::values::above_zero::<u64>)]
+    series: u64,
+
     /// End after this time
     #[arg(long, aliases = ["time", "seconds", "duration"], short_alias = 't', value_name = "TIME", value_parser = duration)]
     budget: Option<Duration>,
@@ -70,7 +87,16 @@ pub(crate) struct TopArgs {
     profile: Option<String>,
 }
 
+/// Time from one update to the next.
+const INTERVAL: Duration = Duration::from_secs(2);
+/// Time from one update of a file to the next: node_exporter is mostly asked as often.
+const EXPORT_INTERVAL: Duration = Duration::from_secs(15);
+
 impl TopArgs {
+    fn interval(&self) -> Duration {
+        self.interval.unwrap_or(INTERVAL)
+    }
+
     /// Returns when the time is over.
     fn end(&self) -> Instant {
         Instant::now() + self.budget.unwrap_or(MAX_DURATION)
@@ -108,7 +134,23 @@ pub(crate) struct TopUpdate {
     pub(crate) notices: Vec<String>,
 }
 
+/// Writes counters to a file instead of showing anything.
+fn export(args: &TopArgs, to: &Destination) -> Result<ExitCode> {
+    let pace = ExportPace {
+        interval: args.interval.unwrap_or(EXPORT_INTERVAL),
+        end: args.end(),
+        updates: args.updates.unwrap_or(u64::MAX),
+        max_groups: usize::try_from(args.series).unwrap_or(usize::MAX),
+    };
+    let interrupt = Interrupt::watch()?;
+    exporter::export(to, pace, &interrupt)?;
+    Ok(interrupt.exit_code().unwrap_or(0).into())
+}
+
 pub(crate) fn run(args: &TopArgs) -> Result<ExitCode> {
+    if let Some(to) = &args.openmetrics {
+        return export(args, to);
+    }
     if args.batch.is_none() && !(stdin().is_terminal() && stdout().is_terminal()) {
         return Err(usage("standard input and output are no terminal: --batch prints the updates"));
     }
@@ -207,7 +249,8 @@ fn print_batch(
     }
     while left > 0 {
         let time = end.saturating_duration_since(Instant::now());
-        let is_over = wait(session, args.interval.min(time), interrupt) || time <= args.interval;
+        let is_over =
+            wait(session, args.interval().min(time), interrupt) || time <= args.interval();
         let mut update = update(session, state, price);
         state.arrange(&mut update.rows);
         let text = match form {
@@ -248,10 +291,10 @@ fn show_live(
 ) -> Result<()> {
     let mut terminal = RawTerminal::open().context("the terminal")?;
     let (mut left, end) = (args.updates.unwrap_or(u64::MAX), args.end());
-    let (mut shown, mut due) = (None, Instant::now() + args.interval.min(LOOK));
+    let (mut shown, mut due) = (None, Instant::now() + args.interval().min(LOOK));
     while interrupt.signal().is_none() && Instant::now() < end {
         if Instant::now() >= due {
-            due = Instant::now() + args.interval;
+            due = Instant::now() + args.interval();
             let new = update(session, state, price);
             if !state.is_frozen {
                 shown = Some(new);
@@ -271,7 +314,7 @@ fn show_live(
                     session.group_by(state.by);
                     // What is shown is of other groups.
                     shown = None;
-                    due = Instant::now() + args.interval.min(LOOK);
+                    due = Instant::now() + args.interval().min(LOOK);
                     session.begin_anew();
                 }
                 KeyAction::Nothing => {}

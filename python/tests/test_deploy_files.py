@@ -16,6 +16,7 @@ yaml = pytest.importorskip("yaml")
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 RULES = DEPLOY / "grafana/alerts.yml"
+SWITCHES = DEPLOY / "prometheus/switches.yml"
 if not DEPLOY.is_dir():
     skip("hardware:docs", "deploy/ is not beside the tests", whole_module=True)
 
@@ -39,6 +40,19 @@ def test_each_alert_has_a_condition_a_severity_and_a_summary() -> None:
         labels = re.findall(r"\$labels\.(\w+)", json.dumps(rule["annotations"]))
         grouped = re.search(r"by \(([\w, ]+)\)", rule["expr"])
         assert set(labels) <= set(grouped[1].split(", ") if grouped else []), rule["alert"]
+
+
+def test_the_dashboard_shows_what_is_recorded_and_the_rules_read_what_is_written() -> None:
+    """That of switches; the series of the rules are tested by .ci/prometheus."""
+    groups = yaml.safe_load(SWITCHES.read_text())["groups"]
+    recorded = {rule["record"] for group in groups for rule in group["rules"] if "record" in rule}
+    shown = set(re.findall(r"\b(?:instance|group|host):\w+:\w+", (DEPLOY / "grafana/switches.json").read_text()))
+    assert shown and shown <= recorded
+    program = DEPLOY.parent / "crates/switchcost/src"
+    sources = ("report/output/exports.rs", "switches/top/exporter.rs")
+    written = "".join((program / source).read_text() for source in sources)
+    read = set(re.findall(r"\bswitchcost_\w+", SWITCHES.read_text()))
+    assert read and all(f'"{name.removesuffix("_total")}"' in written for name in read), read
 
 
 def promtool(*words: str | Path) -> None:

@@ -6,7 +6,8 @@ more CPU time is the real loss, of a program that is not watched. Of the *pairs*
 CPU, and each walks its array once before it yields. Runs alone, with others, and with others and watched alternate; the medians are
 compared. Prints a table in Markdown: real loss, predicted
 range, whether the real loss lies in it (with what the real loss itself is uncertain by, half the distance of its quartiles), and what share of
-all cases does.
+all cases does. Then the same of the rules in deploy/prometheus/switches.yml, which know the rate of switches alone, and which of their alerts a
+real loss of 5 % raises. Fails if fewer than 33 of 36 ranges of the rules hold the real loss.
     bench/switch-loss.py PROGRAM [CPU [REPEATS [threads|pairs]]]     PROGRAM: the switchcost to test, with a stored profile, for example of
         switchcost cost --members 2,8,64 --array 8K,16K,24K,32K,48K,64K,96K,128K,192K,256K,384K,512K,768K,1M --huge-pages off --placement CPU --budget 5m
 """
@@ -14,6 +15,7 @@ all cases does.
 import contextlib
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -26,6 +28,27 @@ BYTES = [0, 64 << 10, 256 << 10, 1 << 20]
 PAIRS = [64 << 10, 256 << 10, 512 << 10]
 LINE_BYTES = 64
 WORK_US = 1_000_000
+# Of the cases of threads, those whose range by the rules has to hold the real loss.
+LEAST_HELD = 33 / 36
+ALERT_PERCENT = 5
+
+
+class Rules:
+    """The shares that deploy/prometheus/switches.yml has for a CPU which does nothing else."""
+
+    def __init__(self, metrics):
+        def values(name):
+            return [float(value) for value in re.findall(rf"^{name}{{.*}} (\S+)$", metrics, re.M)]
+
+        self.low_s = min(values("switchcost_price_low_seconds"))
+        self.direct_s = max(values("switchcost_price_high_seconds"))
+        self.refill_s = max(values("switchcost_refill_high_seconds"))
+        self.refill_ratio = max(values("switchcost_refill_high_ratio"))
+
+    def shares(self, rate):
+        """In percent, for so many switches a second of CPU time: at least, at most of the switch itself, at most."""
+        refill = min(rate * self.refill_s, self.refill_ratio)
+        return 100 * rate * self.low_s, 100 * rate * self.direct_s, min(100 * (rate * self.direct_s + refill), 100)
 
 
 class Bench:
@@ -35,6 +58,8 @@ class Bench:
         source = f"{os.path.dirname(os.path.abspath(__file__))}/switch-loss.c"
         subprocess.run(["gcc", "-O2", "-pthread", "-o", self.loss, source], check=True)
         self.told, self.held, self.all, self.widths = 0, 0, 0, []
+        self.rules, self.rule_cases, self.rule_held, self.rule_widths = None, 0, 0, []
+        self.losing, self.takes, self.may_take = 0, 0, 0
 
     def run(self, *words, watched=False):
         watch = [self.program, "cost", "--quiet", "--json", self.record, "--"] if watched else []
@@ -62,7 +87,9 @@ class Bench:
             rate.append(switches / many_ns * 1e9)
             with beside():
                 self.run(*many, watched=True)
-            cost = json.load(open(self.record))["cost"]
+            record = json.load(open(self.record))
+            self.read_prices(record)
+            cost = record["cost"]
             if cost["answer"] == "estimated":
                 ranges.append((100 * cost["share"]["low"], 100 * cost["share"]["high"]))
         real = statistics.median(losses)
@@ -79,7 +106,41 @@ class Bench:
             self.widths.append(high / low if low > 0 else float("inf"))
             words = f"{low:.1f} to {high:.1f}"
             inside = "yes" if inside else "no"
-        print(f"| {titles} | {statistics.median(rate):.0f} | {real:.1f} ± {slack:.1f} | {words} | {inside} |", flush=True)
+        by_rules, holds = self.check_rules(statistics.median(rate), real, slack, is_pair=beside is not contextlib.nullcontext)
+        figures = f"{statistics.median(rate):.0f} | {real:.1f} ± {slack:.1f} | {words} | {inside} | {by_rules} | {holds}"
+        print(f"| {titles} | {figures} |", flush=True)
+
+    def read_prices(self, record):
+        """Those of the profile that the program was priced by."""
+        run = record["surface"].get("run")
+        if self.rules is None and run is not None:
+            words = [self.program, "runs", "export", run, "--format", "openmetrics"]
+            self.rules = Rules(subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+    def check_rules(self, rate, real, slack, is_pair):
+        """The range by the rules in words, and whether it holds the real loss. Of a pair they see both processes."""
+        if self.rules is None or is_pair:
+            return "-", "-"
+        low, direct, high = self.rules.shares(rate)
+        self.rule_cases += 1
+        holds = low - slack <= real <= high + slack
+        self.rule_held += holds
+        self.rule_widths.append(high / low if low > 0 else float("inf"))
+        if real >= ALERT_PERCENT:
+            self.losing += 1
+            self.takes += direct >= ALERT_PERCENT
+            self.may_take += direct < ALERT_PERCENT <= high
+        return f"{low:.2f} to {high:.1f}, itself {direct:.2f}", "yes" if holds else "no"
+
+    def told_of_rules(self):
+        """Says what the rules held; whether that is enough."""
+        if not self.rule_cases:
+            return True
+        width = statistics.median(self.rule_widths)
+        print(f"\n{self.rule_held} of {self.rule_cases} ranges by the rules hold the real loss; median width (high / low) {width:.0f}")
+        alerts = f"SwitchingTakesCpu in {self.takes}, SwitchingMayTakeCpu in {self.may_take}"
+        print(f"{self.losing} cases lose {ALERT_PERCENT} % or more: {alerts}")
+        return self.rule_held >= LEAST_HELD * self.rule_cases
 
     def threads(self, threads, period, size):
         steps = self.run(1, period, size, 0, 0)[0]
@@ -102,8 +163,8 @@ def main():
     which = sys.argv[4] if len(sys.argv) > 4 else None
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(program, cpu, repeats, folder)
-        print("| threads | period us | array KiB | switches/s | real loss % | predicted % | in the range |")
-        print("|--:|--:|--:|--:|--:|--:|:--|")
+        print("| threads | period us | array KiB | switches/s | real loss % | predicted % | in the range | by the rules % | in it |")
+        print("|--:|--:|--:|--:|--:|--:|:--|--:|:--|")
         if which != "threads":
             for size in PAIRS:
                 bench.pair(size)
@@ -114,6 +175,7 @@ def main():
                         bench.threads(threads, period, size)
         width = f"{statistics.median(bench.widths):.1f}" if bench.widths else "-"
         print(f"\n{bench.held} of {bench.told} predicted ranges hold the real loss; {bench.all - bench.told} had no prediction; median width (high / low) {width}")
+        sys.exit(0 if bench.told_of_rules() else "fewer than 33 of 36 ranges by the rules hold the real loss")
 
 
 main()

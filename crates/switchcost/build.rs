@@ -1,8 +1,8 @@
 //! Passes target, profile and commit of the build to the program: every record carries them.
 
-use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs, io};
 
 fn main() {
     for (name, from) in [("SWITCHCOST_TARGET", "TARGET"), ("SWITCHCOST_PROFILE", "PROFILE")] {
@@ -69,18 +69,26 @@ fn preload_flags() -> String {
 /// program is linked as, so cargo is asked once more, without the flags that are meant for the
 /// program.
 fn build_preload() {
-    let crates = cargo_folder("CARGO_MANIFEST_DIR").join("..");
     let out = cargo_folder("OUT_DIR");
-    for name in ["../Cargo.toml", "preload", "threadclock/src", "threadclock/Cargo.toml"] {
-        println!("cargo::rerun-if-changed={}", crates.join(name).display());
+    let crates = cargo_folder("CARGO_MANIFEST_DIR").join("..");
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args(["rustc", "--quiet"]);
+    if crates.join("preload/Cargo.toml").exists() {
+        for name in ["../Cargo.toml", "preload", "threadclock/src", "threadclock/Cargo.toml"] {
+            println!("cargo::rerun-if-changed={}", crates.join(name).display());
+        }
+        cargo.args(["--locked", "--package", "switchcost-preload"]).current_dir(&crates);
+    } else {
+        // A package of a registry stands alone.
+        let folder = out.join("package");
+        write_preload_package(&folder).expect("the package of the preloaded library");
+        cargo.current_dir(&folder);
     }
     let target = env::var("TARGET").unwrap_or_default();
-    let built = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()))
-        .args(["rustc", "--quiet", "--locked", "--package", "switchcost-preload", "--lib"])
-        .args(["--crate-type", "cdylib", "--features", "interpose", "--profile", "preload"])
-        .args(["--target", &target, "--target-dir"])
+    let built = cargo
+        .args(["--lib", "--crate-type", "cdylib", "--features", "interpose"])
+        .args(["--profile", "preload", "--target", &target, "--target-dir"])
         .arg(out.join("preload"))
-        .current_dir(&crates)
         .env("CARGO_ENCODED_RUSTFLAGS", preload_flags())
         // clippy's and the like are for what cargo was asked for.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
@@ -92,4 +100,46 @@ fn build_preload() {
         other => panic!("cargo did not build crates/preload: {other:?}"),
     }
     println!("cargo::rustc-env=SWITCHCOST_PRELOAD={}", library.display());
+}
+
+/// Writes a package of the preloaded library from the sources that cargo has unpacked, with the
+/// profile that the workspace has for it, and the versions of this package's lock file.
+fn write_preload_package(folder: &Path) -> io::Result<()> {
+    let manifest = format!(
+        r#"[package]
+name = "switchcost-preload"
+version = "{version}"
+edition = "2024"
+
+[lib]
+name = "preload"
+path = "{preload}/src/lib.rs"
+
+[features]
+interpose = []
+
+[dependencies]
+libc = {{ version = "0.2", default-features = false }}
+threadclock = {{ path = "{threadclock}", default-features = false, features = ["abort"] }}
+
+[profile.preload]
+inherits = "release"
+codegen-units = 1
+lto = "fat"
+panic = "abort"
+strip = true
+
+[workspace]
+"#,
+        version = env::var("CARGO_PKG_VERSION").unwrap_or_default(),
+        preload = cargo_folder("DEP_SWITCHCOST_PRELOAD_ROOT").display(),
+        threadclock = cargo_folder("DEP_THREADCLOCK_ROOT").display(),
+    );
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("Cargo.toml"), manifest)?;
+    let lock = cargo_folder("CARGO_MANIFEST_DIR").join("Cargo.lock");
+    if lock.exists() {
+        fs::copy(lock, folder.join("Cargo.lock"))?;
+    }
+    Ok(())
 }

@@ -24,7 +24,7 @@ mod tests {
 
     /// Returns the cells of the line that begins so, without its two names.
     fn cells(start: &str) -> Vec<Option<f64>> {
-        let table = include_str!("../../../../data/hines2000.csv");
+        let table = include_str!("../../data/hines2000.csv");
         let line = table.lines().find(|line| line.starts_with(start)).expect(start);
         line.split(',').skip(2).map(|cell| cell.parse().ok()).collect()
     }

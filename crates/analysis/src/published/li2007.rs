@@ -111,8 +111,8 @@ impl LiFigures {
 
     /// Returns the figures of the built-in files.
     pub fn published() -> Result<Self, PublishedError> {
-        let costs = include_str!("../../../../data/li2007.csv");
-        Self::parse(costs, include_str!("../../../../data/li2007_times.csv"))
+        let costs = include_str!("../../data/li2007.csv");
+        Self::parse(costs, include_str!("../../data/li2007_times.csv"))
     }
 
     /// Returns c2 where the combined working sets exceed the cache over c2 where everything fits:

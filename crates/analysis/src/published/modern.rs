@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::{PublishedError, parse_rows, positive};
 
-const CSV: &str = include_str!("../../../../data/modern.csv");
+const CSV: &str = include_str!("../../data/modern.csv");
 
 /// The kind of cost in a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]

@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::{PublishedError, parse_rows, positive};
 
-const CSV: &str = include_str!("../../../../data/sloan1992.csv");
+const CSV: &str = include_str!("../../data/sloan1992.csv");
 
 /// Laps of every run.
 const LAPS: f64 = 1e6;

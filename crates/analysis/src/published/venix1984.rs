@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::{PublishedError, parse_rows, positive};
 
-const CSV: &str = include_str!("../../../../data/venix1984.csv");
+const CSV: &str = include_str!("../../data/venix1984.csv");
 
 /// The times of one processor, in milliseconds as printed.
 #[derive(Debug, Clone, PartialEq, Deserialize)]

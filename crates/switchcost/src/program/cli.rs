@@ -270,7 +270,8 @@ enum Command {
     /// Stores one run. --report writes charts.
     #[command(
         after_long_help = "Examples:\n  switchcost measure\n  switchcost measure --budget 30s \
-             --name before\n  switchcost measure --report report.html"
+             --name before\n  switchcost measure --report report.html\n  switchcost \
+             measure --budget 2m --share result.csv"
     )]
     Measure(MeasureArgs),
     /// Cost of a switch by the number of processes, in a ring

@@ -6,7 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use clap::Args;
 
-use crate::base::failure::{Interrupted, print_message};
+use crate::base::failure::{Interrupted, print_message, usage};
 use crate::base::values::{Destination, TimeBudget, budget, run_name, whole};
 use crate::engine::execute::{self, HeaderOptions, RecordedRun};
 use crate::engine::interrupt::Interrupt;
@@ -17,7 +17,7 @@ use crate::program::report::drawn::DrawnRun;
 use crate::registry::measure::plan::plan;
 use crate::registry::measure::table::{answer, rows_so_far};
 use crate::registry::{MeasureRecord, Record};
-use crate::report::output::{print_text, say_text};
+use crate::report::output::{check_destination, history, print_text, say_text, write_output};
 use crate::report::page;
 use crate::report::terminal::View;
 
@@ -39,6 +39,13 @@ pub(crate) struct MeasureArgs {
     /// A report that is there already is replaced; any other file is left alone.
     #[arg(long, short = 'o', alias = "output", value_name = "FILE|-")]
     pub(crate) report: Option<Destination>,
+
+    /// Write figures that others may see: no host name, no command
+    ///
+    /// Rows of data/modern.csv: the CPU's model, the kernel's release, the number of CPUs, and what was
+    /// seen at full speed. Send the file by an issue (A result to share), or add it by data/add.
+    #[arg(long, value_name = "FILE|-")]
+    pub(crate) share: Option<Destination>,
 
     /// Name of the stored run
     #[arg(long, value_name = "NAME", value_parser = run_name)]
@@ -62,11 +69,29 @@ pub(crate) struct MeasureArgs {
     pub(crate) strict: bool,
 }
 
+impl MeasureArgs {
+    /// Checks, before anything is measured, that the files can be written. Changes nothing.
+    fn check_files(&self) -> Result<()> {
+        if let Some(report) = &self.report {
+            page::check("--report", report)?;
+        }
+        let Some(share) = &self.share else { return Ok(()) };
+        if self.report.as_ref().is_some_and(|report| report.is_same_place(share)) {
+            return Err(usage(format!("--share {share}: --report is written there")));
+        }
+        check_destination("--share", share)
+    }
+
+    /// Returns whether a file that was asked for goes to standard output.
+    fn uses_stdout(&self) -> bool {
+        let stdout = Some(Destination::Stdout);
+        self.report == stdout || self.share == stdout
+    }
+}
+
 pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     let started = Instant::now();
-    if let Some(report) = &args.report {
-        page::check("--report", report)?;
-    }
+    args.check_files()?;
     let (mut host, interrupt) = (LocalHost::detect()?, Interrupt::watch()?);
     // Looked up once, so that all experiments choose the same CPU.
     host.load = Some(host.current_load());
@@ -98,7 +123,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<ExitCode> {
     Ok(interrupt.exit_code().unwrap_or(u8::from(failed)).into())
 }
 
-/// Writes the report and prints the summary; returns whether both could be done. Errors are printed.
+/// Writes the files and prints the summary; returns whether all could be done. Errors are printed.
 fn write_summary(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bool {
     let path = taken.path();
     let view = View { verbose: args.verbose, ..View::default() };
@@ -112,16 +137,31 @@ fn write_summary(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bo
             (written, _) => errors.extend(written.err()),
         }
     }
-    // The summary goes to standard error where the report has standard output.
-    match args.report {
-        _ if args.quiet => {}
-        Some(Destination::Stdout) => say_text(text),
-        _ => errors.extend(print_text(text).context("cannot print the summary").err()),
+    if let Some(to) = &args.share {
+        let written = write_rows_to_share(taken, to).context("the file to share is not written");
+        match (written, to) {
+            (Ok(()), Destination::File(path)) => {
+                text.push(format!("to share: {}\n", path.display()));
+            }
+            (written, _) => errors.extend(written.err()),
+        }
+    }
+    // The summary goes to standard error where a file has standard output.
+    if !args.quiet {
+        if args.uses_stdout() {
+            say_text(text);
+        } else {
+            errors.extend(print_text(text).context("cannot print the summary").err());
+        }
     }
     for error in &errors {
         print_message(&format!("error: {error:#}"));
     }
     errors.is_empty()
+}
+
+fn write_rows_to_share(taken: &RecordedRun, to: &Destination) -> Result<()> {
+    write_output(&history::rows_to_share(&taken.run)?, to)
 }
 
 fn write_report(taken: &RecordedRun, record: &MeasureRecord, to: &Destination) -> Result<()> {

@@ -68,6 +68,43 @@ fn quiet_says_nothing_and_writes_everything() {
     assert!(measured.report.trim_end().ends_with("</html>"));
 }
 
+/// Whether a round has a figure that may be quoted is the machine's affair.
+#[test]
+fn figures_are_shared_without_the_machines_name() {
+    let home = Home::new();
+    let share = home.path().join("share.csv");
+    let to = share.to_str().expect("a path");
+    let said = home.run(&[&SMALL[..], &["--name", "secret-name", "--share", to]].concat());
+    assert_eq!(home.run_files().len(), 1, "the run is stored");
+    let Ok(file) = fs::read_to_string(&share) else {
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        assert!(said.err.contains("no figure was seen at full speed"), "{}", said.err);
+        return;
+    };
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.ends_with(&format!("to share: {to}\n")), "{}", said.out);
+    assert!(
+        file.starts_with("# version: ") && file.contains("\n# experiment: measure\n"),
+        "{file}"
+    );
+    assert!(file.lines().count() > 7 && !file.contains("secret-name"), "{file}");
+    let exported = home.run(&["runs", "export", "last", "--format", "history"]);
+    assert_eq!(exported.out, file, "the same, of the stored run");
+}
+
+#[test]
+fn two_files_have_two_places_and_a_place_that_cannot_be_written_is_said_at_once() {
+    let home = Home::new();
+    for place in ["x.html", "-"] {
+        let said = home.run(&[&SMALL[..], &["--report", place, "--share", place]].concat());
+        assert_eq!(said.code, Some(2), "{}", said.err);
+        assert!(said.err.contains(&format!("--share {place}: --report")), "{}", said.err);
+    }
+    let said = home.run(&[&SMALL[..], &["--share", "/nowhere/share.csv"]].concat());
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(home.run_files().is_empty(), "nothing was measured");
+}
+
 #[test]
 fn ctrl_c_leaves_what_was_measured_so_far() {
     let home = Home::new();

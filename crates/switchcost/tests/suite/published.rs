@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::common::Home;
 use crate::snapshots::{said, unpacked};
 
@@ -13,7 +15,40 @@ fn modern() -> PathBuf {
 /// The rows that a run has.
 fn rows(home: &Home, run: &str) -> Vec<String> {
     let printed = said(home, &["runs", "export", &unpacked(home, run), "--format", "history"]).out;
-    printed.lines().map(str::to_string).collect()
+    printed.lines().filter(|line| !line.starts_with('#')).map(str::to_string).collect()
+}
+
+/// What `measure --share` writes is this format; `data/add` reads the comment lines.
+#[test]
+fn a_file_to_share_says_what_measured_and_names_no_machine() {
+    let home = Home::new();
+    let path = home.path().join(unpacked(&home, "cost"));
+    let text = fs::read_to_string(&path).expect("a run");
+    let (header, samples) = text.split_once('\n').expect("lines");
+    let mut header: Value = serde_json::from_str(header).expect("JSON");
+    let secrets = ["the-host", "the-boot", "the-command-line", "the-command", "the-name"];
+    header["header"]["host"] = secrets[0].into();
+    header["header"]["machine"]["kernel"]["boot_id"] = secrets[1].into();
+    header["header"]["machine"]["kernel"]["command_line"] = secrets[2].into();
+    header["header"]["invocation"] = [secrets[3]].into();
+    header["header"]["name"] = secrets[4].into();
+    fs::write(&path, format!("{header}\n{samples}")).expect("a run");
+
+    let printed = said(&home, &["runs", "export", "cost.jsonl", "--format", "history"]).out;
+    let comments: Vec<&str> = printed.lines().map_while(|line| line.strip_prefix("# ")).collect();
+    let keys: Vec<&str> =
+        comments.iter().filter_map(|line| Some(line.split_once(": ")?.0)).collect();
+    assert_eq!(keys, ["version", "commit", "profile", "experiment", "budget_s", "day"]);
+    assert_eq!(printed, said_of_captured(), "the words of the header are not in it");
+    for identity in [&secrets[..], &["T22:57:36", "20261123T225736938Z"]].concat() {
+        assert!(!printed.contains(identity), "{identity}: {printed}");
+    }
+}
+
+/// The captured run as it is.
+fn said_of_captured() -> String {
+    let home = Home::new();
+    said(&home, &["runs", "export", &unpacked(&home, "cost"), "--format", "history"]).out
 }
 
 /// The runs that the file names are captured ones: no figure is from elsewhere.

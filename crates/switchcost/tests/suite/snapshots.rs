@@ -84,8 +84,8 @@ fn wide_tables_are_as_captured() {
 #[test]
 fn comparisons_and_tables_are_as_captured() {
     let home = Home::new();
-    let [one, two, links, calls, trace, trace_again] =
-        ["ring", "ring-again", "links", "calls", "trace", "trace-again"]
+    let [one, two, links, cost, calls, trace, trace_again] =
+        ["ring", "ring-again", "links", "cost", "calls", "trace", "trace-again"]
             .map(|name| unpacked(&home, name));
     for (name, args) in [
         ("compare", &["compare", &*one, &*two][..]),
@@ -102,6 +102,7 @@ fn comparisons_and_tables_are_as_captured() {
         ("bmf", &["runs", "export", &*one, "--format", "bmf"]),
         ("gab", &["runs", "export", &*one, "--format", "gab"]),
         ("otava", &["runs", "export", &*one, &*two, "--format", "otava"]),
+        ("history", &["runs", "export", &*cost, "--format", "history"]),
         ("calls-openmetrics", &["runs", "export", &*calls, "--format", "openmetrics"]),
     ] {
         assert_as_captured(name, &said(&home, args).out);

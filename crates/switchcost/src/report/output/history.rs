@@ -5,22 +5,45 @@ use std::num::NonZeroU32;
 use analysis::published::modern::{ModernFigure, ModernRow};
 use analysis::quote::QuotedFigure;
 use analysis::results::{CaseResults, Quantity, Results};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use rundata::machine::{CpuModel, Machine};
 use rundata::placement::Placement;
 use rundata::reading::Reading;
 use rundata::ring::{MemberKind, Policy, RingCase};
-use rundata::run::Run;
+use rundata::run::{Header, Run};
 use rundata::trial::Trial;
 
 use super::columns::Columns;
 
 /// Returns rows, as CSV, of the rings of processes on one CPU and of the calls: one for each quotable
-/// figure. An error where the run lacks a fact of the machine that every row has.
+/// figure, the first of a case that several experiments measured. Comment lines above say what
+/// measured them. Nothing names the machine, its users or a command. An error where the run lacks a
+/// fact of the machine that every row has.
 pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
+    file_of_rows(run, figure_rows(run)?)
+}
+
+/// Like [`rows`], but an error where no figure may be quoted.
+pub(crate) fn rows_to_share(run: &Run) -> Result<Vec<u8>> {
+    let rows = figure_rows(run)?;
+    if rows.is_empty() {
+        bail!(
+            "no figure was seen at full speed: measure longer (--budget 5m), when nothing else runs"
+        );
+    }
+    file_of_rows(run, rows)
+}
+
+fn file_of_rows(run: &Run, rows: Vec<ModernRow>) -> Result<Vec<u8>> {
+    let mut file = origin_lines(run).into_bytes();
+    file.extend(columns().csv(rows)?);
+    Ok(file)
+}
+
+fn figure_rows(run: &Run) -> Result<Vec<ModernRow>> {
     let results = Results::from_run(run);
     let machine_row = machine_row(run)?;
-    let mut rows = Vec::new();
+    let mut rows: Vec<ModernRow> = Vec::new();
     for case_results in &results.cases {
         let Some(row) = case_row(run, case_results.number, &machine_row) else { continue };
         for quoted in quoted_figures(case_results, row.what) {
@@ -29,16 +52,36 @@ pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
                 continue;
             }
             let figure = quoted.figure;
-            rows.push(ModernRow {
+            let row = ModernRow {
                 what: quoted.what,
                 us: four_digits(figure.value() / 1e3),
                 low_us: four_digits(figure.low() / 1e3),
                 high_us: four_digits(figure.high() / 1e3),
                 ..row.clone()
-            });
+            };
+            if !rows.iter().any(|earlier| earlier.what == row.what && earlier.is_same_case(&row)) {
+                rows.push(row);
+            }
         }
     }
-    columns().csv(rows)
+    Ok(rows)
+}
+
+/// Returns comment lines with the version that measured, the day and the time that was allowed, as
+/// data/add reads them.
+fn origin_lines(run: &Run) -> String {
+    let Header { build, plan, started, .. } = &run.header;
+    // Seconds could be found again in logs of the machine.
+    let day = started.split('T').next().unwrap_or_default();
+    let commit = build.commit.as_deref().unwrap_or_default();
+    let budget_s = plan.stopping.budget_ns.saturating_add(500_000_000) / 1_000_000_000;
+    format!(
+        "# version: {}\n# commit: {commit}\n# profile: {}\n# experiment: {}\n# budget_s: {budget_s}\n\
+         # day: {day}\n",
+        build.version,
+        build.profile,
+        plan.experiment.name(),
+    )
 }
 
 /// Declares the columns of data/modern.csv, in their order.
@@ -186,4 +229,32 @@ fn quoted_figure(case_results: &CaseResults, quantity: Quantity) -> Option<Quote
 /// Rounds a figure to four significant digits.
 fn four_digits(us: f64) -> f64 {
     format!("{us:.3e}").parse().unwrap_or(us)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gaps are no row of the file.
+    #[test]
+    fn a_run_without_a_figure_is_not_shared() {
+        let text = include_str!("../../../tests/fixtures/response-gaps.jsonl");
+        let run = Run::parse(text).unwrap();
+        let lines = String::from_utf8(rows(&run).unwrap()).unwrap();
+        assert!(lines.lines().last().unwrap().starts_with("machine,cpu,"), "{lines}");
+        let error = rows_to_share(&run).unwrap_err().to_string();
+        assert!(error.contains("full speed") && error.contains("--budget 5m"), "{error}");
+    }
+
+    /// `measure` has a ring of two of `ring`, and one of `cost`.
+    #[test]
+    fn a_case_of_several_experiments_has_one_row() {
+        let text = include_str!("../../../tests/fixtures/measure.jsonl");
+        let rows = figure_rows(&Run::parse(text).unwrap()).unwrap();
+        assert!(rows.len() > 2, "{rows:?}");
+        for (number, row) in rows.iter().enumerate() {
+            let twins = rows[..number].iter().filter(|twin| twin.what == row.what);
+            assert_eq!(twins.filter(|twin| twin.is_same_case(row)).count(), 0, "{row:?}");
+        }
+    }
 }

@@ -9,7 +9,7 @@ import random
 import statistics
 import sys
 import time
-from typing import Callable
+from collections.abc import Callable
 
 from switchcost import threadclock
 

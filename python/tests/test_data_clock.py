@@ -41,9 +41,9 @@ def wandering(i: int, day: int) -> float:
 def figures(dataset: Dataset, rows: list[dict[str, object]], columns: str) -> list[tuple[float, ...]]:
     """Cases of hosts h0, h1, ... as the view has them."""
     key = [{"host": f"h{i}", "run": "r", "started": 0} for i in range(len(rows))]
-    machines = [{**k, "cpu_model": r.pop("cpu_model", "EPYC")} for k, r in zip(key, rows)]
+    machines = [{**k, "cpu_model": r.pop("cpu_model", "EPYC")} for k, r in zip(key, rows, strict=True)]
     case = {"case": 0, "experiment": "ring", "estimate": 100.0, "low": 99.0, "high": 101.0}
-    cases = [{**k, **case, **r} for k, r in zip(key, rows)]
+    cases = [{**k, **case, **r} for k, r in zip(key, rows, strict=True)]
     for table, of in (("machines", machines), ("cases", cases)):
         dataset.write(table, str(START), pa.Table.from_pylist(of, schema=SCHEMAS[table]))
     with dataset.connect() as connection:

@@ -50,7 +50,7 @@ def add(dataset: Dataset, *files: Path, host: str | None = "n1") -> list[str]:
     """Gives these files to the dataset; what it says: "new", "there", or why a file was set aside."""
     with tempfile.TemporaryDirectory() as folder:
         copies = [Path(folder, f"{number}-{file.name}") for number, file in enumerate(files)]
-        for file, copy in zip(files, copies):
+        for file, copy in zip(files, copies, strict=True):
             shutil.copy(file, copy)
         results = dataset.add_all([IncomingFile(copy, host) for copy in copies])
     return [one.reason if isinstance(one, SetAside) else ["there", "new"][one.is_new] for one in results]
@@ -82,7 +82,9 @@ def test_estimates_are_those_of_the_program(dataset: Dataset) -> None:
     with dataset.connect() as connection:
         found = connection.execute('SELECT title, quantity, estimate, low, high FROM cases ORDER BY "case"').fetchall()
         assert found
-        assert found == list(zip(*(summary[name] for name in ("title", "quantity", "estimate", "low", "high"))))
+        assert found == list(
+            zip(*(summary[name] for name in ("title", "quantity", "estimate", "low", "high")), strict=True)
+        )
         kinds = connection.execute("SELECT DISTINCT elapsed_ns > 0, hops > 0 FROM samples").fetchall()
     assert kinds == [(True, True)]
 
@@ -120,7 +122,7 @@ def test_what_is_broken_is_set_aside_and_the_rest_goes_on(dataset: Dataset, tmp_
     changed(files / "early.jsonl", run="early", host="n1", started="2099-11-21T22:21:05Z")
     changed(files / "x\x1b[2Jx.jsonl", host="<script>alert(1)</script>")
     sent = sorted(files.iterdir())
-    reasons = dict(zip([file.name for file in sent], add(dataset, *sent, host=None)))
+    reasons = dict(zip([file.name for file in sent], add(dataset, *sent, host=None), strict=True))
     assert not {"new", "there"} & set(reasons.values())
     kept = {file.name for file in (dataset.path / "set-aside").iterdir()}
     assert kept == {name + end for name in kept for end in ("", ".reason") if not name.endswith(".reason")}

@@ -224,7 +224,12 @@ def test_run_measures_a_command(capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_run_of_several_commands() -> None:
     used = switchcost.run(["sh", "-c", "exit {n}"], parameters={"n": [0, 4]}, runs=2, estimate=False)
-    assert sorted(zip(used.samples["command"], used.samples["exit_code"])) == [(0, 0), (0, 0), (1, 4), (1, 4)]
+    assert sorted(zip(used.samples["command"], used.samples["exit_code"], strict=True)) == [
+        (0, 0),
+        (0, 0),
+        (1, 4),
+        (1, 4),
+    ]
 
 
 def test_a_command_that_is_not_there_is_an_error() -> None:

@@ -40,7 +40,9 @@ def test_samples_are_those_of_the_run_file(ring: switchcost.Run, file: Path) -> 
     stored = [line["sample"] for line in lines if "sample" in line]
     samples = ring.samples
     key = [(s["case"], s["round"], s["sample"], s["elapsed_ns"], s["slices"]["elapsed_ns"]) for s in stored]
-    assert sorted(zip(*(samples[n] for n in ("case", "round", "sample", "elapsed_ns", "slices_ns")))) == sorted(key)
+    assert sorted(
+        zip(*(samples[n] for n in ("case", "round", "sample", "elapsed_ns", "slices_ns")), strict=True)
+    ) == sorted(key)
     assert set(samples["run"]) == {ring.name} and set(samples["host"]) == {os.uname().nodename}
     # Pages of a ring without work: could not be read is not 0.
     assert set(samples["huge_page_bytes"]) == {None}

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar
 
 from switchcost import _program, tables
 from switchcost.runs import Run, Runs, Tables, machine_row
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 _Function = TypeVar("_Function", bound=Callable[..., Runs])
 #: Numbers as the program takes them: 4, "2,4,8", "2..64:x2", or a list of numbers.
-Numbers = Union[int, str, Iterable[Union[int, str]]]
+Numbers = int | str | Iterable[int | str]
 Kind = Literal["process", "thread"]
 Op = Literal["read", "write", "rmw"]
 Policy = Literal["other", "fifo", "rr", "batch"]
 Walk = Literal["whole", "chase"]
 #: Bytes, or as the program takes it ("64K").
-Bytes = Union[int, str]
+Bytes = int | str
 #: Time: seconds, or as the program takes it ("90s", "2m").
-Time = Union[int, float, str]
+Time = int | float | str
 
 
 class Options(TypedDict, total=False):

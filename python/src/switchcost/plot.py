@@ -145,4 +145,4 @@ def _errors(rows: list[dict[str, Any]]) -> list[list[float]]:
     """Distances to both ends of the interval; 0 where there is none."""
 
     ends = [[row["estimate"] if row[end] is None else row[end] for row in rows] for end in ("low", "high")]
-    return [[abs(end - row["estimate"]) for end, row in zip(of, rows)] for of in ends]
+    return [[abs(end - row["estimate"]) for end, row in zip(of, rows, strict=True)] for of in ends]

@@ -98,7 +98,7 @@ class Table:
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows, each by column."""
-        return [dict(zip(self._columns, row)) for row in zip(*self._columns.values())]
+        return [dict(zip(self._columns, row, strict=True)) for row in zip(*self._columns.values(), strict=True)]
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The columns; lists of the same length."""
@@ -212,7 +212,7 @@ def to_html(table: Table, only: Sequence[str] | None = None) -> str:
     """The table in HTML, with its first rows."""
     columns = [name for name in only or table.columns if name in table.columns]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in columns)
-    rows = zip(*(table[name][:_MOST_ROWS] for name in columns))
+    rows = zip(*(table[name][:_MOST_ROWS] for name in columns), strict=True)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(_shown(v))}</td>" for v in row) + "</tr>" for row in rows)
     left_out = len(table) - _MOST_ROWS
     more = f"<p>{left_out} more rows</p>" if left_out > 0 else ""

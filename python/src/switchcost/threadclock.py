@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Callable, NamedTuple, cast
+from typing import NamedTuple, cast
 
 __all__ = ["CpuTime", "error_bound_ns", "getpinfo", "getpinfo_process", "now_ns", "tier"]
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import islice
 from pathlib import Path
-from typing import Union
 
 import duckdb
 import pyarrow as pa
@@ -178,7 +177,7 @@ class Dataset:
         of the shorter one. Raises FleetError where the dataset cannot be written.
         """
         with self._at_work("cannot take files") as work, ThreadPoolExecutor(THREADS) as pool:
-            left, results = iter(files), list[Union[Kept, SetAside]]()
+            left, results = iter(files), list[Kept | SetAside]()
             while part := list(islice(left, AT_ONCE)):
                 results += self._add(part, work, pool)
             return results
@@ -188,7 +187,7 @@ class Dataset:
         moves = [(file, work / f"{number}.jsonl") for number, file in enumerate(files)]
         parts = [moves[first : first + IN_ONE] for first in range(0, len(moves), IN_ONE)]
         read = (one for reading in [pool.submit(self._read, part) for part in parts] for one in reading.result())
-        for (file, to), one in zip(moves, read):
+        for (file, to), one in zip(moves, read, strict=True):
             try:
                 if isinstance(one, Unreadable):
                     raise one
@@ -213,7 +212,7 @@ class Dataset:
                 new.append((*known, to))
             else:
                 found[to] = known
-        found |= zip((to for _, _, to in new), rows_of_all(new))
+        found |= zip((to for _, _, to in new), rows_of_all(new), strict=True)
         return [found[to] for _, to in moves]
 
     def _take(self, file: IncomingFile, to: Path) -> tuple[str, str] | Kept:
@@ -271,7 +270,7 @@ class Dataset:
                 named = [(path.parent.name, path.stem, path) for path in part]
                 parts = [named[first : first + IN_ONE] for first in range(0, len(named), IN_ONE)]
                 read = (one for rows in pool.map(rows_of_all, parts) for one in rows)
-                for path, one in zip(part, read):
+                for path, one in zip(part, read, strict=True):
                     try:
                         if isinstance(one, Unreadable):
                             raise one

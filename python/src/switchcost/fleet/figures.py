@@ -41,7 +41,9 @@ def step(host: Host, change: LevelChange, days: Sequence[str], ratios: Floats) -
     """A host's days, and its levels before and after the day of its step."""
     points = _course(days, ratios)
     series = []
-    for level in ([p for p, day in zip(points, days) if (day >= change.since) is after] for after in (False, True)):
+    for level in (
+        [p for p, day in zip(points, days, strict=True) if (day >= change.since) is after] for after in (False, True)
+    ):
         if level:
             median = float(np.median([point["y"] for point in level]))
             ends = (level[0]["x"] - 0.3, level[-1]["x"] + 0.3)
@@ -53,7 +55,7 @@ def step(host: Host, change: LevelChange, days: Sequence[str], ratios: Floats) -
 def histogram(title: str, changes: Iterable[float], low: float, high: float, slow: Sequence[Host]) -> Figure:
     """Hosts by how much slower than the median they are; the slow ones are named. Ends are changes in percent."""
     counts, edges = np.histogram(np.clip(list(changes), low, high), np.linspace(low, high, BARS + 1))
-    points = [{"x": round(float(x), 4), "y": int(y)} for x, y in zip(edges, [*counts, 0])]
+    points = [{"x": round(float(x), 4), "y": int(y)} for x, y in zip(edges, [*counts, 0], strict=True)]
     return _figure(
         title,
         "",
@@ -97,7 +99,9 @@ _DAYS = _axis("", "day")
 
 def _course(days: Sequence[str], ratios: Floats) -> list[Figure]:
     first = date(1970, 1, 1)
-    return [{"x": (date.fromisoformat(day) - first).days, "y": change(exp(y))} for day, y in zip(days, ratios)]
+    return [
+        {"x": (date.fromisoformat(day) - first).days, "y": change(exp(y))} for day, y in zip(days, ratios, strict=True)
+    ]
 
 
 def _series(name: str, role: str, points: list[Figure]) -> Figure:

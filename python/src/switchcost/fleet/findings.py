@@ -347,7 +347,7 @@ class Analysis:
     def value(self) -> dict[str, Any]:
         """For JSON; `chance` is the probability of a sound host to look as bad, before the fleet's size is counted."""
         lists = {name: [asdict(x) for x in getattr(self, name)] for name in ("hosts", "effects", "drifts")}
-        for host, row in zip(self.hosts, lists["hosts"]):
+        for host, row in zip(self.hosts, lists["hosts"], strict=True):
             del row["acknowledgement"]
             row["acknowledged"] = host.acknowledged
         for effect in [*lists["effects"], *lists["drifts"]]:

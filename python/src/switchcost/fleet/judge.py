@@ -218,7 +218,7 @@ class _Judge:
             likely = discoveries(seen.chance[open_] * len(seen_of), count, self.fdr) if open_.any() else 0
             thresholds = self._thresholds(seen, likely)
             self._note_power(seen, thresholds)
-            for i, at in zip(seen.hosts, range(len(seen.hosts))):
+            for i, at in zip(seen.hosts, range(len(seen.hosts)), strict=True):
                 needed[i] = min(needed[i], thresholds[at])
                 if not far[at]:
                     continue
@@ -419,9 +419,9 @@ class _Judge:
         for g, key in enumerate(self.fleet.keys):
             of = np.flatnonzero(self.fleet.group == g)
             found = [found for i in of if (found := self.hosts[i].would_be_found)]
-            known = [words(c, v) for c, v in zip(self.fleet.group_by, key.split("\x1f")) if v != "?"]
+            known = [words(c, v) for c, v in zip(self.fleet.group_by, key.split("\x1f"), strict=True) if v != "?"]
             said = {"hosts": len(of), "in_words": ", ".join(known), "judged": bool(found)}
-            shares = dict(zip(map(str, POWER_OF), self.named_shares[of].mean(axis=0).tolist()))
+            shares = dict(zip(map(str, POWER_OF), self.named_shares[of].mean(axis=0).tolist(), strict=True))
             scatter = exp(self.group_scatter[g]) - 1 if found else None
             power = {"would_be_found": float(np.median(found)) if found else None, "scatter": scatter}
             groups.append({**said, **power, "named_shares": shares})

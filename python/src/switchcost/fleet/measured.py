@@ -163,14 +163,16 @@ class Fleet:
         if not rows:
             said = f"{self.dataset.path} has no runs in these days; `switchcost fleet collect` brings them"
             raise FleetError(said, 2)
-        self.names, groups, self.noises, *facts = (list(column) for column in zip(*rows))
+        self.names, groups, self.noises, *facts = (list(column) for column in zip(*rows, strict=True))
         execute("""CREATE OR REPLACE TEMP TABLE current AS
             SELECT host, run, date, started, experiment, grp, number FROM current JOIN
             (SELECT host, row_number() OVER (ORDER BY host) - 1 AS number FROM (SELECT DISTINCT host FROM current))
             USING (host)""")
         self.index = {name: i for i, name in enumerate(self.names)}
         self.keys, self.group = np.unique(groups, return_inverse=True)
-        self.facts_of = {f: np.array(v, dtype=object) for f, v in zip(CAUSES, facts) if f not in self.group_by}
+        self.facts_of = {
+            f: np.array(v, dtype=object) for f, v in zip(CAUSES, facts, strict=True) if f not in self.group_by
+        }
 
     def _read_figures(self) -> None:
         execute = self.connection.execute
@@ -193,7 +195,7 @@ class Fleet:
     def _course(self, rows: Mapping[str, Any]) -> Course:
         days, column = np.unique(np.asarray(rows["day"], float), return_inverse=True)
         tables = np.full((3, len(self.names), len(days)), np.nan)
-        for table, name in zip(tables, ("ratio", "error", "open")):
+        for table, name in zip(tables, ("ratio", "error", "open"), strict=True):
             table[np.asarray(rows["number"], int), column] = rows[name]
         return Course(days, *tables)
 
@@ -273,7 +275,7 @@ class Fleet:
         new = self.connection.execute(query.format("DESC"), [host, after]).fetchall()
         if not old or not new:
             return {}
-        changed = {f: (a, b) for f, a, b in zip(CAUSES, old[0], new[0]) if None not in (a, b) and a != b}
+        changed = {f: (a, b) for f, a, b in zip(CAUSES, old[0], new[0], strict=True) if None not in (a, b) and a != b}
         if "kernel_release" in changed:
             changed.pop("kernel_version", None)
         return changed
@@ -290,7 +292,7 @@ class Fleet:
         there = ~np.isnan(rows).all(axis=0)
         dates = np.floor(course.days[there]).astype(int)
         medians = np.nanmedian(rows[:, there], axis=0) if there.any() else np.array([])
-        found = {_date_of(day): value for day, value in zip(dates, medians)}
+        found = {_date_of(day): value for day, value in zip(dates, medians, strict=True)}
         return list(found), np.array(list(found.values()))
 
     def by_case(self) -> tuple[list[str], Floats]:

@@ -260,7 +260,9 @@ def steps(analysis: Analysis) -> str:
         return ""
     drawn = [
         f"<figure><figcaption><b>{escape(host.name)}</b>: {escape(str(step))}</figcaption>{svg}</figure>"
-        for (host, step, *_), svg in zip(courses, figures.drawn([figures.step(*c) for c in courses], panel=True))
+        for (host, step, *_), svg in zip(
+            courses, figures.drawn([figures.step(*c) for c in courses], panel=True), strict=True
+        )
     ]
     left = len(analysis.slower_since) - STEPS_DRAWN
     more = f"<p>{left:,} more are in the table.</p>" if left > 0 else ""
@@ -291,7 +293,7 @@ def distributions(analysis: Analysis) -> str:
             captions.append(caption)
             drawn.append(figures.histogram(caption, changes, low * 1.05, high * 1.05, slow[:ROWS]))
     text = f'<h2>Distribution by group</h2><p class="words">{said}</p>'
-    for caption, svg in zip(captions, figures.drawn(drawn)):
+    for caption, svg in zip(captions, figures.drawn(drawn), strict=True):
         text += f"<figure><figcaption>{escape(caption)}</figcaption>{_chart(svg)}</figure>"
     if len(largest) > GROUPS:
         text += f"<p>{len(largest) - GROUPS} smaller groups are not drawn.</p>"

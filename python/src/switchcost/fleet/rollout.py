@@ -171,7 +171,7 @@ def _errors(connection: duckdb.DuckDBPyConnection, side: str, of: str) -> dict[s
         )
         SELECT host, {MAD_TO_SD} * mad(day) AS spread, count(*) AS days FROM days WHERE day IS NOT NULL GROUP BY host"""
     ).fetchnumpy()
-    return dict(zip(rows["host"], median_errors(rows["spread"], rows["days"])))
+    return dict(zip(rows["host"], median_errors(rows["spread"], rows["days"]), strict=True))
 
 
 def _odd(by_host: dict[str, tuple[float, float]], errors: list[dict[str, float]], limit: float) -> Ratios:

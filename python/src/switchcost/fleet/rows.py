@@ -53,7 +53,7 @@ def rows_of_all(files: list[tuple[str, str, Path]]) -> list[Rows | Unreadable]:
     all_told = exports([path for _, _, path in files])
     read = _samples([told.pop("samples").encode() for told in all_told if not isinstance(told, Unreadable)])
     found: list[Rows | Unreadable] = []
-    for (host, run, path), told in zip(files, all_told):
+    for (host, run, path), told in zip(files, all_told, strict=True):
         try:
             if isinstance(told, Unreadable):
                 raise told
@@ -94,11 +94,13 @@ def _rows(host: str, run: str, path: Path, told: dict[str, Any], samples: pa.Tab
 
 def exports(paths: list[Path]) -> list[dict[str, Any] | Unreadable]:
     """What the program says of run files: facts, summary and samples. One that it dies of costs the others nothing."""
+    if not paths:
+        return []
     arguments = ["runs", "export", "--format=rows", "--", *(str(path.absolute()) for path in paths)]
     done = run_program(arguments, most_bytes=MAX_EXPORT_BYTES + 1)
     lines = done.output.split(b"\n")[:-1]
     if len(lines) == len(paths) and not done.exit_code:
-        return [_told(line, path) for line, path in zip(lines, paths)]
+        return [_told(line, path) for line, path in zip(lines, paths, strict=True)]
     if len(paths) > 1:
         return [one for path in paths for one in exports([path])]
     if len(done.output) > MAX_EXPORT_BYTES:
@@ -157,7 +159,9 @@ def _samples(texts: list[bytes]) -> Iterator[pa.Table | Unreadable]:
         together = None if quotes else _read(head + b"\n" + b"".join(rows))
         if isinstance(together, pa.Table) and len(together) == sum(counts):
             starts = accumulate(counts, initial=0)
-            found |= {number: together.slice(at, count) for number, at, count in zip(numbers, starts, counts)}
+            found |= {
+                number: together.slice(at, count) for number, at, count in zip(numbers, starts, counts, strict=False)
+            }
         else:
             found |= {number: _read(texts[number]) for number in numbers}
     return (found[number] for number in range(len(texts)))

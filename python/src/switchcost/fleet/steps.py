@@ -6,6 +6,7 @@ must be better than no step by 4 ln n + 4 in chi2, and by more than the steps th
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -133,7 +134,9 @@ def _weights(values: Floats, scatter: Floats) -> Floats:
     with np.errstate(all="ignore"):
         there = ~np.isnan(values)
         columns = 5 * values.shape[1]
-        middles = np.concatenate([_middles(*one) for one in zip(parts(windows, columns), parts(there, columns))])
+        middles = np.concatenate(
+            [_middles(*one) for one in zip(parts(windows, columns), parts(there, columns), strict=True)]
+        )
         far = np.abs(values - middles)
         error = np.where(far > _FAR * scatter[:, None], np.hypot(scatter[:, None], far), scatter[:, None])
     return np.where(there, error**-2, 0.0)
@@ -270,7 +273,7 @@ def _settled(values: Floats, weights: Floats, starts: list[int], thresholds: Flo
 
 def _levels(values: Floats, weights: Floats, starts: list[int]) -> Floats:
     edges = [0, *starts, len(values)]
-    return np.array([np.average(values[a:b], weights=weights[a:b]) for a, b in zip(edges, edges[1:])])
+    return np.array([np.average(values[a:b], weights=weights[a:b]) for a, b in itertools.pairwise(edges)])
 
 
 def _distances(series: _Series, quiet: NDArray[np.bool_]) -> Floats:
@@ -289,7 +292,7 @@ def _chance_of_wild_figures(values: Floats, weights: Floats, starts: list[int], 
     """
     levels, edges = _levels(values, weights, starts), [0, *starts, len(values)]
     most = 0.0
-    for i, (before, after) in enumerate(zip(levels, levels[1:])):
+    for i, (before, after) in enumerate(itertools.pairwise(levels)):
         half = abs(after - before) / 2
         above = len(wild) - np.searchsorted(wild, half) + 1
         below = np.searchsorted(wild, -half, side="right") + 1

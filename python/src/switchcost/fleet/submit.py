@@ -159,7 +159,7 @@ def check(command: list[str]) -> None:
 
 def budget_s(command: list[str]) -> float:
     """How long a host measures: what the command says, else what the program takes for it."""
-    for word, following in zip(command, [*command[1:], ""]):
+    for word, following in zip(command, [*command[1:], ""], strict=True):
         if word == "--budget" or word.startswith("--budget="):
             text = (following if word == "--budget" else word.partition("=")[2]).rstrip("+")
             return seconds(text if not text.replace(".", "").isdecimal() else f"{text}s")

@@ -209,7 +209,7 @@ def _with_noise(sound: Floats, noise: Noise, step: float) -> list[Floats]:
 def _likelihoods(shares: Floats, kernels: list[Floats], counts: list[NDArray[np.int64]]) -> Floats:
     """The logarithm of how probable the counts of hosts are by each row of shares, up to a constant."""
     found = np.zeros(len(shares))
-    for count, kernel in zip(counts, kernels):
+    for count, kernel in zip(counts, kernels, strict=True):
         seen = _smeared(shares, kernel)[:, : len(count)]
         there = count > 0
         found += np.log(np.maximum(seen[:, there] / seen.sum(axis=1, keepdims=True), 1e-9)) @ count[there]

@@ -5,7 +5,8 @@
 
 Each pair measures `response --only load --rate 2000` three times, in random order: twice plain, once
 beside a task under SCHED_FIFO that takes the workers' CPU for 200 us of every 10 ms. 2 % of the wakes
-then meet it, and half of these wait for more than 100 us. `compare --cost p99` must find the planted one
+then meet it, and half of these wait for more than 100 us. Launches with the task have a store of their
+own: what earlier launches differed by is no scatter of the same command. `compare --cost p99` must find the planted one
 worse than a plain one (45 of 50), and the two plain ones changed in at most 3 of 50. Needs root or a
 limit of real-time priority, two CPUs and a quiet machine.
 """
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from pathlib import Path
 
 PERIOD_NS = 10_000_000
 BURST_NS = 200_000
@@ -36,13 +38,16 @@ def disturb(cpu):
         time.sleep(max(0, due - time.monotonic_ns()) / 1e9)
 
 
-def measure(args, name, environment):
+def measure(args, name, store):
+    """Measures once, and returns the path of the run file."""
     command = [args.switchcost, "response", "--only", "load", "--rate", "2000", "--cpu", str(args.cpu)]
     command += ["--budget", f"{args.seconds}s", "--precision", "0.1%", "--quiet", "--name", name]
+    environment = {**os.environ, "XDG_DATA_HOME": store, "XDG_STATE_HOME": store}
     subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL)
+    return max(Path(store).rglob("runs/*.jsonl"), key=lambda file: file.stat().st_mtime_ns)
 
 
-def measure_planted(args, name, environment):
+def measure_planted(args, name, store):
     task = os.fork()
     if task == 0:
         try:
@@ -50,18 +55,19 @@ def measure_planted(args, name, environment):
         finally:
             os._exit(1)
     try:
-        measure(args, name, environment)
+        run = measure(args, name, store)
         if os.waitpid(task, os.WNOHANG) != (0, 0):
             sys.exit("the task that disturbs has ended: SCHED_FIFO was not granted?")
+        return run
     finally:
         os.kill(task, 9)
         os.waitpid(task, 0)
 
 
-def change(args, base, new, environment):
+def change(args, base, new):
     """Returns the answer on the rate's case."""
     command = [args.switchcost, "compare", base, new, "--cost", "p99", "--json", "-"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     for one in json.loads(done.stdout)["changes"]:
         if one["labels"].get("rate-per-s"):
             return one
@@ -82,15 +88,13 @@ def main():
     parser.add_argument("--switchcost", default="target/release/switchcost")
     args = parser.parse_args()
     found = alarms = 0
-    with tempfile.TemporaryDirectory() as folder:
-        environment = {**os.environ, "XDG_DATA_HOME": folder, "XDG_STATE_HOME": folder}
+    with tempfile.TemporaryDirectory() as plain, tempfile.TemporaryDirectory() as disturbed:
         for pair in range(args.pairs):
-            runs = [("base", measure), ("same", measure), ("planted", measure_planted)]
-            random.shuffle(runs)
-            for name, run in runs:
-                run(args, f"{name}-{pair}", environment)
-            planted = change(args, f"base-{pair}", f"planted-{pair}", environment)
-            same = change(args, f"base-{pair}", f"same-{pair}", environment)
+            launches = [("base", measure, plain), ("same", measure, plain), ("planted", measure_planted, disturbed)]
+            random.shuffle(launches)
+            runs = {name: launch(args, f"{name}-{pair}", store) for name, launch, store in launches}
+            planted = change(args, runs["base"], runs["planted"])
+            same = change(args, runs["base"], runs["same"])
             found += planted["answer"] == "changed" and planted["worse"]
             alarms += same["answer"] == "changed"
             ratios = [one["ratio"] for one in (planted, same)]

@@ -217,8 +217,11 @@ def test_what_is_shared_becomes_a_machine_of_today(table: Path, tmp_path: Path) 
         (r"(?s)\namd-.*", "\n", "it has no row"),
         ("^amd-epyc-25/17,", "another,", "several machines"),
         ("fifo,1[0-9.]+", "fifo,9000", "is no interval"),
-        ("fifo,1[0-9.]+", "fifo,cheap", "could not convert"),
-        ("fifo,1[0-9.]+", "fifo,nan", "is no interval"),
+        ("fifo,1[0-9.]+", "fifo,cheap", "us is 'cheap'"),
+        ("fifo,1[0-9.]+", "fifo,nan", "us is 'nan'"),
+        ("fifo,1", "fifo,1_1", "us is '1_1"),
+        (",hop,", ",turn,", "what is 'turn'"),
+        (",fifo,", ",x,", "policy is 'x'"),
         ("AMD EPYC", "\x1b[31mAMD", "characters"),
         ("fifo,1", "fifo,1,1", "cells"),
     ],
@@ -233,6 +236,14 @@ def test_what_cannot_be_is_refused_and_nothing_is_changed(
     file.write_text(changed)
     done = add(table, slower(tmp_path, "good.csv"), file)
     assert done.returncode == 1 and why in done.stderr, done.stderr
+    assert table.read_text() == before
+
+
+def test_a_name_that_history_does_not_find_is_refused(table: Path, tmp_path: Path) -> None:
+    before = table.read_text()
+    for name in ("#board", "Board", "a board", "a\nb"):
+        done = add(table, "--name", name, slower(tmp_path))
+        assert done.returncode == 2 and "accepted:" in done.stderr, done.stderr
     assert table.read_text() == before
 
 

@@ -79,7 +79,13 @@ impl MeasureArgs {
         if self.report.as_ref().is_some_and(|report| report.is_same_place(share)) {
             return Err(usage(format!("--share {share}: --report is written there")));
         }
-        check_destination("--share", share)
+        check_destination("--share", share)?;
+        if cfg!(debug_assertions) {
+            print_message(
+                "note: --share: this is a debug build, whose figures data/add does not take",
+            );
+        }
+        Ok(())
     }
 
     /// Returns whether a file that was asked for goes to standard output.
@@ -138,7 +144,8 @@ fn write_summary(taken: &RecordedRun, record: &Record, args: &MeasureArgs) -> bo
         }
     }
     if let Some(to) = &args.share {
-        let written = write_rows_to_share(taken, to).context("the file to share is not written");
+        let written = write_rows_to_share(taken, to)
+            .with_context(|| format!("--share {to}: the file is not written"));
         match (written, to) {
             (Ok(()), Destination::File(path)) => {
                 text.push(format!("to share: {}\n", path.display()));

@@ -35,7 +35,7 @@ class Answer:
     def incoming(self) -> list[IncomingFile]:
         """The runs, named by the file that people know; of several with the number of each."""
         several = [f", run {number} of {len(self.parts)}" for number in range(1, len(self.parts) + 1)]
-        ends = several if len(self.parts) > 1 else [""]
+        ends = [""] if len(self.parts) == 1 else several
         return [IncomingFile(part, self.host, f"{self.path}{end}") for part, end in zip(self.parts, ends, strict=True)]
 
 

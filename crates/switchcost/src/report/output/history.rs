@@ -27,8 +27,11 @@ pub(crate) fn rows(run: &Run) -> Result<Vec<u8>> {
 pub(crate) fn rows_to_share(run: &Run) -> Result<Vec<u8>> {
     let rows = figure_rows(run)?;
     if rows.is_empty() {
+        let budget_s = budget_s(run);
         bail!(
-            "no figure was seen at full speed: measure longer (--budget 5m), when nothing else runs"
+            "no figure was seen at full speed in {budget_s} s: measure longer (--budget {}s), when \
+             nothing else runs",
+            budget_s.saturating_mul(3)
         );
     }
     file_of_rows(run, rows)
@@ -73,15 +76,20 @@ fn origin_lines(run: &Run) -> String {
     let Header { build, plan, started, .. } = &run.header;
     // Seconds could be found again in logs of the machine.
     let day = started.split('T').next().unwrap_or_default();
-    let commit = build.commit.as_deref().unwrap_or_default();
-    let budget_s = plan.stopping.budget_ns.saturating_add(500_000_000) / 1_000_000_000;
+    let commit = build.commit.as_ref().map(|commit| format!("# commit: {commit}\n"));
     format!(
-        "# version: {}\n# commit: {commit}\n# profile: {}\n# experiment: {}\n# budget_s: {budget_s}\n\
-         # day: {day}\n",
+        "# version: {}\n{}# profile: {}\n# experiment: {}\n# budget_s: {}\n# day: {day}\n",
         build.version,
+        commit.unwrap_or_default(),
         build.profile,
         plan.experiment.name(),
+        budget_s(run),
     )
+}
+
+/// Returns the time in seconds that the run was allowed.
+fn budget_s(run: &Run) -> u64 {
+    run.header.plan.stopping.budget_ns.saturating_add(500_000_000) / 1_000_000_000
 }
 
 /// Declares the columns of data/modern.csv, in their order.
@@ -243,7 +251,7 @@ mod tests {
         let lines = String::from_utf8(rows(&run).unwrap()).unwrap();
         assert!(lines.lines().last().unwrap().starts_with("machine,cpu,"), "{lines}");
         let error = rows_to_share(&run).unwrap_err().to_string();
-        assert!(error.contains("full speed") && error.contains("--budget 5m"), "{error}");
+        assert!(error.contains("full speed") && error.contains("--budget 12s"), "{error}");
     }
 
     /// `measure` has a ring of two of `ring`, and one of `cost`.

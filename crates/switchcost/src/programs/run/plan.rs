@@ -1,5 +1,7 @@
 //! The plan of `switchcost run`: which commands run how often, and how reports label them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use launcher::Ending;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,6 +92,11 @@ pub(crate) struct HookLines {
 /// Most characters of a label; the middle of a longer one is left out.
 const MAX_LABEL_CHARS: usize = 48;
 
+/// Returns a label with its number behind it, shortened to fit.
+fn numbered(label: &str, suffix: &str) -> String {
+    shortened(label, MAX_LABEL_CHARS.saturating_sub(suffix.len())) + suffix
+}
+
 impl CommandPlan {
     /// Returns whether a run that ended so is a failure.
     pub(super) fn is_failure(&self, ending: Ending) -> bool {
@@ -98,16 +105,35 @@ impl CommandPlan {
     }
 
     /// Returns the label of a command in sentences, tables and charts: its name or its words, and
-    /// its number if another command has the same ones.
+    /// its number if another command has the same ones, as long as a label is.
     pub(super) fn label(&self, number: usize) -> String {
-        let label = self.full_label(number);
-        for other in 0..self.commands.len() {
-            if other != number && self.full_label(other) == label {
-                let suffix = format!(" ({})", number + 1);
-                return shortened(&label, MAX_LABEL_CHARS - suffix.len()) + &suffix;
-            }
+        self.labels().into_iter().nth(number).unwrap_or_default()
+    }
+
+    /// Returns the labels of all commands, each of which is there once.
+    fn labels(&self) -> Vec<String> {
+        let mut counts: BTreeMap<String, u32> = BTreeMap::new();
+        for number in 0..self.commands.len() {
+            let label = shortened(&self.full_label(number), MAX_LABEL_CHARS);
+            *counts.entry(label).or_default() += 1;
         }
-        shortened(&label, MAX_LABEL_CHARS)
+        let (mut labels, mut used) = (Vec::new(), BTreeSet::new());
+        for number in 0..self.commands.len() {
+            let full = self.full_label(number);
+            let mut label = shortened(&full, MAX_LABEL_CHARS);
+            if counts[&label] > 1 {
+                label = numbered(&full, &format!(" ({})", number + 1));
+            }
+            // A typed name may be the numbered label of another command.
+            let mut tries = 1;
+            while used.contains(&label) {
+                label = numbered(&full, &format!(" ({}.{tries})", number + 1));
+                tries += 1;
+            }
+            used.insert(label.clone());
+            labels.push(label);
+        }
+        labels
     }
 
     fn full_label(&self, number: usize) -> String {

@@ -718,6 +718,26 @@ fn labels_of_equal_long_commands_have_their_numbers() {
     assert!(headline(&record).contains(&label), "{}", headline(&record));
 }
 
+#[test]
+fn labels_that_differ_in_their_middle_have_their_numbers() {
+    let middle = |word: &str| format!("{}{word}{}", "a".repeat(60), "z".repeat(60));
+    let mut plan = plan_of(&[&[&middle("x")], &[&middle("y")], &["true"], &["true"]], 8);
+    let labels = |plan: &CommandPlan| {
+        let mut labels: Vec<String> = (0..4).map(|number| plan.label(number)).collect();
+        labels.dedup();
+        labels
+    };
+    assert_eq!(labels(&plan).len(), 4, "{:?}", labels(&plan));
+    assert!(plan.label(1).ends_with(" (2)") && plan.label(1).chars().count() == 48);
+    // Names that are what two commands without one would be called.
+    plan.names = ["true (3)", "true (4)", "", ""].map(str::to_string).to_vec();
+    let mut unique = labels(&plan);
+    assert_eq!(unique[2..], ["true (3.1)", "true (4.1)"]);
+    unique.sort();
+    unique.dedup();
+    assert_eq!(unique.len(), 4, "{unique:?}");
+}
+
 /// Headline and table have the time of the second over the first, whichever has the lower median.
 #[test]
 fn an_unresolved_ratio_is_that_of_the_table() {

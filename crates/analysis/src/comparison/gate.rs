@@ -1,5 +1,7 @@
 //! The gate that a change may pass: PASS, FAIL or UNDECIDED, with the reasons.
 
+use std::collections::BTreeMap;
+
 use rundata::experiment::named;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -78,8 +80,10 @@ pub enum CaseVerdict {
 pub struct CaseJudgement<'a> {
     /// The case in words.
     pub title: &'a str,
-    /// The change that was judged; absent where one side alone has the case.
-    pub change: Option<&'a CaseChange>,
+    /// The labels of the case.
+    pub labels: &'a BTreeMap<String, String>,
+    /// Number of the case in the plan of the new side.
+    pub case: usize,
     /// The verdict.
     pub verdict: CaseVerdict,
     /// The reason in words, without the title: `is 4.9 % slower (4.1 to 5.7 %)`.
@@ -94,13 +98,14 @@ impl Comparison {
         let mut judgements = Vec::new();
         for change in &self.changes {
             let (verdict, in_words) = judge_change(change, names, limit);
-            let title = &change.title;
-            judgements.push(CaseJudgement { title, change: Some(change), verdict, in_words });
+            let (title, labels, case) = (&change.title, &change.labels, change.new_case);
+            judgements.push(CaseJudgement { title, labels, case, verdict, in_words });
         }
         for case in self.unpaired.iter().filter(|case| case.lost) {
             judgements.push(CaseJudgement {
                 title: &case.title,
-                change: None,
+                labels: &case.labels,
+                case: case.case,
                 verdict: CaseVerdict::Lost,
                 in_words: lost_words(&case.why, names),
             });

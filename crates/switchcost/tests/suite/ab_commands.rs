@@ -482,6 +482,20 @@ fn a_gate_has_the_exit_codes_of_compare() {
     let said = states.run([&a, &b], &same);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.err.contains("UNDECIDED"), "{}", said.err);
+    // 1 would be FAIL.
+    let full = [&["--json", "/dev/full"], &same[..]].concat();
+    let said = states.run([&a, &b], &full);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("No space left"), "{}", said.err);
+    // Nothing was measured.
+    let to = states.path("gate.xml");
+    let to = to.to_str().expect("UTF-8");
+    let gate = ["--fail-above", "5%", "--junit", to, "--", "run", "--no-estimate"];
+    let said = states.run([&a, &b], &[&gate[..], &["--prepare", "false", "true"]].concat());
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let text = fs::read_to_string(to).expect("a file");
+    assert_eq!(text.matches("<error ").count(), 1, "{text}");
+    assert_eq!(text.matches("<testcase ").count(), 1, "{text}");
 }
 
 fn the_cost_that_is_compared_may_be_cpu_time() {

@@ -155,6 +155,62 @@ fn standard_output_has_the_judgements_alone() {
     assert!(open.err.contains("--fail-above"), "{}", open.err);
 }
 
+#[test]
+fn runs_without_a_common_case_are_an_error() {
+    let home = Home::new();
+    let base = run_at(&home, 100);
+    let clock = crate::common::stored::captured_run(&home, "clock");
+    let to = home.path().join("gate.xml");
+    let to = to.to_str().expect("UTF-8");
+    for new in [&*clock, "nonesuch"] {
+        // A judgement of another day.
+        fs::write(to, "<testsuites/>").expect("a file");
+        let said = home.run(&["compare", &base, new, "--fail-above", "3%", "--junit", to]);
+        assert_eq!(said.code, Some(2), "{new}: {}", said.err);
+        let text = fs::read_to_string(to).expect("a file");
+        assert_eq!(junit_counts(&text), [1, 0, 1, 0], "{new}: {text}");
+    }
+    let said = home.run(&["trend", "nonesuch", "--fail-above", "3%", "--junit", to]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let text = fs::read_to_string(to).expect("a file");
+    assert_eq!(junit_counts(&text), [1, 0, 1, 0], "{text}");
+    assert!(text.contains("classname=\"switchcost.trend\""), "{text}");
+}
+
+#[test]
+fn a_series_that_was_not_ended_is_an_error() {
+    let home = Home::new();
+    let (count, to) = (home.path().join("count"), home.path().join("gate.ktap"));
+    let (count, to) = (count.display(), to.to_str().expect("UTF-8"));
+    for limit in [0, 24] {
+        // Prepared so often, it fails.
+        let prepare = format!("TOKEN=hidden; echo >> {count}; test $(wc -l < {count}) -le {limit}");
+        fs::write(count.to_string(), "").expect("a file");
+        fs::write(to, "KTAP version 1\n1..1\nok 1 of another day\n").expect("a file");
+        let run = ["run", "--no-estimate", "--quiet", "-n", "20", "--figures", "voluntary"];
+        let more = ["--fail-above", "90%", "--prepare", &prepare, "--ktap", to];
+        let said = home.run(&[&run[..], &more, &["true", "true"]].concat());
+        assert_eq!(said.code, Some(2), "{limit}: {}", said.err);
+        let text = fs::read_to_string(to).expect("a file");
+        assert!(!text.contains("hidden"), "{text}");
+        let results = read_ktap(&text);
+        let [result] = &results[..] else { panic!("{limit}: {results:?}") };
+        assert!(!result.is_ok && result.remark.starts_with("ERROR "), "{limit}: {result:?}");
+    }
+}
+
+#[test]
+fn commands_that_differ_in_their_middle_have_two_names() {
+    let home = Home::new();
+    let long = |word: &str| format!("true {}{word}{}", "a".repeat(40), "z".repeat(40));
+    let run = ["run", "--no-estimate", "--quiet", "-n", "5", "--figures", "voluntary"];
+    let gate = ["--fail-above", "90%", "--allow-undecided", "--ktap", "-"];
+    let said = home.run(&[&run[..], &gate, &["true", &long("x"), &long("y")]].concat());
+    let results = read_ktap(&said.out);
+    assert_eq!(results.len(), 2, "{results:?}");
+    assert_ne!(results[0].name, results[1].name);
+}
+
 /// A command that takes so many turns, each with a child to wait for.
 fn turns(count: u32) -> String {
     let turn = "while [ $turns -gt 0 ]; do /bin/true; turns=$((turns - 1)); done";

@@ -21,7 +21,7 @@ use analysis::comparison::{
     PairwiseComparison, WantedCost,
 };
 use analysis::results::{Origin, PUBLISHED_PREFIX, PublishedMachine, Results, SchedulerConflict};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{ArgGroup, Args, Command};
 use rundata::run::Arm;
 
@@ -41,7 +41,7 @@ use crate::program::{report, session};
 use crate::programs::run::SessionOptions;
 use crate::registry::Record;
 use crate::report::output::judgements::{FigureJudgement, JudgementOptions, JudgementOutcome};
-use crate::report::output::{OutputOptions, write_json};
+use crate::report::output::{OutputOptions, all_written, write_json};
 use crate::report::page;
 
 /// The options that measure two settings in one session.
@@ -217,7 +217,7 @@ fn answer(args: &CompareArgs) -> Result<ExitCode> {
         return measure_session(args, settings, terms);
     }
     let names: Vec<&String> = args.base.iter().chain(&args.new).chain(&args.more).collect();
-    let FoundSides { sources, results } = find_sides(&names)?;
+    let FoundSides { sources, results } = or_unjudged(find_sides(&names), args)?;
     check_apart(&names, &sources, args)?;
     if let [base, new] = &results[..] {
         let comparison = compare_two(base, new, args, terms)?;
@@ -290,21 +290,26 @@ fn compare_two(
     if comparison.changes.is_empty() {
         // Nothing is printed: the error says all.
         write_json(&comparison, args.ring.output.files.json.as_ref())?;
-        bail!("{}", no_common_case(base, new, terms));
+        return or_unjudged(Err(anyhow!(no_common_case(base, new, terms))), args);
     }
     table::write(&comparison, &[], args)?;
     write_judgements(&comparison, args)?;
     Ok(comparison)
 }
 
+/// Returns a result; where it is an error, writes as the judgement that nothing was judged.
+fn or_unjudged<T>(result: Result<T>, args: &CompareArgs) -> Result<T> {
+    if let Err(error) = &result {
+        all_written([args.judgements.write_unjudged("compare", &format!("{error:#}"))]);
+    }
+    result
+}
+
 /// Writes the judgements of the gate where they were asked for.
 fn write_judgements(comparison: &Comparison, args: &CompareArgs) -> Result<()> {
     let mut judgements = Vec::new();
-    for judgement in comparison.judgements() {
-        let title = match judgement.change {
-            Some(change) => table::distinct_title(change, &comparison.changes),
-            None => judgement.title.to_string(),
-        };
+    let found = comparison.judgements();
+    for (judgement, title) in found.iter().zip(table::judgement_titles(&found)) {
         let name = match comparison.terms.wanted {
             WantedCost::Switch => title,
             wanted => format!("{title}: {wanted}"),
@@ -315,7 +320,7 @@ fn write_judgements(comparison: &Comparison, args: &CompareArgs) -> Result<()> {
             CaseVerdict::Undecided => JudgementOutcome::Undecided,
             CaseVerdict::Lost => JudgementOutcome::Unjudged,
         };
-        judgements.push(FigureJudgement { name, outcome, words: judgement.in_words });
+        judgements.push(FigureJudgement { name, outcome, words: judgement.in_words.clone() });
     }
     args.judgements.write("compare", &judgements)
 }
@@ -442,17 +447,18 @@ fn measure_and_compare(
     experiment: SessionExperiment<'_>,
     terms: ComparisonTerms,
 ) -> Result<ExitCode> {
-    let MeasuredSession { comparison, halves, put_back } =
-        session::measure(settings, experiment, &args.ring.output, terms)?;
+    let measured = session::measure(settings, experiment, &args.ring.output, terms);
+    let MeasuredSession { comparison, halves, put_back } = or_unjudged(measured, args)?;
     let paths: Vec<PathBuf> = halves.iter().filter_map(RecordedRun::path).collect();
     // Asked before the answer is printed: an interrupt while it is printed does not change it.
     let interrupted = halves[0].interrupt.exit_code();
     table::write(&comparison, &paths, args)?;
-    write_judgements(&comparison, args)?;
-    put_back?;
+    or_unjudged(put_back, args)?;
     if let Some(code) = interrupted {
+        args.judgements.write_unjudged("compare", "interrupted")?;
         return Ok(ExitCode::from(code));
     }
+    write_judgements(&comparison, args)?;
     let runs = halves.each_ref().map(|half| &half.run);
     write_report(args, terms, &results_of(&runs), || Ok(draw_halves(&halves)))?;
     let code = exit_code(&comparison, args)?;

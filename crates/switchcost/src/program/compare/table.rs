@@ -1,11 +1,11 @@
 //! `switchcost compare` on the terminal and as Markdown: the answer in a sentence, a row a case, notes
 //! on what was different beside it, and the verdict of the gate.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use analysis::comparison::{
-    CaseChange, ChangeAnswer, ComparedRun, ComparedSetting, Comparison, Conditions,
+    CaseChange, CaseJudgement, ChangeAnswer, ComparedRun, ComparedSetting, Comparison, Conditions,
     PairwiseComparison, UnpairedCase, round_bound,
 };
 use analysis::marked::{MarkedText, SpanRole};
@@ -483,15 +483,45 @@ fn interval_in_words(change: &CaseChange) -> Option<String> {
 }
 
 /// Returns the title; where several cases have the same, with the labels in which they differ.
-pub(super) fn distinct_title(change: &CaseChange, changes: &[CaseChange]) -> String {
+fn distinct_title(change: &CaseChange, changes: &[CaseChange]) -> String {
+    let mut namesakes = Vec::new();
+    for other in changes.iter().filter(|other| other.title == change.title) {
+        namesakes.push(&other.labels);
+    }
+    title_among(&change.title, &change.labels, &namesakes)
+}
+
+/// Returns the titles of judgements, each of which is there once: with the labels in which those of one
+/// title differ, else with the number of the case in its plan.
+pub(super) fn judgement_titles(judgements: &[CaseJudgement]) -> Vec<String> {
+    let (mut titles, mut used) = (Vec::new(), BTreeSet::new());
+    for judgement in judgements {
+        let mut namesakes = Vec::new();
+        for other in judgements.iter().filter(|other| other.title == judgement.title) {
+            namesakes.push(other.labels);
+        }
+        let mut title = title_among(judgement.title, judgement.labels, &namesakes);
+        if used.contains(&title) {
+            title += &format!(", case {}", judgement.case);
+        }
+        used.insert(title.clone());
+        titles.push(title);
+    }
+    titles
+}
+
+/// Returns a title with those labels that some case of the same title, of `namesakes`, does not have.
+fn title_among(
+    title: &str,
+    labels: &BTreeMap<String, String>,
+    namesakes: &[&BTreeMap<String, String>],
+) -> String {
     let differs = |name: &str, value: &str| {
-        changes.iter().any(|other| {
-            let other_value = other.labels.get(name);
-            other.title == change.title && other_value.is_none_or(|other| other != value)
-        })
+        let mut others = namesakes.iter().map(|namesake| namesake.get(name));
+        others.any(|other| other.is_none_or(|other| other != value))
     };
-    let labels = label_words(&change.labels, differs);
-    if labels.is_empty() { change.title.clone() } else { format!("{}, {labels}", change.title) }
+    let labels = label_words(labels, differs);
+    if labels.is_empty() { title.to_string() } else { format!("{title}, {labels}") }
 }
 
 /// Writes the labels that are wanted on a line.
@@ -613,4 +643,41 @@ fn legend(comparison: &Comparison) -> String {
         comparison.terms.confidence * 100.0,
         limit = terminal::figure(limit)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use analysis::comparison::CaseVerdict;
+
+    use super::*;
+
+    #[test]
+    fn each_judgement_has_a_title_that_no_other_has() {
+        let labels = |cpus: &str| BTreeMap::from([("cpus".to_string(), cpus.to_string())]);
+        let (one, two) = (labels("0"), labels("1"));
+        let judge = |title, labels, case| CaseJudgement {
+            title,
+            labels,
+            case,
+            verdict: CaseVerdict::Lost,
+            in_words: String::new(),
+        };
+        let judgements = [
+            judge("ring of 2", &one, 0),
+            judge("ring of 2", &one, 3),
+            judge("ring of 2", &two, 5),
+            judge("ring of 4", &two, 6),
+            judge("ring of 4", &two, 7),
+            judge("ring of 8", &two, 8),
+        ];
+        let expected = [
+            "ring of 2, cpus 0",
+            "ring of 2, cpus 0, case 3",
+            "ring of 2, cpus 1",
+            "ring of 4",
+            "ring of 4, case 7",
+            "ring of 8",
+        ];
+        assert_eq!(judgement_titles(&judgements), expected);
+    }
 }

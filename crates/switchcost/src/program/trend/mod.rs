@@ -25,7 +25,7 @@ use crate::base::values::{Destination, each_once, share};
 use crate::engine::store::speed::results_of_files;
 use crate::engine::store::{RunStore, StoredRun, header};
 use crate::report::output::judgements::{FigureJudgement, JudgementOptions, JudgementOutcome};
-use crate::report::output::{TableOptions, check_destination};
+use crate::report::output::{TableOptions, all_written, check_destination};
 use crate::report::page::ReportOutput;
 
 #[derive(Debug, Args)]
@@ -96,11 +96,14 @@ fn answer(args: &TrendArgs) -> Result<ExitCode> {
     args.report.check(&[("--json", args.json.as_ref())])?;
     let report = args.report.report.as_ref();
     args.judgements.check(&[("--json", args.json.as_ref()), ("--report", report)])?;
-    let trend = find_trend(args)?;
-    if trend.points.is_empty() {
-        let why = table::left_out(&trend).map_or(String::new(), |words| format!(" ({words})"));
-        bail!("{}{why}", trend.in_words);
-    }
+    let trend = match find_trend(args) {
+        Ok(trend) => trend,
+        Err(error) => {
+            let reason = format!("{error:#}");
+            all_written([args.judgements.write_unjudged("trend", &reason)]);
+            return Err(error);
+        }
+    };
     table::write(&trend, args)?;
     write_judgement(&trend, args)?;
     Ok(match trend.gate.as_ref().map(|gate| gate.verdict) {
@@ -145,6 +148,9 @@ impl UnreadFile {
 }
 
 /// Computes the trend of the case that is meant, over the runs that have it.
+///
+/// # Errors
+/// No run can be read, or none of them has a figure of the case.
 fn find_trend(args: &TrendArgs) -> Result<CaseTrend> {
     let WantedTrend { files, case_words } = parse_words(&args.what)?;
     let (mut planned, mut unread) = (Vec::new(), Vec::new());
@@ -189,6 +195,10 @@ fn find_trend(args: &TrendArgs) -> Result<CaseTrend> {
     if !unread.is_empty() {
         let runs = unread.into_iter().map(|file| file.name).collect();
         trend.left_out.push(LeftOutRuns { why: "cannot be read".to_string(), runs });
+    }
+    if trend.points.is_empty() {
+        let why = table::left_out(&trend).map_or(String::new(), |words| format!(" ({words})"));
+        bail!("{}{why}", trend.in_words);
     }
     Ok(trend)
 }

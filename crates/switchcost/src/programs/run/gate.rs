@@ -170,14 +170,20 @@ impl CommandGate {
         Self { limit, changes, failed, verdict, in_words }
     }
 
-    /// Returns the judgement on each figure of each command but the first. Where a command failed,
-    /// none is judged. `plan` has the names of the commands.
-    pub(super) fn judgements(&self, plan: &CommandPlan) -> Vec<FigureJudgement> {
+    /// Returns the judgement on each figure of each command but the first. Where a command failed, none
+    /// is judged, nor for an `unjudged` reason. `plan` has the names of the commands.
+    pub(super) fn judgements(
+        &self,
+        plan: &CommandPlan,
+        unjudged: Option<&str>,
+    ) -> Vec<FigureJudgement> {
         let limit = percent(self.limit);
         let mut judgements = Vec::new();
         for change in &self.changes {
             let words = change_words(plan, change);
-            let (outcome, words) = if !self.failed.is_empty() {
+            let (outcome, words) = if let Some(reason) = unjudged {
+                (JudgementOutcome::Unjudged, reason.to_string())
+            } else if !self.failed.is_empty() {
                 (JudgementOutcome::Unjudged, not_compared_words(&self.failed))
             } else if change.is_above_limit() {
                 (JudgementOutcome::Fail, format!("more than {limit} above the base: {words}"))

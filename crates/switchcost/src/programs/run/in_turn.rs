@@ -23,7 +23,10 @@ use super::gate::CommandGate;
 use super::output::FinishedSeries;
 use super::plan::{CommandPlan, InputKind};
 use super::typed::{DEFAULT_RUNS, TypedSeries, label_commands};
-use super::{exit_code, gate_exit_code, print_problems};
+use super::{
+    code_with_files, code_without_runs, exit_code, file_words, gate_exit_code, print_problems,
+    why_unjudged,
+};
 use crate::base::failure::usage;
 use crate::base::values::{each_once, seconds_in_words};
 use crate::engine::interrupt::Interrupt;
@@ -31,6 +34,7 @@ use crate::engine::machine_state::MachineState;
 use crate::engine::state_commands::NO_COMMAND;
 use crate::programs::watch;
 use crate::programs::watch::command::{SeriesEnd, finish_series};
+use crate::report::output::all_written;
 
 /// Runs the command of `args` under both states, prints what it used under each, and compares B with
 /// A. Errors in the arguments are reported before anything is run.
@@ -60,10 +64,15 @@ pub(crate) fn run_in_turn(
     let measured = rounds.take(&mut display, &plan);
     display.end();
     let Rounds { runs, ending, .. } = rounds;
+    let failure = measured.as_ref().err().map(|error| format!("{error:#}"));
     if runs.is_empty() {
+        let reason = failure.or_else(|| ending.failed.as_ref().map(ToString::to_string));
+        let reason =
+            reason.unwrap_or_else(|| "interrupted before the first measured run".to_string());
+        all_written([args.judgements.write_unjudged("run", &file_words(&reason))]);
         measured?;
         print_problems(&ending, &runs);
-        return Ok(ending.failed.map_or(ExitCode::FAILURE, |error| error.exit_code.into()));
+        return Ok(code_without_runs(args, ending.failed.as_ref()).into());
     }
     print_problems(&ending, &runs);
     let mut plan = plan;
@@ -80,16 +89,18 @@ pub(crate) fn run_in_turn(
         _ => None,
     };
     let mut code = exit_code(args, &plan, &runs, &ending);
+    let failure = failure.map(|error| file_words(&error));
+    let unjudged = failure.or_else(|| why_unjudged(code, &ending));
     if args.fail_above.is_some() {
         code = gate_exit_code(args, &gate, code, &ending);
     }
     let is_interrupted = ending.signal.is_some();
     let exported = label_commands(&plan);
     let gate = Some(gate);
-    let finished = FinishedSeries { plan, runs, exported, started, is_interrupted, gate };
+    let finished = FinishedSeries { plan, runs, exported, started, is_interrupted, unjudged, gate };
     let is_written = finished.write(args, profile.as_ref(), stored_plan, stored_gate);
     measured?;
-    Ok(if is_written || code != 0 { code.into() } else { ExitCode::FAILURE })
+    Ok(code_with_files(args, code, is_written))
 }
 
 /// Checks what is typed before a state of the machine is touched.

@@ -45,13 +45,14 @@ use std::time::SystemTime;
 
 use analysis::comparison::LIMIT;
 use anyhow::Result;
-use launcher::{CommandRun, Launcher};
+use launcher::{CommandRun, Launcher, LauncherError};
 
 use crate::base::failure::print_message;
+use crate::base::secrets::masked;
 use crate::base::values::{each_once, seconds_in_words};
 use crate::programs::watch;
 use crate::programs::watch::command::{SeriesEnd, finish_series};
-use crate::report::output::set_colour;
+use crate::report::output::{all_written, set_colour};
 use display::RunsDisplay;
 use gate::CommandGate;
 use output::FinishedSeries;
@@ -82,7 +83,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     display.end();
     print_problems(&ending, &runs);
     if let (Some(error), true) = (&ending.failed, runs.is_empty()) {
-        return Ok(error.exit_code.into());
+        all_written([args.judgements.write_unjudged("run", &file_words(&error.to_string()))]);
+        return Ok(code_without_runs(args, Some(error)).into());
     }
     let code = exit_code(args, &plan, &runs, &ending);
     if typed.stop_rule.is_some() {
@@ -100,18 +102,35 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if args.fail_above.is_some() && args.output.files.json.is_some() {
         stored_gate = Some(CommandGate::judge(&stored_plan, &runs, &figures, limit));
     }
+    let unjudged = why_unjudged(code, &ending);
     let code = match &gate {
         Some(gate) if args.fail_above.is_some() => gate_exit_code(args, gate, code, &ending),
         _ => code,
     };
     let is_interrupted = ending.signal.is_some();
-    let finished = FinishedSeries { plan, runs, exported, started, is_interrupted, gate };
+    let finished = FinishedSeries { plan, runs, exported, started, is_interrupted, unjudged, gate };
     let is_written = finished.write(args, profile.as_ref(), stored_plan, stored_gate);
-    if is_written || code != 0 {
-        return Ok(code.into());
+    Ok(code_with_files(args, code, is_written))
+}
+
+/// Returns the exit code if no run was done: the launcher's, which could be 1, a gate's FAIL.
+fn code_without_runs(args: &RunArgs, failed: Option<&LauncherError>) -> u8 {
+    if args.fail_above.is_some() {
+        gate::TROUBLE
+    } else {
+        failed.map_or(1, |error| error.exit_code)
     }
-    // A script that waits for the figures must learn that they are not there. 1 is a gate's FAIL.
-    Ok(if args.fail_above.is_some() { gate::TROUBLE.into() } else { ExitCode::FAILURE })
+}
+
+/// Returns the exit code, which is not 0 if something could not be written: a script that waits for the
+/// figures must learn that they are not there. 1 is a gate's FAIL.
+fn code_with_files(args: &RunArgs, code: u8, is_written: bool) -> ExitCode {
+    match code {
+        0 if is_written => ExitCode::SUCCESS,
+        0 if args.fail_above.is_some() => gate::TROUBLE.into(),
+        0 => ExitCode::FAILURE,
+        code => code.into(),
+    }
 }
 
 /// Prints why the series ended before all runs were done.
@@ -148,6 +167,21 @@ fn exit_code(args: &RunArgs, plan: &CommandPlan, runs: &[CommandRun], ending: &S
     }
     let failed = runs.iter().find(|run| plan.is_failure(run.used.ending));
     failed.map_or(0, |run| run.used.ending.shell_code())
+}
+
+/// Returns an error for a file: the lines of commands in it may have secrets.
+fn file_words(error: &str) -> String {
+    masked(&[error.to_string()]).concat()
+}
+
+/// Returns why the exit code of --fail-above is no verdict: the series did not come to its end. `code`
+/// is the exit code without the gate.
+fn why_unjudged(code: u8, ending: &SeriesEnd) -> Option<String> {
+    match (&ending.failed, ending.signal) {
+        (Some(error), _) => Some(file_words(&error.to_string())),
+        (None, Some(signal)) if code >= 128 => Some(format!("ended by signal {signal}")),
+        _ => None,
+    }
 }
 
 /// Returns the exit code of --fail-above; a signal that ended the series goes before the verdict.

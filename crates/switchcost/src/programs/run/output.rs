@@ -39,6 +39,8 @@ pub(super) struct FinishedSeries {
     pub(super) started: String,
     /// True if a signal asked to stop.
     pub(super) is_interrupted: bool,
+    /// Why the exit code is no verdict of the gate: the series did not come to its end.
+    pub(super) unjudged: Option<String>,
     /// Verdict of --fail-above, or the comparison of --markdown.
     pub(super) gate: Option<CommandGate>,
 }
@@ -69,7 +71,8 @@ impl FinishedSeries {
         let (mut report_written, mut judgements_written, mut number_written) =
             (Ok(()), Ok(()), Ok(()));
         if let Some(gate) = &self.gate {
-            judgements_written = args.judgements.write("run", &gate.judgements(&self.plan));
+            let judgements = gate.judgements(&self.plan, self.unjudged.as_deref());
+            judgements_written = args.judgements.write("run", &judgements);
         }
         // Reading the machine and the estimate take time.
         let asked = args.output.files.number();

@@ -80,6 +80,12 @@ impl JudgementOptions {
         Some(flag)
     }
 
+    /// Writes that nothing was judged, and why: an older file would be read as the judgement.
+    pub(crate) fn write_unjudged(&self, gate: &str, reason: &str) -> Result<()> {
+        let (name, words) = ("all figures".to_string(), reason.to_string());
+        self.write(gate, &[FigureJudgement { name, outcome: JudgementOutcome::Unjudged, words }])
+    }
+
     /// Writes the files that were asked for; `gate` is the command that judged.
     pub(crate) fn write(&self, gate: &str, judgements: &[FigureJudgement]) -> Result<()> {
         if let Some(place) = &self.junit {

@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::estimate::Estimate;
+use crate::quote::{NotQuotable, QuotedFigure};
 use crate::rings_at_once::SimultaneousRings;
 use crate::summary::{CaseSummary, NoCost, Totals};
 
@@ -107,6 +108,17 @@ impl ColumnVisibility {
     }
 }
 
+/// What more of a measure means to whoever waits for the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MeasureDirection {
+    /// More is worse, as of every cost.
+    Cost,
+    /// More is better: work in a second, an efficiency.
+    Gain,
+    /// Neither: a clock, a number of rounds.
+    Neutral,
+}
+
 /// A measure of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct RingMeasure {
@@ -127,6 +139,8 @@ pub struct RingMeasure {
     /// True if it has a column of its own in `summary-csv` and Markdown, a gauge in OpenMetrics, and
     /// a column in comparisons.
     pub is_exported: bool,
+    /// What more of it means; an exported measure is a cost or a gain.
+    pub direction: MeasureDirection,
     /// Names of the columns of both ends of its interval in `summary-csv`; absent where that has the
     /// value alone.
     pub end_ids: Option<[&'static str; 2]>,
@@ -141,6 +155,8 @@ pub enum MeasureValue {
     Cost(Estimate),
     /// A cost that the case does not have.
     NoCost(NoCost),
+    /// A count, which may be zero and is shown as it was counted, whatever the core's speed.
+    Count(Estimate),
     /// A number that is as it was counted or computed, whatever the core's speed.
     Number(f64),
     /// Yes or no.
@@ -150,10 +166,12 @@ pub enum MeasureValue {
 }
 
 impl MeasureValue {
-    /// Returns the number to quote; absent for a flag, and where nothing may be quoted.
+    /// Returns the number to show; absent for a flag, and for a cost that may not be quoted. A count is
+    /// shown without an interval, too.
     pub fn number(self) -> Option<f64> {
         match self {
             Self::Cost(estimate) => Some(estimate.quote_cost().ok()?.value()),
+            Self::Count(estimate) => Some(estimate.value),
             Self::Number(number) => Some(number),
             Self::NoCost(_) | Self::Flag(_) | Self::Unknown => None,
         }
@@ -164,6 +182,23 @@ impl MeasureValue {
         let Self::Cost(estimate) = self else { return None };
         let quoted = estimate.quote_cost().ok()?;
         Some([quoted.low(), quoted.high()])
+    }
+
+    /// Returns the estimate behind it, if there is one.
+    pub fn estimate(self) -> Option<Estimate> {
+        match self {
+            Self::Cost(estimate) | Self::Count(estimate) => Some(estimate),
+            Self::NoCost(_) | Self::Number(_) | Self::Flag(_) | Self::Unknown => None,
+        }
+    }
+
+    /// Returns the figure with its interval, or why it may not be quoted; absent without an estimate.
+    pub fn quote(self) -> Option<Result<QuotedFigure, NotQuotable>> {
+        match self {
+            Self::Cost(estimate) => Some(estimate.quote_cost()),
+            Self::Count(estimate) => Some(estimate.quote_count()),
+            Self::NoCost(_) | Self::Number(_) | Self::Flag(_) | Self::Unknown => None,
+        }
     }
 
     fn from_cost(estimate: Option<Estimate>) -> Self {
@@ -180,7 +215,7 @@ impl MeasureValue {
 
     fn from_count(estimate: Option<Estimate>) -> Self {
         match estimate {
-            Some(estimate) => Self::Number(estimate.value),
+            Some(estimate) => Self::Count(estimate),
             None => Self::Unknown,
         }
     }
@@ -203,6 +238,7 @@ const PLAIN: RingMeasure = RingMeasure {
     shown: ColumnVisibility::Always,
     has_interval: false,
     is_exported: false,
+    direction: MeasureDirection::Neutral,
     end_ids: None,
     read: |_| MeasureValue::Unknown,
 };
@@ -261,6 +297,7 @@ pub const SWITCHES_PER_HOP: RingMeasure = RingMeasure {
     meaning: "switches that the kernel counted per hop",
     priority: 2,
     is_exported: true,
+    direction: MeasureDirection::Cost,
     read: |case| MeasureValue::from_count(case.switches_per_hop),
     ..PLAIN
 };
@@ -339,6 +376,7 @@ pub const MEASURES: &[RingMeasure] = &[
         priority: 2,
         shown: ColumnVisibility::WhereKnown,
         is_exported: true,
+        direction: MeasureDirection::Cost,
         read: |case| MeasureValue::from_count(case.wakeups_per_hop),
         ..PLAIN
     },
@@ -379,6 +417,7 @@ pub const MEASURES: &[RingMeasure] = &[
         priority: 6,
         shown: ColumnVisibility::SeveralRings,
         is_exported: true,
+        direction: MeasureDirection::Gain,
         read: |case| {
             MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.switches_per_second))
         },
@@ -392,6 +431,7 @@ pub const MEASURES: &[RingMeasure] = &[
         priority: 5,
         shown: ColumnVisibility::RingsInFlight,
         is_exported: true,
+        direction: MeasureDirection::Gain,
         read: |case| {
             MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.hops_per_second))
         },
@@ -407,6 +447,7 @@ pub const MEASURES: &[RingMeasure] = &[
         shown: ColumnVisibility::SeveralRings,
         has_interval: true,
         is_exported: true,
+        direction: MeasureDirection::Gain,
         end_ids: Some(["efficiency_low", "efficiency_high"]),
         read: |case| {
             MeasureValue::of_rings(case, |rings| MeasureValue::from_cost(rings.efficiency))
@@ -514,6 +555,28 @@ mod tests {
         ids.dedup();
         assert_eq!(ids.len(), count);
         assert!(MEASURES.iter().all(|measure| !measure.meaning.is_empty()));
+    }
+
+    #[test]
+    fn each_exported_measure_says_whether_more_is_worse() {
+        for measure in exported_measures() {
+            assert_ne!(measure.direction, MeasureDirection::Neutral, "{}", measure.id);
+        }
+    }
+
+    #[test]
+    fn a_count_is_shown_unquoted_and_quoted_with_its_interval() {
+        let text = include_str!("../../../rundata/tests/fixtures/run-v1.jsonl");
+        let record = RingRecord::from_run(&Run::parse(text).unwrap());
+        let counted = record.cases[1].switches_per_hop.unwrap();
+        let value = (SWITCHES_PER_HOP.read)(&record.cases[1]);
+        let quoted = value.quote().unwrap().unwrap();
+        assert_eq!(quoted.value(), counted.value);
+        assert_eq!([Some(quoted.low()), Some(quoted.high())], [counted.low, counted.high]);
+        let open = MeasureValue::Count(Estimate { low: None, high: None, ..counted });
+        assert_eq!(open.number(), Some(counted.value));
+        assert!(open.quote().is_some_and(|quoted| quoted.is_err()));
+        assert!(MeasureValue::Number(1.0).quote().is_none());
     }
 
     #[test]

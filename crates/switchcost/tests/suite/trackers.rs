@@ -75,10 +75,11 @@ fn bencher_gets_the_figures_of_the_record_with_their_intervals() {
         &found[RING_OF_TWO]["cycles-per-switch-above-solo"],
         &two["cycles_per_switch"],
     );
-    assert_eq!(
-        found[RING_OF_TWO]["switches-per-hop"],
-        json!({"value": two["switches_per_hop"]["value"]})
-    );
+    assert_is_metric(&found[RING_OF_TWO]["switches-per-hop"], &two["switches_per_hop"]);
+    // What a ring of one counts is noise.
+    let ring_of_one = RING_OF_TWO.replace("members=2", "members=1");
+    assert!(found[&ring_of_one]["ns-per-hop"].is_object());
+    assert_eq!(found[&ring_of_one]["switches-per-hop"], Value::Null);
     for format in ["bmf", "gab", "otava"] {
         for name in ["ring", "links", "cost", "response", "calls", "clock"] {
             let captured = captured_run(&home, name);
@@ -123,6 +124,10 @@ fn github_action_benchmark_gets_a_list_of_costs() {
         assert_eq!(names.len(), figures.len(), "{name}: each name once");
         // More events a second of a trace are not worse.
         assert!(names.iter().all(|name| !name.contains("per_second")), "{name}");
+        let said = export(&home, &[&captured], "gab");
+        let words = "left out, as more of them is not worse: trace tasks=machine figure=";
+        let err = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!(err.contains(words), name == "trace", "{name}: {err}");
     }
     let run = full_speed_run(&home, "run.jsonl", |_| {});
     let found: Value = serde_json::from_str(&exported(&home, &[&run], "gab")).expect("JSON");
@@ -193,6 +198,61 @@ fn otava_gets_a_row_a_run_in_the_order_of_time() {
     for end in ["low", "high"] {
         assert!(column(&format!("{RING_OF_TWO}: ns_per_hop {end}")).iter().all(|c| !c.is_empty()));
     }
+}
+
+/// Makes the times of every other round a hundred times as long: no time may be quoted.
+fn disturb(line: &mut Value) {
+    if line.pointer("/sample/round").and_then(Value::as_u64).is_none_or(|round| round % 2 == 0) {
+        return;
+    }
+    lengthen(line, 10_000);
+    for name in ["cpu_ns", "user_ns", "system_ns"] {
+        let time = &mut line["sample"]["counters"][name];
+        *time = time.as_i64().map_or(Value::Null, |ns| (100 * ns).into());
+    }
+}
+
+#[test]
+fn counts_alone_are_no_result() {
+    let home = Home::new();
+    let run = full_speed_run(&home, "run.jsonl", disturb);
+    let record = home.run(&["runs", "export", &run]).json();
+    // They could be quoted.
+    let counted = &record["cases"][1]["switches_per_hop"];
+    assert!(counted["low"].is_number(), "{counted}");
+    for format in ["bmf", "gab", "otava"] {
+        let said = export(&home, &[&run], format);
+        assert_eq!((said.code, &*said.out), (Some(1), ""), "{format}: {}", said.err);
+        let err = said.err.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(err.contains("no figure may be quoted"), "{format}: {err}");
+        assert!(err.ends_with("(raise --budget, or use --policy fifo)"), "{format}: {err}");
+    }
+}
+
+#[test]
+fn a_run_without_figures_has_no_row_in_a_series() {
+    let home = Home::new();
+    let on_day = |day: u32, is_disturbed: bool| {
+        full_speed_run(&home, &format!("day-{day}.jsonl"), |line| {
+            if let Some(header) = line.get_mut("header") {
+                header["started"] = format!("2026-11-0{day}T12:00:00Z").into();
+            }
+            if is_disturbed {
+                disturb(line);
+            }
+        })
+    };
+    let [one, noisy, three] = [on_day(1, false), on_day(2, true), on_day(3, false)];
+    let said = export(&home, &[&one, &noisy, &three], "otava");
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.err.contains("note: no row: day-2: no figure may be quoted"), "{}", said.err);
+    let rows = otava_rows(&said.out);
+    let names: Vec<&str> = rows.iter().map(|row| &*row["run"]).collect();
+    assert_eq!(names, ["day-1", "day-3"]);
+    let again = on_day(4, true);
+    let said = export(&home, &[&noisy, &again], "otava");
+    assert_eq!((said.code, &*said.out), (Some(1), ""), "{}", said.err);
+    assert!(said.err.contains("none of 2 runs has a row: day-2: "), "{}", said.err);
 }
 
 #[test]
@@ -280,4 +340,14 @@ fn run_writes_its_metrics_itself() {
     assert!(metrics.contains("# UNIT switchcost_run_max_resident_bytes bytes\n"), "{metrics}");
     let shown = home.run(&["run", "--show-output", "--openmetrics", "-", "true"]);
     assert_eq!(shown.code, Some(2), "{}", shown.err);
+    // Names that differ in their middle alone are two series.
+    let long = |word: &str| format!("true {}{word}{}", "a".repeat(40), "z".repeat(40));
+    let args = ["run", "--no-estimate", "-n", "5", "--quiet", "--openmetrics", path];
+    let said = home.run(&[&args[..], &[&*long("x"), &long("y")]].concat());
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let metrics = fs::read_to_string(&to).expect("metrics");
+    let series = metrics.lines().filter(|line| line.starts_with("switchcost_run_voluntary{"));
+    let names: BTreeSet<&str> =
+        series.filter_map(|line| line.rsplit_once(' ')).map(|s| s.0).collect();
+    assert_eq!(names.len(), 2, "{metrics}");
 }

@@ -178,6 +178,7 @@ pub(super) fn measure_cells(measure: &RingMeasure, case: &CaseSummary) -> Vec<Ma
 fn cell(unit: ColumnUnit, value: MeasureValue) -> MarkedText {
     let number = match value {
         MeasureValue::Number(number) => number,
+        MeasureValue::Count(estimate) => estimate.value,
         MeasureValue::Cost(estimate) => return terminal::value(Some(estimate)),
         MeasureValue::Flag(is_set) => return if is_set { "!" } else { "" }.into(),
         MeasureValue::NoCost(_) | MeasureValue::Unknown => return figure(None).into(),
@@ -201,7 +202,10 @@ fn cost_cells(value: MeasureValue) -> [MarkedText; 2] {
     match value {
         MeasureValue::Cost(cost) => cells![terminal::value(Some(cost)), interval(Some(cost))],
         MeasureValue::NoCost(why) => cells!["-", no_cost_words(why)],
-        MeasureValue::Number(_) | MeasureValue::Flag(_) | MeasureValue::Unknown => {
+        MeasureValue::Count(_)
+        | MeasureValue::Number(_)
+        | MeasureValue::Flag(_)
+        | MeasureValue::Unknown => {
             cells![figure(None), figure(None)]
         }
     }

@@ -244,6 +244,11 @@ impl PrintedNumber {
         Self { value, not_quotable: None }
     }
 
+    fn from_count(estimate: Estimate) -> Self {
+        let not_quotable = estimate.quote_count().err().map(|why| why.to_string());
+        Self { value: estimate.value, not_quotable }
+    }
+
     /// Returns a part of the figure of a quantity; absent where that is not known.
     fn from_figure(
         quantity: Quantity,
@@ -270,6 +275,7 @@ impl PrintedNumber {
     fn from_ring(value: MeasureValue) -> Option<Self> {
         match value {
             MeasureValue::Cost(estimate) => Some(Self::from_cost(estimate)),
+            MeasureValue::Count(estimate) => Some(Self::from_count(estimate)),
             MeasureValue::Number(number) => Some(Self::new(number)),
             MeasureValue::Flag(is_set) => Some(Self::new(f64::from(u8::from(is_set)))),
             MeasureValue::NoCost(_) | MeasureValue::Unknown => None,

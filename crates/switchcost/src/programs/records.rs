@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use analysis::estimate::SHARED_LAUNCH_SCATTER;
+use analysis::estimate::{Estimate, SHARED_LAUNCH_SCATTER};
 use analysis::results::{CaseResults, ComparisonSide, Origin, Results};
 use anyhow::Result;
 use rundata::machine::Machine;
@@ -54,7 +54,7 @@ impl ProgramRecord {
     }
 
     /// Returns the medians of what a command used, by column; empty for a profile.
-    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, f64> {
+    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, Estimate> {
         match self {
             Self::Run(record) => record.used(command),
             Self::Profile(_) => BTreeMap::new(),

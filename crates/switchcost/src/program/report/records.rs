@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use analysis::estimate::Estimate;
 use analysis::results::Results;
 use analysis::trend::CaseTrend;
 use anyhow::{Context, Result};
@@ -64,7 +65,7 @@ impl CommandRecord {
 
     /// Returns the medians of what a command used, by column; empty where no commands were run.
     #[cfg_attr(not(feature = "programs"), expect(unused_variables, reason = "of no trend"))]
-    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, f64> {
+    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, Estimate> {
         match self {
             Self::Trend(_) => BTreeMap::new(),
             #[cfg(feature = "programs")]

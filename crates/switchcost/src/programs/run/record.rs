@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use analysis::estimate::Estimate;
 use launcher::CommandRun;
 use rundata::machine::{CpuAccounting, Machine};
 use rundata::reading::Reading;
@@ -116,11 +117,11 @@ impl CommandUseRecord {
     }
 
     /// Returns the medians of what a command used, by column.
-    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, f64> {
+    pub(crate) fn used(&self, command: usize) -> BTreeMap<String, Estimate> {
         let mut medians = BTreeMap::new();
         for summary in self.commands.iter().filter(|summary| summary.number == command) {
             for figure in &summary.figures {
-                medians.insert(figure.name.clone(), figure.estimate.value);
+                medians.insert(figure.name.clone(), figure.estimate);
             }
         }
         medians

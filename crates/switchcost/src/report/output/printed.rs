@@ -17,7 +17,8 @@ use std::str::FromStr;
 use analysis::estimate::Estimate;
 use analysis::findings::TrialSummary;
 use analysis::measures::{MEASURES, MeasureValue, RingMeasure, ValueKind};
-use analysis::results::{CaseResults, LaunchFigure, Quantity, Results};
+use analysis::quote::NotQuotable;
+use analysis::results::{CaseResults, LaunchFigure, Quantity, QuantityUnit, Results};
 use anyhow::{Result, bail};
 use rundata::experiment::suggest_name;
 use rundata::trial::MeasureUnit;
@@ -33,7 +34,8 @@ use crate::report::printout::printout;
 /// Most cases that an error names.
 const MAX_NAMED_CASES: usize = 8;
 
-/// Values that a 99th percentile needs for an interval at 95 %.
+/// Values that a median and a 99th percentile need for an interval at 95 %.
+const MIN_MEDIAN_VALUES: u64 = 6;
 const MIN_TAIL_VALUES: u64 = 368;
 
 /// The word that asks for the list of all measures.
@@ -69,7 +71,7 @@ struct PrintableMeasure {
 /// Where the number of a measure is.
 #[derive(Clone, Copy, Debug)]
 enum MeasureSource {
-    /// The quantity that stands for the case.
+    /// The quantity that stands for the case, where that is a time.
     First(FigurePart),
     Quantity(Quantity),
     Ring(&'static RingMeasure),
@@ -221,7 +223,7 @@ pub(crate) struct PrintableCase<'a> {
     /// The summary of a trial.
     pub(crate) trial: Option<&'a TrialSummary>,
     /// Medians of what a command used, by column.
-    pub(crate) used: BTreeMap<String, f64>,
+    pub(crate) used: BTreeMap<String, Estimate>,
 }
 
 /// A run, or commands, of which a number is printed.
@@ -289,6 +291,10 @@ impl PrintableCase<'_> {
         match measure.source {
             MeasureSource::First(part) => {
                 let (quantity, _) = self.results.figures.first_key_value()?;
+                // A rate or a share has no nanoseconds.
+                if quantity.unit() != QuantityUnit::Nanoseconds {
+                    return None;
+                }
                 self.quantity_number(*quantity, part, target)
             }
             MeasureSource::Quantity(quantity) => {
@@ -298,7 +304,9 @@ impl PrintableCase<'_> {
                 PrintedNumber::from_ring((ring.read)(self.results.summary.as_deref()?))
             }
             MeasureSource::Quantile(quantile) => self.quantile_number(quantile),
-            MeasureSource::Command => self.used.get(measure.id).copied().map(PrintedNumber::new),
+            MeasureSource::Command => {
+                self.used.get(measure.id).copied().map(PrintedNumber::from_count)
+            }
         }
     }
 
@@ -326,23 +334,52 @@ impl PrintableCase<'_> {
             return None;
         }
         let times = trial.quantities.get(headline.tally)?;
-        match quantile {
-            TimeQuantile::P50 => Some(PrintedNumber::new(times.p50 as f64)),
-            TimeQuantile::P99 => {
-                let has_few = times.count < MIN_TAIL_VALUES;
-                let reason = has_few.then(|| format!("{} values, too few", times.count));
-                Some(PrintedNumber { value: times.p99 as f64, not_quotable: reason })
-            }
+        let (value, min_values) = match quantile {
+            TimeQuantile::P50 => (times.p50, MIN_MEDIAN_VALUES),
+            TimeQuantile::P99 => (times.p99, MIN_TAIL_VALUES),
+        };
+        let not_quotable = if times.count < min_values {
+            Some(format!("{} values, too few", times.count))
+        } else {
+            self.why_times_are_not_quotable()
+        };
+        Some(PrintedNumber { value: value as f64, not_quotable })
+    }
+
+    /// Returns why no time of the case may be quoted: too few rounds, or a core that others shared.
+    /// Whether a difference of times is resolved says nothing of the times.
+    fn why_times_are_not_quotable(&self) -> Option<String> {
+        let (quantity, _) = self.results.figures.first_key_value()?;
+        let estimate = launch(self.results, *quantity)?.estimate?;
+        match quantity.quote(&estimate).err()? {
+            NotQuotable::NotResolved { .. } => None,
+            why => Some(quantity.why_not(&why)),
         }
     }
 
-    /// Returns whether words mean the case: its title, or each of them its title, its experiment or a
-    /// label.
+    /// Returns whether words with commas between them mean the case, each its title, its experiment, a
+    /// label or its number. Titles and labels may have commas, too.
     fn is_meant_by(&self, words: &str) -> bool {
-        let mut words_of_case = words.split(',');
-        self.results.is_meant_by(words)
-            || words_of_case.all(|word| self.results.is_meant_by(word.trim()))
+        if self.is_meant_by_word(words.trim()) {
+            return true;
+        }
+        for (comma, _) in words.match_indices(',') {
+            let (word, others) = (words[..comma].trim(), &words[comma + 1..]);
+            if self.is_meant_by_word(word) && self.is_meant_by(others) {
+                return true;
+            }
+        }
+        false
     }
+
+    fn is_meant_by_word(&self, word: &str) -> bool {
+        self.results.is_meant_by(word) || word == case_word(self.results)
+    }
+}
+
+/// Returns the word that means a case alone, its number in the plan: `case=3`.
+fn case_word(case: &CaseResults) -> String {
+    format!("case={}", case.number)
 }
 
 impl<'a> PrintableRun<'a> {
@@ -364,7 +401,7 @@ impl<'a> PrintableRun<'a> {
     }
 
     /// Adds the medians of what commands used, which `find` returns by the number of the case.
-    pub(crate) fn with_used(mut self, find: impl Fn(usize) -> BTreeMap<String, f64>) -> Self {
+    pub(crate) fn with_used(mut self, find: impl Fn(usize) -> BTreeMap<String, Estimate>) -> Self {
         for case in &mut self.cases {
             case.used = find(case.results.number);
         }
@@ -456,28 +493,39 @@ fn ambiguous(measure: &PrintableMeasure, cases: &[&PrintableCase]) -> anyhow::Er
     let id = measure.typed();
     let mut names = Vec::new();
     for case in cases {
-        names.push(distinct_words(case.results, cases));
+        names.push(distinct_words(case, cases));
     }
-    let first = names.first().cloned().unwrap_or_default();
+    let first = shell_quoted(&format!("{id}:{}", names.first().cloned().unwrap_or_default()));
     usage(format!(
-        "--print {id}: {} cases have it: name one, as --print '{id}:{first}' (cases: {}; of a stored \
+        "--print {id}: {} cases have it: name one, as --print {first} (cases: {}; of a stored \
          run: `switchcost runs show RUN --print ...`)",
         cases.len(),
         named_cases(&names)
     ))
 }
 
-/// Returns the title of a case; where others have the same, with the labels in which they differ, as
-/// it may be typed.
-fn distinct_words(case: &CaseResults, cases: &[&PrintableCase]) -> String {
-    let mut words = case.title.clone();
-    for (name, value) in &case.labels {
-        let differs = |other: &CaseResults| {
-            other.title == case.title && other.label(name) != Some(value.as_str())
-        };
-        if cases.iter().any(|other| differs(other.results)) {
+/// Returns a word in quotes for the shell.
+fn shell_quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+/// Returns words that mean a case and none of the others, as they may be typed: its title; where others
+/// have the same, with the experiment and the labels in which they differ; else with its number.
+fn distinct_words(case: &PrintableCase, cases: &[&PrintableCase]) -> String {
+    let CaseResults { title, experiment, labels, .. } = case.results;
+    let mut namesakes: Vec<&CaseResults> = cases.iter().map(|case| case.results).collect();
+    namesakes.retain(|namesake| namesake.title.eq_ignore_ascii_case(title));
+    let mut words = title.clone();
+    if namesakes.iter().any(|namesake| namesake.experiment != *experiment) {
+        words += &format!(",{experiment}");
+    }
+    for (name, value) in labels {
+        if namesakes.iter().any(|namesake| namesake.label(name) != Some(value.as_str())) {
             words += &format!(",{name}={value}");
         }
+    }
+    if cases.iter().filter(|other| other.is_meant_by(&words)).count() > 1 {
+        words += &format!(",{}", case_word(case.results));
     }
     words
 }
@@ -544,6 +592,57 @@ mod tests {
         assert!(why.to_string().contains("no case has it (known here: ns, "), "{why}");
         let why = number_of("ns:ring of 5", vec![1]).expect_err("no such ring");
         assert!(why.to_string().contains("no case is called 'ring of 5'"), "{why}");
+    }
+
+    #[test]
+    fn what_an_error_names_means_one_case() {
+        let mut results = Results::from_run(&fixture());
+        // Of two experiments, alike in all, with a comma in the title, a prefix of another, a label
+        // with a comma, a quote.
+        let originals = results.cases.clone();
+        for (title, experiment, cpus) in [
+            ("ring, of 2", "ring", "0,1"),
+            ("ring, of 2", "response", "0,1"),
+            ("ring, of 2", "response", "0,1"),
+            ("ring, of 2", "response", "0,1,2"),
+            ("Ring, of 2", "cost", "0"),
+            ("ring", "ring", "0"),
+            ("it's", "ring", "1"),
+        ] {
+            let mut case = originals[1].clone();
+            (case.title, case.experiment) = (title.to_string(), experiment);
+            case.labels.push(("cpus".to_string(), cpus.to_string()));
+            results.cases.push(case);
+        }
+        for (number, case) in results.cases.iter_mut().enumerate() {
+            case.number = number;
+        }
+        let run = PrintableRun::from_results(&results);
+        let cases: Vec<&PrintableCase> = run.cases.iter().collect();
+        for case in &cases {
+            let words = distinct_words(case, &cases);
+            let mut meant = cases.clone();
+            meant.retain(|other| other.is_meant_by(&words));
+            let numbers: Vec<usize> = meant.iter().map(|case| case.results.number).collect();
+            assert_eq!(numbers, [case.results.number], "{words}");
+        }
+        assert_eq!(shell_quoted("it's"), r"'it'\''s'");
+    }
+
+    #[test]
+    fn a_rate_has_no_nanoseconds() {
+        let mut results = Results::from_run(&fixture());
+        for case in &mut results.cases {
+            let (_, figure) = case.figures.pop_first().expect("a figure");
+            case.figures = [(Quantity::PerSecond, figure)].into();
+        }
+        let run = PrintableRun::from_results(&results);
+        for request in ["ns", "low", "high", "cycles"] {
+            let request: PrintRequest = request.parse().expect("a request");
+            let found = run.find_number(request.number().expect("a number"));
+            let why = found.err().expect("no time").to_string();
+            assert!(why.contains("no case has it"), "{why}");
+        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use rundata::run::ProgramBuild;
 
 use crate::base::failure::usage;
 use crate::base::values::Destination;
-use crate::report::output::{check_destination, write_output};
+use crate::report::output::{check_apart, check_destination, write_output};
 use crate::report::tiles::Tile;
 
 /// CSS of the page, without that of the charts.
@@ -194,12 +194,7 @@ impl ReportOutput {
     pub(crate) fn check(&self, outputs: &[(&str, Option<&Destination>)]) -> Result<()> {
         let Some(to) = &self.report else { return Ok(()) };
         check("--report", to)?;
-        for (flag, output) in outputs {
-            if output.is_some_and(|output| output.is_same_place(to)) {
-                return Err(usage(format!("--report {to}: {flag} is written there")));
-            }
-        }
-        Ok(())
+        check_apart(&[&[("--report", Some(to))], outputs].concat())
     }
 
     /// Returns whether standard output has the page.

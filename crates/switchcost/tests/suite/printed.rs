@@ -131,12 +131,71 @@ fn what_cannot_be_printed_is_refused_by_name() {
         (&["ring", "--print", "ns", "--json", "-"], 2, "only one of them can have standard"),
         (&["ring", "--print", "ns", "--launches", "2"], 2, "(no --json, --csv, --print"),
         (&["run", "--show-output", "--print", "real-ns", "true"], 2, "--show-output"),
+        (
+            &["cost", "--print", "ns", "--openmetrics", "-"],
+            2,
+            "--print and --openmetrics -: only one",
+        ),
     ] {
         let said = home.run(args);
         assert_eq!((said.code, &*said.out), (Some(code), ""), "{args:?}: {}", said.err);
         assert!(said.err.contains(words), "{args:?}: {}", said.err);
     }
+    for (command, flag) in [
+        ("run", "--json"),
+        ("run", "--openmetrics"),
+        ("run", "--markdown"),
+        ("run", "--junit"),
+        ("run", "--ktap"),
+        ("run", "--report"),
+        ("run", "--export-json"),
+        ("run", "--export-csv"),
+        ("run", "--export-markdown"),
+        ("profile", "--csv"),
+        ("profile", "--report"),
+    ] {
+        let mut args = vec![command, "--print", "ns", flag, "-"];
+        match command {
+            "run" => args.extend(["--fail-above", "5%", "true", "true"]),
+            _ => args.extend(["--malloc", "--", "true"]),
+        }
+        let said = home.run(&args);
+        assert_eq!((said.code, &*said.out), (Some(2), ""), "{args:?}: {}", said.err);
+        assert!(said.err.contains("only one of them can have standard output"), "{}", said.err);
+    }
     assert_eq!(home.run_files().len(), 0);
+}
+
+#[test]
+fn what_is_not_for_quoting_is_marked() {
+    let home = Home::new();
+    // One run has no interval.
+    let args = ["run", "--no-estimate", "--quiet", "-n", "1", "--print", "voluntary", "true"];
+    let said = home.run(&args);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(number(&said.out) >= 0.0);
+    assert!(said.err.contains("note: true, voluntary: not for quoting: "), "{}", said.err);
+    // Few rounds have none of a median, however many values there are.
+    let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let run = fixtures.join("response-gaps.jsonl").display().to_string();
+    for request in ["p50:gaps in a busy loop", "p99:gaps in a busy loop"] {
+        let said = home.run(&["runs", "show", &run, "--print", request]);
+        assert_eq!(said.code, Some(0), "{request}: {}", said.err);
+        let marked = said.err.contains(": not for quoting: ");
+        assert!(marked, "{request}: {}", said.err);
+    }
+}
+
+#[test]
+fn a_trace_has_nanoseconds_of_its_times_alone() {
+    let home = Home::new();
+    let run = captured_run(&home, "trace");
+    let said = home.run(&["runs", "show", &run, "--print", "ns"]);
+    assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
+    assert!(said.err.contains("2 cases have it"), "waits: {}", said.err);
+    let said = home.run(&["runs", "show", &run, "--print", "ns:preemptions"]);
+    assert_eq!((said.code, &*said.out), (Some(1), ""), "{}", said.err);
+    assert!(said.err.contains("no case has it"), "{}", said.err);
 }
 
 #[test]

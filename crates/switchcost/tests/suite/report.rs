@@ -421,7 +421,7 @@ fn commands_write_their_page_themselves_and_nothing_else_goes_there() {
     }
     let both = home.run(&["run", "--json", "-", "--report", "-", "true"]);
     assert_eq!(both.code, Some(2), "{}", both.err);
-    assert!(both.err.contains("--json is written there"), "{}", both.err);
+    assert!(both.err.contains("--report - and --json -: only one of them"), "{}", both.err);
     // A file that is no report is left alone.
     let other = home.path().join("other.html").display().to_string();
     fs::write(&other, "mine").expect("a file");

@@ -17,7 +17,7 @@ use crate::base::failure::usage;
 use crate::base::values::{Destination, List, above_zero, byte_sizes, policy, sizes};
 use crate::engine::effort::Effort;
 use crate::engine::setting::PlacementArg;
-use crate::report::output::{OutputOptions, check_destination};
+use crate::report::output::{OutputOptions, check_apart, check_destination};
 
 /// How long to measure: a grid of working sets takes longer than a ring.
 pub(crate) type CostEffort = Effort<55>;
@@ -150,16 +150,7 @@ impl CostArgs {
     pub(crate) fn check_output(&self) -> Result<()> {
         self.output.files.check()?;
         let Some(to) = &self.openmetrics else { return Ok(()) };
-        let files = &self.output.files;
-        for (flag, other) in [("--json", &files.json), ("--csv", &files.csv)] {
-            match other {
-                Some(other) if to.is_same_place(other) => {
-                    let both = format!("{flag} {other} and --openmetrics {to}");
-                    return Err(usage(format!("{both}: only one of them can be written there")));
-                }
-                _ => {}
-            }
-        }
+        check_apart(&[&self.output.files.places()[..], &[("--openmetrics", Some(to))]].concat())?;
         check_destination("--openmetrics", to)
     }
 

@@ -124,9 +124,8 @@ const UNTIMEABLE_FUNCTIONS: [&str; 15] = [
 impl ProfileArgs {
     /// Checks what can be checked before anything is run.
     fn check(&self) -> Result<()> {
-        let FileOptions { json, csv, .. } = &self.output.files;
         self.output.files.check()?;
-        self.report.check(&[("--json", json.as_ref()), ("--csv", csv.as_ref())])?;
+        self.report.check(&self.output.files.places())?;
         FileOptions::refuse_shown(self.figures_on_stdout(), self.show_output)?;
         if !self.calls.is_empty() && !cfg!(target_arch = "x86_64") {
             return Err(usage("--calls: only on x86-64 (--malloc works here)"));

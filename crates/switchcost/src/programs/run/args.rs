@@ -422,7 +422,6 @@ impl RunArgs {
     /// commands.
     pub(super) fn check_outputs(&self) -> Result<()> {
         self.output.files.check()?;
-        let FileOptions { json, csv, .. } = &self.output.files;
         let mut own = vec![
             ("--markdown", self.markdown.as_ref()),
             ("--openmetrics", self.openmetrics.as_ref()),
@@ -435,7 +434,7 @@ impl RunArgs {
                 check_destination(flag, place)?;
             }
         }
-        let mut outputs = vec![("--json", json.as_ref()), ("--csv", csv.as_ref())];
+        let mut outputs = self.output.files.places().to_vec();
         outputs.append(&mut own);
         self.report.check(&outputs)?;
         outputs.push(("--report", self.report.report.as_ref()));

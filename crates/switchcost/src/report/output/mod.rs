@@ -170,16 +170,8 @@ impl FileOptions {
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(request) = &self.print {
             request.check()?;
-            let stdout = Some(Destination::Stdout);
-            for (flag, to) in [("--json", &self.json), ("--csv", &self.csv)] {
-                if *to == stdout {
-                    return Err(usage(format!(
-                        "--print and {flag} -: only one of them can have standard output"
-                    )));
-                }
-            }
         }
-        check_apart(&[("--json", self.json.as_ref()), ("--csv", self.csv.as_ref())])?;
+        check_apart(&self.places())?;
         if let Some(to) = &self.json {
             check_destination("--json", to)?;
         }
@@ -187,6 +179,12 @@ impl FileOptions {
             check_destination("--csv", to)?;
         }
         Ok(())
+    }
+
+    /// Returns all outputs by the flags that ask for them. A printed number has standard output.
+    pub(crate) fn places(&self) -> [(&'static str, Option<&Destination>); 3] {
+        let print = self.print.is_some().then_some(&Destination::Stdout);
+        [(PRINT, print), ("--json", self.json.as_ref()), ("--csv", self.csv.as_ref())]
     }
 
     /// Returns the option whose figures go to standard output, if any do.
@@ -251,12 +249,16 @@ pub(crate) fn check_apart(outputs: &[(&str, Option<&Destination>)]) -> Result<()
                 Destination::Stdout => "standard output",
                 Destination::File(_) => "that file",
             };
-            return Err(usage(format!(
-                "{flag} {place} and {other_flag} {other}: only one of them can have {what}"
-            )));
+            let [one, two] = [typed_output(flag, place), typed_output(other_flag, other)];
+            return Err(usage(format!("{one} and {two}: only one of them can have {what}")));
         }
     }
     Ok(())
+}
+
+/// Returns an output as it was typed: `--json -`. The place of `--print` goes without saying.
+fn typed_output(flag: &str, place: &Destination) -> String {
+    if flag == PRINT { flag.to_string() } else { format!("{flag} {place}") }
 }
 
 /// Checks that the destination of an option can be written to. Changes nothing.

@@ -72,14 +72,27 @@ def test_openmetrics_are_read_by_the_parser_of_prometheus(commands: Path, file: 
     assert families["switchcost_run_max_resident_bytes"].unit == "bytes"
 
 
-def test_metrics_are_read_as_gitlab_reads_them(commands: Path) -> None:
-    """Its parser splits each line as a shell does, and takes the second word for the value."""
-    text = call("runs", "export", str(commands), "--format", "openmetrics")
+def read_as_gitlab(text: str) -> dict[str, float]:
+    """Its parser ends each line at a `#`, splits it as a shell does, and takes the second word for the value."""
     metrics = {}
     for line in text.splitlines():
         words = shlex.split(line.split("#")[0])
         if words:
             metrics[words[0]] = float(words[1])
+    return metrics
+
+
+def test_metrics_are_read_as_gitlab_reads_them(commands: Path, tmp_path: Path) -> None:
+    metrics = read_as_gitlab(call("runs", "export", str(commands), "--format", "openmetrics"))
+    file = tmp_path / "metrics.txt"
+    run = ["run", "--no-estimate", "--quiet", "-n", "5", "--openmetrics", str(file)]
+    # A name without a # is what helps (docs/ci.md): GitLab cuts the line within the quotes.
+    call(*run, "echo '#1'")
+    with pytest.raises(ValueError, match="No closing quotation"):
+        read_as_gitlab(file.read_text())
+    call(*run, "--command-name", "new 1", "echo '#1'")
+    named = read_as_gitlab(file.read_text())
+    assert named["switchcost_run_voluntary{experiment=run,command=new 1}"] >= 0
     assert metrics["switchcost_run_real_seconds{experiment=run,command=sleep 0.01}"] >= 0.01
 
 

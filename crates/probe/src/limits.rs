@@ -106,11 +106,12 @@ const TASK_BYTES: u64 = 32 << 10;
 /// Checks that `count` more processes or threads are possible, and leave room for some others. The
 /// error describes the limit that forbids it.
 pub fn check_tasks(machine: &Machine, count: u64) -> Result<(), String> {
-    if let Some(free) = machine.memory.available_bytes.known()
-        && count.saturating_mul(TASK_BYTES) > free / 10 * 9
-    {
-        let (needed, free) = (count.saturating_mul(TASK_BYTES) >> 20, free >> 20);
-        return Err(format!("they need {needed} MiB at least, and {free} MiB are free"));
+    if let Some(free) = machine.memory.available_bytes.known() {
+        let needed = count.saturating_mul(TASK_BYTES);
+        if needed > free / 10 * 9 {
+            let (needed, free) = (needed >> 20, free >> 20);
+            return Err(format!("they need {needed} MiB at least, and {free} MiB are free"));
+        }
     }
     // Root is not held by its own limit (fork(2)).
     let is_root = rustix::process::geteuid().is_root();

@@ -9,9 +9,10 @@
 //! run is its own, where hyperfine has the largest of all runs so far.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::Result;
+use ::csv::Writer;
+use anyhow::{Context, Result};
 use charts::{clean, is_obeyed};
 use clap::ValueEnum;
 use launcher::CommandRun;
@@ -19,7 +20,7 @@ use serde::Serialize;
 use stats::median;
 
 use super::findings::{complete_runs, runs_of_command};
-use crate::report::output::{csv, to_json};
+use crate::report::output::to_json;
 use crate::report::terminal::TimeUnit;
 
 /// A format of hyperfine.
@@ -145,20 +146,15 @@ struct BenchmarkFile<'a> {
     results: &'a [BenchmarkResult],
 }
 
-/// Builds the results of all commands that have runs. An interrupted run counts only if its command
-/// has no other.
+/// Builds the results of all commands that have runs. An interrupted run does not count.
 pub(super) fn benchmark_results(
     commands: &[ExportedCommand],
     runs: &[CommandRun],
 ) -> Vec<BenchmarkResult> {
     let complete_runs = complete_runs(runs);
-    let all_runs: Vec<&CommandRun> = runs.iter().collect();
     let mut results = Vec::new();
     for (number, command) in commands.iter().enumerate() {
-        let mut runs = runs_of_command(&complete_runs, number);
-        if runs.is_empty() {
-            runs = runs_of_command(&all_runs, number);
-        }
+        let runs = runs_of_command(&complete_runs, number);
         results.extend(BenchmarkResult::from_runs(command, &runs));
     }
     results
@@ -307,26 +303,32 @@ impl HyperfineFormat {
 const CSV_COLUMNS: [&str; 8] =
     ["command", "mean", "stddev", "median", "user", "system", "min", "max"];
 
+/// Renders one row a result. Cells are as they are, unlike those of our own tables: a value such as
+/// `-O2` stays one, and line ends are quoted (RFC 4180).
 fn render_csv(results: &[BenchmarkResult]) -> Result<Vec<u8>> {
-    let mut names = CSV_COLUMNS.map(str::to_string).to_vec();
-    if let Some(first) = results.first() {
-        names.extend(first.parameters.keys().map(|name| format!("parameter_{name}")));
+    let names: BTreeSet<&String> =
+        results.iter().flat_map(|result| result.parameters.keys()).collect();
+    let mut heads = CSV_COLUMNS.map(str::to_string).to_vec();
+    heads.extend(names.iter().map(|name| format!("parameter_{name}")));
+    let mut writer = Writer::from_writer(Vec::new());
+    writer.write_record(&heads).context("cannot write CSV")?;
+    for result in results {
+        writer.write_record(csv_row(result, &names)).context("cannot write CSV")?;
     }
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let rows = results.iter().map(|result| csv_row(result, names.len()));
-    csv::write(&names, rows)
+    writer.into_inner().context("cannot write CSV")
 }
 
-/// Returns a row of so many cells: a command that lacks a parameter of the first has empty ones.
-fn csv_row(result: &BenchmarkResult, cells: usize) -> Vec<String> {
+/// Returns a row with a cell for each name of a parameter: empty if the command does not have it.
+fn csv_row(result: &BenchmarkResult, names: &BTreeSet<&String>) -> Vec<String> {
     let mut row = vec![result.command.clone()];
     let stddev = result.stddev.unwrap_or(0.0);
     let BenchmarkResult { mean, median, user, system, min, max, .. } = *result;
     for figure in [mean, stddev, median, user, system, min, max] {
         row.push(figure.to_string());
     }
-    row.extend(result.parameters.values().cloned());
-    row.resize(cells, String::new());
+    for name in names {
+        row.push(result.parameters.get(*name).cloned().unwrap_or_default());
+    }
     row
 }
 
@@ -459,6 +461,18 @@ mod tests {
              sleep 2,2.005,0,2.005,0.0009,0.0011,2.002,2.008,two,one\n\
              sleep 0.1,0.1057,0.0016,0.1057,0.0009,0.0011,0.1023,0.108,\"a,b\",one\n"
         );
+    }
+
+    #[test]
+    fn a_value_stands_below_the_name_of_its_parameter() {
+        let mut results = [results()[0].clone(), results()[1].clone(), results()[0].clone()];
+        results[1].parameters.insert("x".into(), "1".into());
+        results[2].parameters.insert("a".into(), "-O2\t\n=3".into());
+        let text = text(HyperfineFormat::Csv, &results, AUTO);
+        assert!(text.contains("min,max,parameter_a,parameter_x\n"), "{text}");
+        for end in ["2.008,,\n", "0.108,,1\n", "2.008,\"-O2\t\n=3\",\n"] {
+            assert!(text.contains(end), "no {end:?} in {text}");
+        }
     }
 
     #[test]

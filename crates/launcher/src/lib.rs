@@ -19,6 +19,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, OsString};
 use std::fmt::Display;
 use std::io::{self, BufRead, BufReader};
+use std::mem;
 use std::net::Shutdown;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
@@ -37,8 +38,8 @@ pub use series::{CommandSeries, ITERATION, OFFSET, OutputTarget, StopRule, look_
 use series::{LauncherAnswer, LauncherRequest, NAME};
 pub use serve::serve_if_asked;
 pub use usage::{
-    CommandRun, Ending, ExecBaseline, IoBytes, OrphanCounts, ProcessUsage, RunDelay, RunUsage,
-    SampledTimes, ThreadPeak,
+    CommandRun, Ending, ExecBaseline, FailedWarmup, IoBytes, OrphanCounts, ProcessUsage, RunDelay,
+    RunUsage, SampledTimes, ThreadPeak,
 };
 
 /// A running launcher with its series.
@@ -51,6 +52,7 @@ pub struct Launcher {
     commands: Vec<Vec<OsString>>,
     /// The last signal that reached the launcher, once the series is done.
     signal: Option<u8>,
+    failed_warmups: Vec<FailedWarmup>,
 }
 
 /// A watch for a launcher that was stopped by a signal.
@@ -127,7 +129,15 @@ impl Launcher {
             StopHandlers::install(Some(socket.into())).map_err(cannot_start("sigaction"))?;
         let (answers, watch) = (BufReader::new(ours), RefCell::new(LauncherWatch::new(process)));
         let process = Some(process);
-        Ok(Self { _handlers: handlers, answers, process, watch, commands, signal: None })
+        Ok(Self {
+            _handlers: handlers,
+            answers,
+            process,
+            watch,
+            commands,
+            signal: None,
+            failed_warmups: Vec::new(),
+        })
     }
 
     /// Returns the last signal that asked to stop, if one came.
@@ -162,9 +172,24 @@ impl Launcher {
             match self.next_answer()? {
                 LauncherAnswer::Started(_) => {}
                 LauncherAnswer::Ran(run) => return Ok(Some(*run)),
+                LauncherAnswer::WarmupFailed(warmup) => self.note_failed_warmup(warmup),
                 _ => return Ok(None),
             }
         }
+    }
+
+    /// Notes a failed run of the warm-up, unless the same command has failed so before.
+    fn note_failed_warmup(&mut self, warmup: FailedWarmup) {
+        let FailedWarmup { command, ending, .. } = warmup;
+        let mut noted = self.failed_warmups.iter();
+        if !noted.any(|noted| noted.command == command && noted.ending == ending) {
+            self.failed_warmups.push(warmup);
+        }
+    }
+
+    /// Takes the runs of the warm-up that failed so far: of each command the first with each ending.
+    pub fn take_failed_warmups(&mut self) -> Vec<FailedWarmup> {
+        mem::take(&mut self.failed_warmups)
     }
 
     /// Waits for the next answer, at most `timeout`, and returns whether there is one (or no more will

@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::LauncherError;
-use crate::usage::{CommandRun, Ending};
+use crate::usage::{CommandRun, Ending, FailedWarmup};
 
 /// A series of runs of one command, or of several in turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -188,6 +188,8 @@ pub(crate) enum LauncherAnswer {
     Started(u32),
     /// A run has ended. Rounds count from 0 after the warm-up.
     Ran(Box<CommandRun>),
+    /// A run of the warm-up has failed.
+    WarmupFailed(FailedWarmup),
     /// A command could not be started; the series ends.
     NotStarted { command: usize, failure: StartFailure },
     /// A hook has not succeeded; the series ends.
@@ -547,6 +549,11 @@ mod tests {
             LauncherAnswer::Started(77),
             run(used, Some(15)),
             run(exited, None),
+            LauncherAnswer::WarmupFailed(FailedWarmup {
+                command: 1,
+                round: 2,
+                ending: Ending::Exited { code: 3 },
+            }),
             LauncherAnswer::NotStarted { command: 0, failure },
             LauncherAnswer::HookFailed {
                 kind: HookKind::Prepare,

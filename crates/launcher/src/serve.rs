@@ -35,7 +35,9 @@ use crate::series::{
     EXEC, HookKind, ITERATION, LauncherAnswer, LauncherRequest, MAX_OFFSET_BYTES, NAME, OFFSET,
     OutputTarget, StartFailure, offset_bytes, order,
 };
-use crate::usage::{CommandRun, Ending, ExecBaseline, OrphanCounts, ProcessUsage, RunUsage};
+use crate::usage::{
+    CommandRun, Ending, ExecBaseline, FailedWarmup, OrphanCounts, ProcessUsage, RunUsage,
+};
 
 /// Limits the wait for orphans with `--tree`.
 const MAX_ORPHAN_WAIT: Duration = Duration::from_secs(1);
@@ -282,8 +284,9 @@ impl<'a> SeriesRunner<'a> {
                     Ok(used) => used,
                     Err(answer) => return Ok(answer),
                 };
-                if let Some(round) = measured_round {
-                    self.report_run(command, round, used)?;
+                match measured_round {
+                    Some(round) => self.report_run(command, round, used)?,
+                    None => self.report_warmup(command, round, used.ending),
                 }
                 if let Err(answer) = self.conclude(command) {
                     return Ok(answer);
@@ -342,6 +345,14 @@ impl<'a> SeriesRunner<'a> {
             self.answers.send()?;
         }
         Ok(())
+    }
+
+    /// Adds the answer of a run of the warm-up that has failed, unless a signal asked it to stop.
+    fn report_warmup(&mut self, command: usize, round: u32, ending: Ending) {
+        if ending != (Ending::Exited { code: 0 }) && stop_signal().is_none() {
+            let warmup = FailedWarmup { command, round, ending };
+            self.answers.add(&LauncherAnswer::WarmupFailed(warmup));
+        }
     }
 
     /// Runs a hook to its end, which must be a success. The error is the last answer.
@@ -458,8 +469,9 @@ impl<'a> SeriesRunner<'a> {
         })
     }
 
-    /// Waits until the command has ended; it stays a zombie. Signals that reach the program alone
-    /// meanwhile are forwarded to it. An error names the call.
+    /// Waits until the command has ended; it stays a zombie. Its output through a pipe is read to
+    /// the end, which a child of it may delay, unless a signal asks to stop. Signals that reach the
+    /// program alone meanwhile are forwarded to it. An error names the call.
     fn wait(
         &mut self,
         pid: i32,
@@ -469,9 +481,15 @@ impl<'a> SeriesRunner<'a> {
     ) -> Result<(), (&'static str, Errno)> {
         let mut is_connected = true;
         let mut looked_at = Instant::now();
+        let mut is_over = false;
         loop {
+            if is_over && stop_signal().is_some() {
+                return Ok(());
+            }
+            // A pidfd stays ready once its process is a zombie.
+            let awaited = if is_over { PollFlags::empty() } else { PollFlags::IN };
             let timeout = Timespec::try_from(samples.pause).map_err(|_| ("poll", Errno::INVAL))?;
-            let mut descriptors = vec![PollFd::new(handle, PollFlags::IN)];
+            let mut descriptors = vec![PollFd::new(handle, awaited)];
             if is_connected {
                 descriptors.push(PollFd::new(&self.answers.socket, PollFlags::IN));
             }
@@ -487,17 +505,19 @@ impl<'a> SeriesRunner<'a> {
                 Err(Errno::INTR) => continue,
                 ready => ready.map_err(|errno| ("poll", errno))?,
             };
-            let is_over = is_ready(&descriptors, 0);
+            is_over |= is_ready(&descriptors, 0);
+            let has_output =
+                pipe.is_some() && is_ready(&descriptors, 1 + usize::from(is_connected));
             let is_signalled = is_connected && is_ready(&descriptors, 1);
             drop(descriptors);
             // A signal is handled first: it may be the reason why the command has ended.
             if !is_signalled {
-                if is_over {
-                    return Ok(());
-                }
                 // There is output, or all ends of the pipe were closed.
-                if pipe.as_ref().is_some_and(|pipe| !self.discard_from(pipe)) {
+                if has_output && pipe.as_ref().is_some_and(|pipe| !self.discard_from(pipe)) {
                     pipe = None;
+                }
+                if is_over && pipe.is_none() {
+                    return Ok(());
                 }
                 // A command that writes all the time lets no wait run out.
                 if looked_at.elapsed() >= samples.pause {
@@ -568,8 +588,14 @@ impl<'a> SeriesRunner<'a> {
         let path = path.map_err(failed(number, "open"))?;
         let step = format!("open {}", path.to_string_lossy());
         let mode = Mode::from_raw_mode(0o666);
-        retry_on_intr(|| open(path.as_c_str(), flags | OFlags::CLOEXEC, mode))
-            .map_err(failed(number, &step))
+        loop {
+            match open(path.as_c_str(), flags | OFlags::CLOEXEC, mode) {
+                // A FIFO waits for its other end.
+                Err(Errno::INTR) if stop_signal().is_some() => return Err(done()),
+                Err(Errno::INTR) => {}
+                opened => return opened.map_err(failed(number, &step)),
+            }
+        }
     }
 
     /// Returns the standard streams of a command. A stream that the caller had closed is not opened

@@ -258,6 +258,17 @@ pub struct CommandRun {
     pub used: RunUsage,
 }
 
+/// A run of the warm-up that failed; its figures are discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedWarmup {
+    /// Number of the command, from 0.
+    pub command: usize,
+    /// Number of the round in the warm-up, from 0.
+    pub round: u32,
+    /// How it ended.
+    pub ending: Ending,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

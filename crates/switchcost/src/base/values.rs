@@ -271,6 +271,14 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     plain_duration(text)
 }
 
+/// Like [`duration`], but accepts zero: no time.
+pub(crate) fn duration_or_zero(text: &str) -> Result<Duration, String> {
+    match seconds(text) {
+        Some(Duration::ZERO) => Ok(Duration::ZERO),
+        _ => duration(text),
+    }
+}
+
 fn plain_duration(text: &str) -> Result<Duration, String> {
     let accepted = "(accepted: above zero, as 20, 0.5, 90s, 2m or 500ms)";
     let parsed = match seconds(text) {

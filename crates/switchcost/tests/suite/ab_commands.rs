@@ -22,7 +22,7 @@ const FEW: [&str; 8] = ["--members", "2", "--rounds", "2", "--laps", "50", "--bu
 
 /// Checks of sessions. Only one may be on a machine: as tests of their own they would wait for each
 /// other, each on a thread that could run another test.
-const CHECKS: [(&str, fn()); 18] = [
+const CHECKS: [(&str, fn()); 19] = [
     (
         "a_command_that_goes_on_runs_in_its_half_of_each_round_and_never_beside_the_other",
         a_command_that_goes_on_runs_in_its_half_of_each_round_and_never_beside_the_other,
@@ -72,6 +72,7 @@ const CHECKS: [(&str, fn()); 18] = [
     ("a_second_session_of_commands_is_refused", a_second_session_of_commands_is_refused),
     ("a_gate_has_the_exit_codes_of_compare", a_gate_has_the_exit_codes_of_compare),
     ("the_cost_that_is_compared_may_be_cpu_time", the_cost_that_is_compared_may_be_cpu_time),
+    ("options_of_run_hold_under_both_states", options_of_run_hold_under_both_states),
     (
         "what_does_not_go_together_is_refused_before_anything_is_run",
         what_does_not_go_together_is_refused_before_anything_is_run,
@@ -507,6 +508,23 @@ fn the_cost_that_is_compared_may_be_cpu_time() {
         let record = states.run([&a, &b], &words).json();
         assert_eq!(record["gate"]["changes"][0]["of"], figure, "{record}");
     }
+}
+
+fn options_of_run_hold_under_both_states() {
+    let states = States::take();
+    let a = format!("{}; : {}", states.writing("A"), "x".repeat(60));
+    let csv = states.path("r.csv");
+    let to = csv.to_str().expect("UTF-8");
+    // The first warm-up run fails.
+    let line = format!("echo >>{0}; test $(wc -l <{0}) -ne 1", states.path("seen").display());
+    let run = ["--", "run", "--no-estimate", "-w", "1", "-n", "5"];
+    let words = [&run[..], &["--style", "color", "--export-csv", to, &line]].concat();
+    let said = states.run([&a, &states.writing("B")], &words);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    assert!(said.err.contains("warm-up run 1 ended with exit code 1"), "{}", said.err);
+    assert!(said.err.contains("\u{1b}["), "{}", said.err);
+    let text = states.text("r.csv");
+    assert!(text.contains(&format!(": {}", "x".repeat(60))), "{text}");
 }
 
 fn what_does_not_go_together_is_refused_before_anything_is_run() {

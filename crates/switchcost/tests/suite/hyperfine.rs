@@ -1,14 +1,18 @@
 //! `run` as hyperfine: each of its options does what it does there, and its files are as its own.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::pipe::pipe;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use testing::{Need, lacks};
 
-use crate::common::{Home, PROGRAM, Said};
+use crate::common::{Home, PROGRAM, Said, wait_for};
 
 /// Long options of hyperfine 1.20, and two that it hides.
 const LONG: &[&str] = &[
@@ -82,6 +86,7 @@ const CASES: &[TypedCase] = &[
     case(&["-m", "2", "-M", "2", RUN], 0, &[("run", 2)], "2 runs"),
     case(&["--max-runs", "3", RUN], 0, &[("run", 3)], "3 runs"),
     case(&["--min-benchmarking-time", "60", "-M", "6", RUN], 0, &[("run", 6)], "6 runs"),
+    case(&["--min-benchmarking-time", "0", "-m", "2", RUN], 0, &[("run", 2)], "2 runs"),
     case(&["--min-benchmarking-time", "0.001", "-r", "2", RUN], 0, &[("run", 2)], "2 runs"),
     case(&["-m", "3", "-M", "2", RUN], 2, &[], "more than --max-runs 2"),
     case(&["-r", "3", "-m", "2", RUN], 2, &[], "cannot be used with"),
@@ -89,6 +94,30 @@ const CASES: &[TypedCase] = &[
     case(&["-s", OTHER, "-r", "2", RUN], 0, &[("other", 1), ("run", 2)], ""),
     case(&["--prepare", OTHER, "-w", "1", "-r", "2", RUN], 0, &[("other", 3), ("run", 3)], ""),
     case(&["-p", OTHER, "-p", ":", "-r", "2", RUN, ":"], 0, &[("other", 2), ("run", 2)], ""),
+    case(&["-s", "", "-p", "", "-C", " ", "-c", "", "-r", "2", RUN], 0, &[("run", 2)], ""),
+    case(&["-p", "", "-p", OTHER, "-r", "2", RUN, ":"], 0, &[("run", 2), ("other", 2)], ""),
+    case(
+        &["-L", "pre", ",echo other >>log", "-p", "{pre}", "-r", "2", RUN],
+        0,
+        &[("other", 2), ("run", 4)],
+        "",
+    ),
+    case(&["", "-r", "2"], 2, &[], "no command"),
+    case(&["-N", "-p", "", "-r", "2", "true"], 2, &[], "--prepare: no command"),
+    case(&["-p", "no-such-program -e . || true", "-r", "2", RUN], 0, &[("run", 2)], ""),
+    case(&["-r", "2", "no-such-program x || echo run >>log"], 0, &[("run", 2)], ""),
+    case(&["-i", "-r", "2", "no-such-program"], 0, &[], "exit code 127"),
+    case(&["-i=127", "-r", "2", "no-such-program"], 0, &[], "exit code 127"),
+    case(&["-i=1", "-r", "2", "no-such-program"], 127, &[], "command not found in PATH"),
+    case(&["-p", "no-such-program", "-r", "2", RUN], 127, &[], "of --setup, --prepare"),
+    case(&["-s", ":", "-p", "no-such-program", RUN], 1, &[], "'no-such-program' ended with exit"),
+    case(
+        &["-w", "2", "-r", "2", "echo run >>log; test \"$HYPERFINE_ITERATION\" != warmup-1"],
+        1,
+        &[("run", 4)],
+        "warm-up run 2 ended with exit code 1",
+    ),
+    case(&["-i", "-w", "1", "-r", "2", "exit 3"], 0, &[], "exit code 3"),
     case(&["-p", ":", "-p", ":", RUN], 2, &[], "--prepare: given 2 times for 1 command"),
     case(&["--conclude", OTHER, "-w", "1", "-r", "2", RUN], 0, &[("run", 3), ("other", 3)], ""),
     case(&["-C", ":", "-C", OTHER, "-r", "2", RUN, ":"], 0, &[("run", 2), ("other", 2)], ""),
@@ -155,12 +184,28 @@ const CASES: &[TypedCase] = &[
         &[("at old", 1), ("at new", 1), ("run", 2)],
         "rev=new",
     ),
-    case(&["-L", "n", "1,2", RUN], 2, &[], "there is no {n} in the command"),
+    case(&["-L", "n", "1,2", RUN], 2, &[], "--parameter n: there is no {n} in the command"),
+    case(&["-P", "n", "1", "2", RUN], 2, &[], "--parameter-scan n: there is no {n}"),
+    case(&["-L", "n", "", "-r", "1", "echo '[{n}]' >>log"], 0, &[("[]", 1)], ""),
+    case(&["-L", "", "1,2", "-r", "1", "echo {} >>log"], 0, &[("1", 1), ("2", 1)], ""),
+    case(&["-L", "cmd", ",echo run >>log", "-r", "2", "{cmd}"], 0, &[("run", 2)], ""),
     case(&["--shell", "sh -e", "-r", "2", "-i", "false; echo run >>log"], 0, &[("run", 0)], ""),
     case(&["-S", "default", "-r", "2", RUN], 0, &[("run", 2)], ""),
     case(&["-S", "false", "-S", "sh", "-r", "2", RUN], 0, &[("run", 2)], ""),
     case(&["--shell=none", "-r", "2", "sh -c 'echo run >>log'"], 0, &[("run", 2)], ""),
     case(&["-N", "-r", "2", "sh -c 'echo run >>log'"], 0, &[("run", 2)], ""),
+    case(
+        &["-N", "-r", "1", "-L", "cmd", "sh -c 'echo a >>log',sh -c 'echo b >>log'", "{cmd}"],
+        0,
+        &[("a", 1), ("b", 1)],
+        "",
+    ),
+    case(
+        &["-N", "-r", "1", "-L", "f", ",-O2,a b", "sh -c 'echo $# >>log' name {f}"],
+        0,
+        &[("0", 1), ("1", 1), ("2", 1)],
+        "",
+    ),
     case(&["-N", "-S", "sh", RUN], 2, &[], "cannot be used with"),
     case(&["--ignore-failure", "-r", "2", "exit 3"], 0, &[], "exit code 3"),
     case(&["-i", "-r", "2", "exit 3"], 0, &[], "exit code 3"),
@@ -180,6 +225,8 @@ const CASES: &[TypedCase] = &[
     case(&["-u", "millisecond", "-r", "5", ":"], 0, &[], " ms ("),
     case(&["--show-output", "-r", "2", "echo shown"], 0, &[], "shown\nshown\n"),
     case(&["--output", "null", "-r", "2", TARGET], 0, &[("/dev/null", 2)], ""),
+    case(&["-r", "1", TARGET], 0, &[("/dev/null", 1)], ""),
+    case(&["-M", "1", TARGET], 0, &[("/dev/null", 1)], ""),
     case(&["--output", "pipe", "-r", "2", TARGET], 0, &[], ""),
     case(&["--output=inherit", "-r", "2", TARGET], 0, &[], "out\nout\n"),
     case(&["--output", "file", RUN], 2, &[], "./log"),
@@ -187,6 +234,12 @@ const CASES: &[TypedCase] = &[
     case(&["--output", "null", "--show-output", RUN], 2, &[], "cannot be used with"),
     case(&["--input", "input", "-r", "2", "cat >>log"], 0, &[("line", 2)], ""),
     case(&["--input", "null", "-r", "2", "cat; echo run >>log"], 0, &[("run", 2)], ""),
+    case(&["--output", "./no/such/f", "-s", OTHER, RUN], 2, &[], "mkdir -p ./no/such)"),
+    case(&["--output", "./folder", RUN], 2, &[], "it is a folder"),
+    case(&["--output", "./fifo", RUN], 2, &[], "--output ./fifo: it is a FIFO"),
+    case(&["--input", "fifo", RUN], 2, &[], "--input fifo: it is a FIFO"),
+    case(&["--output=inherit", "--export-json=-", RUN], 2, &[], "with --output inherit"),
+    case(&["--show-output", "--export-json=-", RUN], 2, &[], "with --show-output"),
     case(&["--input", "absent", RUN], 2, &[], "there is no such file"),
     case(&["--command-name", "this", "-r", "5", RUN], 0, &[("run", 5)], "this: "),
     case(&["-n", "this", RUN], 2, &[], "--command-name"),
@@ -223,6 +276,9 @@ fn take_log(home: &Home) -> Vec<String> {
 fn each_of_its_options_does_what_it_does_there() {
     let home = Home::new();
     fs::write(home.path().join("input"), "line\n").expect("a file");
+    fs::create_dir(home.path().join("folder")).expect("a folder");
+    let fifo = home.path().join("fifo");
+    mknodat(CWD, &fifo, FileType::Fifo, Mode::RWXU, 0).expect("a FIFO");
     for TypedCase { args, code, log, said } in CASES {
         let result = run(&home, args);
         assert_eq!(result.code, Some(*code), "{args:?}: {result:?}");
@@ -329,16 +385,17 @@ fn output_goes_where_it_was_sent() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(said.out, "two\ntwo\ntwo\n");
     assert_eq!(fs::read_to_string(home.path().join("one")).expect("a file"), "one\n");
-    let said = run(&home, &["--output", "./no/such/folder", "-r", "1", ":"]);
-    assert_eq!(said.code, Some(1), "{}", said.err);
-    assert!(said.err.contains("open ./no/such/folder: No such file"), "{}", said.err);
+    // Whoever has the pipe may write to it: it is read to the end.
+    let late = "(sleep 0.2; echo late >>log) & echo run >>log";
+    let said = run(&home, &["--output", "pipe", "-r", "1", "-C", "echo hook >>log", late]);
+    assert_eq!((said.code, take_log(&home).join(" ")), (Some(0), "run late hook".to_string()));
     let said = run(&home, &["--output", "inherit", "--export-json", "-", "-r", "2", ":"]);
     assert_eq!((said.code, &*said.out), (Some(2), ""), "{}", said.err);
     home.wait_until_alone();
 }
 
 #[test]
-fn a_series_reads_nothing_and_one_run_what_there_is() {
+fn command_lines_read_nothing_but_their_input() {
     let home = Home::new();
     let input = home.path().join("lines");
     fs::write(&input, "line\n").expect("a file");
@@ -351,8 +408,93 @@ fn a_series_reads_nothing_and_one_run_what_there_is() {
         take_log(&home).join(" ")
     };
     assert_eq!(read(&["-r", "2"]), "end end");
-    assert_eq!(read(&["-r", "1"]), "line end");
+    assert_eq!(read(&["-r", "1"]), "end");
+    assert_eq!(read(&["-r", "1", "--input", "/dev/stdin"]), "line end");
     assert_eq!(read(&["-r", "2", "--input", "/dev/stdin"]), "line end line end");
+    // A pipe can be read once; a command behind -- reads what there is.
+    for (args, code, log) in [
+        (&["-r", "1", "--input", "/dev/stdin", "cat >>log"][..], 0, "piped"),
+        (&["-r", "2", "--input", "/dev/stdin", "cat >>log"], 2, ""),
+        (&["-r", "1", "--input", "/dev/stdin", "cat >>log", ":"], 2, ""),
+        (&["--", "sh", "-c", "cat >>log"], 0, "piped"),
+    ] {
+        let mut command = home.command(PROGRAM);
+        command.args(["run", "--no-estimate"]).args(args).current_dir(home.path());
+        let (reader, writer) = pipe().expect("a pipe");
+        let mut writer = File::from(writer);
+        writer.write_all(b"piped\n").expect("it is written");
+        drop(writer);
+        let said = Said::of(command.stdin(reader));
+        assert_eq!((said.code, &*take_log(&home).join(" ")), (Some(code), log), "{args:?}");
+        let is_refused = said.err.contains("the first run would read all of a pipe");
+        assert_eq!(is_refused, code == 2, "{}", said.err);
+    }
+}
+
+#[test]
+fn files_of_an_earlier_series_do_not_outlive_a_failure() {
+    let home = Home::new();
+    let (json, csv) = (home.path().join("r.json"), home.path().join("r.csv"));
+    let exports = ["--export-json=r.json", "--export-csv=r.csv"];
+    let texts = || [&json, &csv].map(|path| fs::read_to_string(path).expect("a file"));
+    for path in [&json, &csv] {
+        fs::write(path, "old").expect("a file");
+    }
+    // Nothing was run: they are as they were.
+    let said = run(&home, &[&exports[..], &["-L", "n", "1", ":"]].concat());
+    assert_eq!((said.code, texts()), (Some(2), ["old", "old"].map(str::to_string)));
+    let said = run(&home, &[&exports[..], &["-p", "false", "-r", "1", ":"]].concat());
+    assert_eq!((said.code, texts()), (Some(1), ["", ""].map(str::to_string)), "{}", said.err);
+}
+
+/// Starts a series in the home's folder, waits until it has written to its log, and interrupts it.
+fn interrupt(home: &Home, args: &[&str]) -> Said {
+    let mut command = home.command(PROGRAM);
+    command.args(["run", "--no-estimate"]).args(args).current_dir(home.path());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    let log = home.path().join("log");
+    wait_for("a line in the log", || fs::read(&log).ok().filter(|text| !text.is_empty()));
+    kill_process(Pid::from_child(&child), Signal::INT).expect("a signal");
+    let said = Said::at_end(child);
+    take_log(home);
+    said
+}
+
+#[test]
+fn a_run_that_was_stopped_is_no_result() {
+    let home = Home::new();
+    let said = interrupt(&home, &["--export-csv=r.csv", "-r", "1", "echo >>log; exec sleep 60"]);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    let csv = fs::read_to_string(home.path().join("r.csv")).expect("a file");
+    assert_eq!(csv, "command,mean,stddev,median,user,system,min,max\n");
+    home.wait_until_alone();
+}
+
+#[test]
+fn a_signal_in_the_last_hook_is_told() {
+    let home = Home::new();
+    let hook = "echo >>log; exec sleep 60";
+    for (args, flags) in [
+        (&["-C", hook][..], "--conclude"),
+        (&["-c", hook], "--cleanup"),
+        (&["-C", ":", "-c", hook], "--conclude or --cleanup"),
+    ] {
+        let said = interrupt(&home, &[args, &["-r", "1", ":"]].concat());
+        let told = format!("error: signal 2: {flags} was not run to its end");
+        assert!(said.code == Some(130) && said.err.contains(&told), "{args:?}: {said:?}");
+    }
+    home.wait_until_alone();
+}
+
+#[test]
+fn a_signal_ends_the_wait_for_a_pipe() {
+    let home = Home::new();
+    // The child that holds the pipe hears no interrupt.
+    let line = "sleep 30 & echo >>log";
+    let said = interrupt(&home, &["--output", "pipe", "-r", "2", line]);
+    assert_eq!(said.code, Some(130), "{}", said.err);
+    assert_eq!(home.processes().len(), 1, "the child was not waited for");
 }
 
 #[test]
@@ -513,6 +655,36 @@ fn rows_are_in_the_order_that_was_asked_for() {
         }
         assert_eq!(rows, expected, "{sort}: {}", said.err);
     }
+}
+
+#[test]
+fn each_value_is_in_the_column_of_its_parameter() {
+    let home = Home::new();
+    let rows = |args: &[&str]| {
+        let said = run(&home, &[&["-r", "1", "--export-csv", "-"], args].concat());
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        let mut rows = Vec::new();
+        for row in csv::Reader::from_reader(said.out.as_bytes()).into_records() {
+            let row = row.expect("CSV");
+            let cells: Vec<&str> = row.iter().collect();
+            rows.push([&cells[..1], &cells[8..]].concat().join("|"));
+        }
+        rows
+    };
+    assert_eq!(
+        rows(&["-L", "x", "1,2", "-L", "y", "3", ": a {x}", ": b {y}"]),
+        [": a 1|1|", ": b 3||3", ": a 2|2|"]
+    );
+    let reference = ["--reference", ": r", "-L", "n", "1,2", ": {n}"];
+    assert_eq!(rows(&reference), [": r|", ": 1|1", ": 2|2"]);
+    // Cells are as they are, and a number is no secret.
+    assert_eq!(
+        rows(&["-L", "f", "-O2,=1\t\n@2", ": '{f}'"]),
+        [": '-O2'|-O2", ": '=1\t\n@2'|=1\t\n@2"]
+    );
+    assert_eq!(rows(&["-P", "tokens", "1", "2", ": {tokens}"]), [": 1|1", ": 2|2"]);
+    assert_eq!(rows(&["-L", "a=b", "x=1", ": {a=b}"]), [": x=1|x=1"]);
+    assert_eq!(rows(&["-L", "token", "hunter2", ": {token}"]), [": hunter2|***"]);
 }
 
 /// Recipes that people have for hyperfine's files, and what they give of ours.

@@ -339,7 +339,7 @@ impl<'a> ProfileSeries<'a> {
         };
         let launcher = Launcher::start(series).map_err(print_launcher_error)?;
         let mut finished = None;
-        let SeriesEnd { failed, signal, stopped } =
+        let SeriesEnd { failed, signal, stopped, .. } =
             finish_series(launcher, |run| finished = Some(run));
         let has_run = finished.is_some();
         if let Some(run) = finished {

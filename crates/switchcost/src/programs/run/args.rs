@@ -1,20 +1,22 @@
 //! The arguments of `switchcost run`.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{ArgAction, Args, ColorChoice, ValueEnum};
 
 use super::commands::DEFAULT_SHELL;
+use super::files::check_output_file;
 use super::gate::GatedFigure;
 use super::hyperfine::{ChosenUnit, HyperfineFormat, SortMethod, TableChoices};
 use crate::base::failure::usage;
-use crate::base::values::{Destination, above_zero, duration, share, whole};
+use crate::base::values::{Destination, above_zero, duration, duration_or_zero, share, whole};
 use crate::report::output::judgements::JudgementOptions;
-use crate::report::output::{FileOptions, UnstoredOptions, check_destination};
+use crate::report::output::{FileOptions, UnstoredOptions, check_destination, set_colour};
 use crate::report::page::ReportOutput;
 
 /// Heading in the help of the arguments for commands that run around the measured ones.
@@ -56,7 +58,7 @@ pub(crate) struct RunArgs {
     pub(super) warmup: u32,
 
     /// Time for the rounds with at least 10 runs of each command, in hyperfine's words
-    #[arg(long, value_name = "TIME", value_parser = duration, hide = true, conflicts_with = "budget")]
+    #[arg(long, value_name = "TIME", value_parser = duration_or_zero, hide = true, conflicts_with = "budget")]
     pub(super) min_benchmarking_time: Option<Duration>,
 
     /// Another command to compare with, as one argument; may be given several times
@@ -172,8 +174,8 @@ pub(crate) struct RunArgs {
     /// Show what the commands print, in all runs
     ///
     /// Otherwise both outputs of all runs are discarded (/dev/null), so that all are measured
-    /// alike. Only one command that runs once is left its terminal, unless figures are written to
-    /// standard output (--json -).
+    /// alike. Only one command behind -- that runs once is left its terminal, unless figures are
+    /// written to standard output (--json -).
     #[arg(long, conflicts_with = "style")]
     pub(super) show_output: bool,
 
@@ -192,8 +194,8 @@ pub(crate) struct RunArgs {
 
     /// What each run reads, from its beginning: a file, or null for nothing [default: null]
     ///
-    /// Only one command that runs once has this program's standard input by default; /dev/stdin
-    /// names it.
+    /// Only one command behind -- that runs once has this program's standard input by default;
+    /// /dev/stdin names it.
     #[arg(long, value_name = "FILE", value_parser = input_file)]
     pub(super) input: Option<PathBuf>,
 
@@ -439,7 +441,46 @@ impl RunArgs {
         self.report.check(&outputs)?;
         outputs.push(("--report", self.report.report.as_ref()));
         self.judgements.check(&outputs)?;
-        FileOptions::refuse_shown(self.figures_on_stdout(), self.shows_output())
+        self.check_command_outputs()?;
+        FileOptions::refuse_shown(self.figures_on_stdout(), self.show_output)
+    }
+
+    /// Checks where the commands' output goes, before any of them runs.
+    fn check_command_outputs(&self) -> Result<()> {
+        for output in &self.command_output {
+            match (output, self.figures_on_stdout()) {
+                (CommandOutput::File(path), _) => check_output_file(path)?,
+                (CommandOutput::Inherit, Some(flag)) => {
+                    return Err(usage(format!(
+                        "{flag}: with --output inherit standard output is the commands' (accepted \
+                         here: --output null, pipe or a file)"
+                    )));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Empties the files of hyperfine's formats, as hyperfine does before it runs anything. If the
+    /// series fails, they do not have the results of an earlier one.
+    ///
+    /// # Errors
+    /// Fails if one cannot be opened for writing.
+    pub(super) fn empty_exports(&self) -> Result<()> {
+        for (format, place) in self.exports() {
+            let Destination::File(path) = place else { continue };
+            // The reader of a pipe would take it for the end.
+            if !path.is_file() {
+                continue;
+            }
+            let opened = OpenOptions::new().write(true).truncate(true).open(path);
+            opened.with_context(|| {
+                let flag = format.flag();
+                format!("{flag} {}: cannot be emptied (accepted: a file of yours)", path.display())
+            })?;
+        }
+        Ok(())
     }
 
     /// Returns the formats of hyperfine that were asked for, each with its place.
@@ -463,9 +504,23 @@ impl RunArgs {
         TableChoices { unit: self.time_unit, sort: self.sort }
     }
 
-    /// Returns whether the output of a command was asked for.
-    pub(super) fn shows_output(&self) -> bool {
-        self.show_output || self.command_output.contains(&CommandOutput::Inherit)
+    /// Chooses colours as --style says.
+    pub(super) fn choose_colour(&self) {
+        if let Some(style) = self.style {
+            set_colour(style.colour());
+        }
+    }
+
+    /// Returns the options whose commands run after the last run; empty if there are none.
+    pub(super) fn last_hooks(&self) -> String {
+        let mut flags = Vec::new();
+        if !self.conclude.is_empty() {
+            flags.push("--conclude");
+        }
+        if self.cleanup.is_some() {
+            flags.push("--cleanup");
+        }
+        flags.join(" or ")
     }
 
     /// Returns whether nothing is printed but errors and what goes to standard output.

@@ -34,12 +34,21 @@ impl fmt::Display for ParameterValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct SeriesCommand {
     pub(super) words: Vec<OsString>,
+    /// Line that the words come from once its values are in it; `None` if words were typed.
+    pub(super) line: Option<TypedLine>,
     /// Name in reports; empty for a command that is labelled by its words.
     pub(super) name: String,
     /// True if the name is the line that was typed.
     pub(super) is_line: bool,
     /// Values of its parameters.
     pub(super) values: Vec<ParameterValue>,
+}
+
+/// A command line, and the option that has given it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TypedLine {
+    pub(super) flag: &'static str,
+    pub(super) text: String,
 }
 
 /// The way in which command lines are run.
@@ -81,11 +90,11 @@ impl LineRunner {
         }
     }
 
-    /// Returns the words that run a line; an error names `flag`, which has given it.
+    /// Returns the words that run a line; an error names `flag`, which has given it. A shell also
+    /// runs an empty line, as in hyperfine.
     pub(super) fn words(&self, flag: &str, line: &str) -> Result<Vec<OsString>> {
         match self {
             Self::Split => split_words(flag, line),
-            Self::Shell(_) if line.trim().is_empty() => Err(no_command(flag)),
             Self::Shell(shell) => Ok([&shell[..], &["-c".into(), line.into()]].concat()),
         }
     }
@@ -93,8 +102,9 @@ impl LineRunner {
     /// Returns the command of the first line whose command the shell cannot find, without running
     /// any line.
     ///
-    /// A command counts as found if the shell cannot be asked, or if its line does not begin with a
-    /// plain word.
+    /// A command counts as found if the shell cannot be asked, if its line does not begin with a
+    /// plain word, or if the line has several commands: `fd x || find .` may succeed without the
+    /// first.
     pub(super) fn find_unknown_command(&self, lines: &[String]) -> Option<String> {
         let Self::Shell(shell) = self else { return None };
         let (program, arguments) = shell.split_first()?;
@@ -103,6 +113,9 @@ impl LineRunner {
             return None;
         }
         for line in lines {
+            if line.contains(['|', '&', ';', '\n']) {
+                continue;
+            }
             let Some(command) = line.split_whitespace().next() else { continue };
             if is_plain_word(command) && lacks_command(program, arguments, command) {
                 return Some(command.to_string());
@@ -131,7 +144,8 @@ fn lacks_command(shell: &OsStr, arguments: &[OsString], command: &str) -> bool {
     status.is_ok_and(|status| status.code().is_some_and(|code| code != 0))
 }
 
-fn no_command(flag: &str) -> anyhow::Error {
+/// Returns the error of an option that has given nothing to run.
+pub(super) fn no_command(flag: &str) -> anyhow::Error {
     usage(format!("{flag}: no command (accepted: a command with its arguments, in one word)"))
 }
 
@@ -161,8 +175,8 @@ pub(super) fn expand_parameters(
         let is_for_all = texts.iter().any(|text| text.contains(&placeholder));
         if !is_for_all && !commands.iter().any(|command| command.has(&placeholder)) {
             return Err(usage(format!(
-                "--parameter {}: there is no {placeholder} in the command",
-                parameter.name
+                "{} {}: there is no {placeholder} in the command",
+                parameter.flag, parameter.name
             )));
         }
         let mut expanded = Vec::new();
@@ -189,16 +203,32 @@ pub(super) fn expand_parameters(
 
 impl SeriesCommand {
     fn has(&self, placeholder: &str) -> bool {
+        if let Some(line) = &self.line {
+            return line.text.contains(placeholder);
+        }
         let placeholder = placeholder.as_bytes();
         self.words.iter().any(|word| find_bytes(word.as_bytes(), placeholder).is_some())
     }
 
-    /// Puts the values into the words and the name.
+    /// Puts the values into the line or the words, and into the name.
     fn fill_words(&mut self) {
+        if let Some(line) = self.line.take() {
+            let text = self.fill_values(&line.text);
+            self.line = Some(TypedLine { text, ..line });
+        }
         for word in &mut self.words {
             *word = OsString::from_vec(fill_bytes(word.as_bytes(), &self.values));
         }
         self.name = self.fill_values(&self.name);
+    }
+
+    /// Makes the words of a line, in which the values are already: a value may be several words, or
+    /// none.
+    pub(super) fn split_line(&mut self, runner: &LineRunner) -> Result<()> {
+        if let Some(line) = &self.line {
+            self.words = runner.words(line.flag, &line.text)?;
+        }
+        Ok(())
     }
 
     /// Returns a text with the values of this command in place of the parameters.
@@ -310,8 +340,38 @@ mod tests {
         assert_eq!(run_line("bash --norc", "a").unwrap(), ["bash", "--norc", "-c", "a"]);
         assert_eq!(run_line("default", "a").unwrap(), ["sh", "-c", "a"]);
         assert_eq!(run_line("none", "a -x 'b c'").unwrap(), ["a", "-x", "b c"]);
-        for (shell, line) in [("sh", " "), ("none", ""), ("none", "'"), ("", "a")] {
+        assert_eq!(run_line("sh", "").unwrap(), ["sh", "-c", ""]);
+        for (shell, line) in [("none", " "), ("none", ""), ("none", "'"), ("", "a")] {
             assert!(run_line(shell, line).is_err(), "{shell}: {line}");
+        }
+    }
+
+    #[test]
+    fn values_are_in_a_line_before_it_is_split() {
+        let text = "{tool} {flag} x".to_string();
+        let typed = SeriesCommand {
+            line: Some(TypedLine { flag: "COMMAND", text }),
+            ..SeriesCommand::default()
+        };
+        let lists = ["tool", "a 1,'b c'", "flag", ",-O2"].map(str::to_string);
+        let lists = ParameterList::from_lists(&lists).unwrap();
+        let mut found = Vec::new();
+        for mut command in expand_parameters(vec![typed], &lists, &[]).unwrap() {
+            assert!(command.values.iter().all(|value| value.is_used));
+            command.split_line(&LineRunner::Split).unwrap();
+            found.push(command.words.join(OsStr::new("|")).into_string().unwrap());
+        }
+        assert_eq!(found, ["a|1|x", "b c|x", "a|1|-O2|x", "b c|-O2|x"]);
+    }
+
+    #[test]
+    fn lines_with_several_commands_are_not_looked_up() {
+        let runner = LineRunner::from_flag("sh").unwrap();
+        let unknown = |line: &str| runner.find_unknown_command(&[line.to_string()]);
+        assert_eq!(unknown("no-such-program x").as_deref(), Some("no-such-program"));
+        let ends = ["|| true", "| cat", "& wait", "; true", "\ntrue", "&& true"];
+        for end in ends {
+            assert_eq!(unknown(&format!("no-such-program {end}")), None, "{end}");
         }
     }
 
@@ -319,8 +379,8 @@ mod tests {
     fn values_are_filled_into_names_and_hooks() {
         let words = split_words("--vs", "make -j{n}").unwrap();
         let typed = SeriesCommand { words, name: "jobs {n}".into(), ..SeriesCommand::default() };
-        let list = ParameterList { name: "n".into(), values: vec!["1".into(), "4".into()] };
-        let commands = expand_parameters(vec![typed], &[list], &[]).unwrap();
+        let lists = ParameterList::from_lists(&["n".into(), "1,4".into()]).unwrap();
+        let commands = expand_parameters(vec![typed], &lists, &[]).unwrap();
         let names: Vec<&str> = commands.iter().map(|command| &*command.name).collect();
         assert_eq!(names, ["jobs 1", "jobs 4"]);
         assert_eq!(commands[1].fill_values("make clean{n} {m} é"), "make clean4 {m} é");

@@ -9,12 +9,13 @@
 //! Each run is a series of its own, between two of which the state changes. What comes of it is
 //! reported as two commands, A and B.
 
+use std::mem;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use analysis::comparison::LIMIT;
 use anyhow::{Context, Result};
-use launcher::{CommandRun, CommandSeries, Launcher, order};
+use launcher::{CommandRun, CommandSeries, FailedWarmup, Launcher, order};
 use rundata::run::Arm;
 
 use super::args::RunArgs;
@@ -22,10 +23,10 @@ use super::display::RunsDisplay;
 use super::gate::CommandGate;
 use super::output::FinishedSeries;
 use super::plan::{CommandPlan, InputKind};
-use super::typed::{DEFAULT_RUNS, TypedSeries, label_commands};
+use super::typed::{DEFAULT_RUNS, TypedSeries, export_labels};
 use super::{
-    code_with_files, code_without_runs, exit_code, file_words, gate_exit_code, print_problems,
-    why_unjudged,
+    code_with_files, code_without_runs, exit_code, file_words, gate_exit_code,
+    print_failed_warmups, print_problems, why_unjudged,
 };
 use crate::base::failure::usage;
 use crate::base::values::{each_once, seconds_in_words};
@@ -43,6 +44,7 @@ pub(crate) fn run_in_turn(
     states: &[MachineState; 2],
     interrupt: &Interrupt,
 ) -> Result<ExitCode> {
+    args.choose_colour();
     let profile = args.profile.as_deref().map(watch::find_profile).transpose()?;
     let typed = TypedSeries::from_args(args)?;
     let one = typed.plan();
@@ -56,14 +58,16 @@ pub(crate) fn run_in_turn(
         states,
         interrupt,
         runs: Vec::new(),
-        ending: SeriesEnd { failed: None, signal: None, stopped: None },
+        ending: SeriesEnd::default(),
     };
+    args.empty_exports()?;
     let started = seconds_in_words(SystemTime::now());
     let is_hidden = args.hides_progress() || rounds.series.shows_output();
     let mut display = RunsDisplay::new(&plan, is_hidden);
     let measured = rounds.take(&mut display, &plan);
     display.end();
     let Rounds { runs, ending, .. } = rounds;
+    print_failed_warmups(&ending, &plan);
     let failure = measured.as_ref().err().map(|error| format!("{error:#}"));
     if runs.is_empty() {
         let reason = failure.or_else(|| ending.failed.as_ref().map(ToString::to_string));
@@ -90,12 +94,12 @@ pub(crate) fn run_in_turn(
     };
     let mut code = exit_code(args, &plan, &runs, &ending);
     let failure = failure.map(|error| file_words(&error));
-    let unjudged = failure.or_else(|| why_unjudged(code, &ending));
+    let unjudged = failure.or_else(|| why_unjudged(&plan, code, &ending));
     if args.fail_above.is_some() {
-        code = gate_exit_code(args, &gate, code, &ending);
+        code = gate_exit_code(args, &plan, &gate, code, &ending);
     }
     let is_interrupted = ending.signal.is_some();
-    let exported = label_commands(&plan);
+    let exported = export_labels(&plan);
     let gate = Some(gate);
     let finished = FinishedSeries { plan, runs, exported, started, is_interrupted, unjudged, gate };
     let is_written = finished.write(args, profile.as_ref(), stored_plan, stored_gate);
@@ -199,9 +203,14 @@ impl Rounds<'_> {
         let is_measured = series.runs > 0;
         let launcher = Launcher::start(series).context("the command")?;
         let mut taken = Vec::new();
+        let mut failed_warmups = mem::take(&mut self.ending.failed_warmups);
         self.ending = finish_series(launcher, |run| {
             taken.push(CommandRun { command: side, round, ..run });
         });
+        for warmup in &self.ending.failed_warmups {
+            failed_warmups.push(FailedWarmup { command: side, ..*warmup });
+        }
+        self.ending.failed_warmups = failed_warmups;
         if is_measured && self.ending.signal.is_none() {
             self.states[side].check_unchanged()?;
         }

@@ -15,6 +15,7 @@ mod args;
 mod commands;
 mod display;
 mod figures;
+mod files;
 mod findings;
 mod gate;
 mod hyperfine;
@@ -45,14 +46,14 @@ use std::time::SystemTime;
 
 use analysis::comparison::LIMIT;
 use anyhow::Result;
-use launcher::{CommandRun, Launcher, LauncherError};
+use launcher::{CommandRun, Ending, FailedWarmup, Launcher, LauncherError};
 
 use crate::base::failure::print_message;
 use crate::base::secrets::masked;
 use crate::base::values::{each_once, seconds_in_words};
 use crate::programs::watch;
 use crate::programs::watch::command::{SeriesEnd, finish_series};
-use crate::report::output::{all_written, set_colour};
+use crate::report::output::all_written;
 use display::RunsDisplay;
 use gate::CommandGate;
 use output::FinishedSeries;
@@ -63,15 +64,14 @@ use typed::TypedSeries;
 /// anything is run.
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     args.check_outputs()?;
-    if let Some(style) = args.style {
-        set_colour(style.colour());
-    }
+    args.choose_colour();
     let profile = args.profile.as_deref().map(watch::find_profile).transpose()?;
     let typed = TypedSeries::from_args(args)?;
     let mut plan = typed.plan();
     args.check_comparison(plan.commands.len())?;
     typed.look_up_commands()?;
     let series = typed.launcher_series(&plan)?;
+    args.empty_exports()?;
     let started = seconds_in_words(SystemTime::now());
     let is_hidden = args.hides_progress() || series.shows_output();
     let mut display = RunsDisplay::new(&plan, is_hidden);
@@ -82,6 +82,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     });
     display.end();
     print_problems(&ending, &runs);
+    print_failed_warmups(&ending, &plan);
     if let (Some(error), true) = (&ending.failed, runs.is_empty()) {
         all_written([args.judgements.write_unjudged("run", &file_words(&error.to_string()))]);
         return Ok(code_without_runs(args, Some(error)).into());
@@ -102,9 +103,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode> {
     if args.fail_above.is_some() && args.output.files.json.is_some() {
         stored_gate = Some(CommandGate::judge(&stored_plan, &runs, &figures, limit));
     }
-    let unjudged = why_unjudged(code, &ending);
+    let unjudged = why_unjudged(&plan, code, &ending);
     let code = match &gate {
-        Some(gate) if args.fail_above.is_some() => gate_exit_code(args, gate, code, &ending),
+        Some(gate) if args.fail_above.is_some() => gate_exit_code(args, &plan, gate, code, &ending),
         _ => code,
     };
     let is_interrupted = ending.signal.is_some();
@@ -157,16 +158,40 @@ fn exit_code(args: &RunArgs, plan: &CommandPlan, runs: &[CommandRun], ending: &S
     let are_all_done = runs.len() == plan.runs as usize * plan.commands.len();
     if let Some(signal) = ending.signal {
         let is_any_interrupted = runs.iter().any(|run| run.interrupted);
-        if are_all_done && !is_any_interrupted && args.cleanup.is_some() {
-            print_message(&format!("error: signal {signal}: --cleanup was not run to its end"));
+        let hooks = args.last_hooks();
+        if are_all_done && !is_any_interrupted && !hooks.is_empty() {
+            print_message(&format!("error: signal {signal}: {hooks} was not run to its end"));
             return 128 + signal;
         }
         if !are_all_done || ending.stopped.is_some() {
             return 128 + signal;
         }
     }
-    let failed = runs.iter().find(|run| plan.is_failure(run.used.ending));
-    failed.map_or(0, |run| run.used.ending.shell_code())
+    let mut endings = ending.failed_warmups.iter().map(|warmup| warmup.ending).collect::<Vec<_>>();
+    endings.extend(runs.iter().map(|run| run.used.ending));
+    let failed = endings.into_iter().find(|ending| plan.is_failure(*ending));
+    failed.map_or(0, Ending::shell_code)
+}
+
+/// Returns the runs of the warm-up that failed.
+fn failed_warmups<'a>(
+    plan: &'a CommandPlan,
+    ending: &'a SeriesEnd,
+) -> impl Iterator<Item = &'a FailedWarmup> {
+    ending.failed_warmups.iter().filter(|warmup| plan.is_failure(warmup.ending))
+}
+
+/// Prints which runs of the warm-up failed. They count as failed runs, although their figures are
+/// discarded.
+fn print_failed_warmups(ending: &SeriesEnd, plan: &CommandPlan) {
+    for warmup in failed_warmups(plan, ending) {
+        print_message(&format!(
+            "error: {}warm-up run {} ended with {}: it counts as a failed run (-i ignores failures)",
+            plan.prefix(warmup.command),
+            warmup.round + 1,
+            warmup.ending
+        ));
+    }
 }
 
 /// Returns an error for a file: the lines of commands in it may have secrets.
@@ -174,20 +199,31 @@ fn file_words(error: &str) -> String {
     masked(&[error.to_string()]).concat()
 }
 
-/// Returns why the exit code of --fail-above is no verdict: the series did not come to its end. `code`
-/// is the exit code without the gate.
-fn why_unjudged(code: u8, ending: &SeriesEnd) -> Option<String> {
-    match (&ending.failed, ending.signal) {
-        (Some(error), _) => Some(file_words(&error.to_string())),
-        (None, Some(signal)) if code >= 128 => Some(format!("ended by signal {signal}")),
-        _ => None,
+/// Returns why the exit code of --fail-above is no verdict: the series did not come to its end, or a run
+/// of the warm-up failed. `code` is the exit code without the gate.
+fn why_unjudged(plan: &CommandPlan, code: u8, ending: &SeriesEnd) -> Option<String> {
+    if let Some(error) = &ending.failed {
+        return Some(file_words(&error.to_string()));
     }
+    if let Some(warmup) = failed_warmups(plan, ending).next() {
+        let (prefix, number) = (plan.prefix(warmup.command), warmup.round + 1);
+        return Some(format!("{prefix}warm-up run {number} ended with {}", warmup.ending));
+    }
+    let signal = ending.signal.filter(|_| code >= 128)?;
+    Some(format!("ended by signal {signal}"))
 }
 
 /// Returns the exit code of --fail-above; a signal that ended the series goes before the verdict.
 /// `code` is the exit code without the gate.
-fn gate_exit_code(args: &RunArgs, gate: &CommandGate, code: u8, ending: &SeriesEnd) -> u8 {
-    if ending.failed.is_some() {
+fn gate_exit_code(
+    args: &RunArgs,
+    plan: &CommandPlan,
+    gate: &CommandGate,
+    code: u8,
+    ending: &SeriesEnd,
+) -> u8 {
+    let has_failed_warmup = failed_warmups(plan, ending).next().is_some();
+    if ending.failed.is_some() || has_failed_warmup {
         // The command's own code could be 1 or 3, which are the gate's.
         gate::TROUBLE
     } else if ending.signal.is_some() && code >= 128 {

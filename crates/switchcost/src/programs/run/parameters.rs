@@ -13,6 +13,8 @@ use crate::base::failure::usage;
 /// A parameter, and its values in their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ParameterList {
+    /// Option that has given it.
+    pub(super) flag: &'static str,
     pub(super) name: String,
     pub(super) values: Vec<String>,
 }
@@ -26,15 +28,13 @@ impl ParameterList {
         let mut lists: Vec<Self> = Vec::new();
         for pair in words.chunks(2) {
             let [name, list] = pair else { continue };
-            if name.is_empty() || list.is_empty() {
+            if lists.iter().any(|list| list.name == *name) {
                 return Err(usage(format!(
-                    "--parameter {name} {list}: an empty name or list (accepted: NAME A,B,C)"
+                    "--parameter {name}: given twice (accepted: all its values in one list, A,B,C)"
                 )));
             }
-            if lists.iter().any(|list| list.name == *name) {
-                return Err(usage(format!("--parameter {name}: given twice")));
-            }
-            lists.push(Self { name: name.clone(), values: split_values(list) });
+            let values = split_values(list);
+            lists.push(Self { flag: "--parameter", name: name.clone(), values });
         }
         Ok(lists)
     }
@@ -46,29 +46,24 @@ impl ParameterList {
             return Err(usage("--parameter-scan: accepted: NAME MIN MAX"));
         };
         let refuse = |why: &str| usage(format!("--parameter-scan {name} {first} {last}: {why}"));
-        let numbers = [first, last].map(|text| Decimal::parse(text));
-        let [Some(first_number), Some(last_number)] = numbers else {
-            return Err(refuse("MIN and MAX are numbers (accepted: 1, -0.25)"));
-        };
+        let first_number = Decimal::parse(first).map_err(|why| refuse(&why))?;
+        let last_number = Decimal::parse(last).map_err(|why| refuse(&why))?;
         let is_whole = first_number.digits == 0 && last_number.digits == 0;
         let step = match step {
-            Some(text) => {
-                Decimal::parse(text).filter(|step| step.mantissa > 0).ok_or_else(|| {
-                    usage(format!("--parameter-step-size {text}: accepted: a number above 0"))
-                })?
-            }
+            Some(text) => parse_step(text)?,
             None if is_whole => Decimal { mantissa: 1, digits: 0 },
             None => return Err(refuse("numbers with a point need a --parameter-step-size")),
         };
         let values = scan(first_number, last_number, step);
-        let values = values.ok_or_else(|| refuse("its numbers are too large"))?;
+        let values = values.ok_or_else(|| refuse(TOO_LARGE))?;
         if values.is_empty() {
-            return Err(refuse("MIN is above MAX"));
+            return Err(refuse("MIN is above MAX (accepted: the lower number first)"));
         }
         if values.len() as i128 > MAX_SCANNED {
-            return Err(refuse(&format!("more than {MAX_SCANNED} values")));
+            let hint = "(accepted: a larger --parameter-step-size)";
+            return Err(refuse(&format!("more than {MAX_SCANNED} values {hint}")));
         }
-        Ok(Self { name: name.clone(), values })
+        Ok(Self { flag: "--parameter-scan", name: name.clone(), values })
     }
 
     /// Returns the text that a value replaces: `{NAME}`.
@@ -80,6 +75,16 @@ impl ParameterList {
 /// Returns the text that a value of a parameter replaces.
 pub(super) fn placeholder(name: &str) -> String {
     format!("{{{name}}}")
+}
+
+/// Parses the value of --parameter-step-size.
+fn parse_step(text: &str) -> Result<Decimal> {
+    let why = match Decimal::parse(text) {
+        Ok(step) if step.mantissa > 0 => return Ok(step),
+        Ok(_) => "accepted: a number above 0".to_string(),
+        Err(why) => why,
+    };
+    Err(usage(format!("--parameter-step-size {text}: {why}")))
 }
 
 /// Splits a list at its commas; `\,` is a comma and `\\` a backslash within a value.
@@ -110,9 +115,15 @@ struct Decimal {
 /// Most digits behind the point.
 const MAX_DIGITS: usize = 18;
 
+/// A mantissa is below this, as in hyperfine (96 bits).
+const MANTISSA_LIMIT: i128 = 1 << 96;
+
+/// Reason for which large numbers are refused.
+const TOO_LARGE: &str = "a number is too large (accepted: up to 28 digits)";
+
 impl Decimal {
-    /// Parses a number such as `-0.25`, without an exponent.
-    fn parse(text: &str) -> Option<Self> {
+    /// Parses a number such as `-0.25`, without an exponent. The error says why it is none.
+    fn parse(text: &str) -> Result<Self, String> {
         let (sign, number) = match text.strip_prefix('-') {
             Some(number) => (-1, number),
             None => (1, text.strip_prefix('+').unwrap_or(text)),
@@ -120,11 +131,19 @@ impl Decimal {
         let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
         let all_digits = format!("{whole}{fraction}");
         let is_number = all_digits.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_number || fraction.len() > MAX_DIGITS {
-            return None;
+        if number.contains(['e', 'E']) && number.parse::<f64>().is_ok() {
+            return Err(format!("'{text}' has an exponent (accepted: 1000 or 0.001 without one)"));
         }
-        let mantissa = all_digits.parse::<i64>().ok()?;
-        Some(Self { mantissa: sign * i128::from(mantissa), digits: fraction.len() as u32 })
+        if !is_number || all_digits.is_empty() {
+            return Err(format!("'{text}' is no number (accepted: 1, -0.25)"));
+        }
+        if fraction.len() > MAX_DIGITS {
+            let hint = format!("(accepted: up to {MAX_DIGITS} digits behind the point)");
+            return Err(format!("'{text}' is too long {hint}"));
+        }
+        let mantissa: Option<i128> = all_digits.parse().ok();
+        let mantissa = mantissa.filter(|mantissa| *mantissa < MANTISSA_LIMIT).ok_or(TOO_LARGE)?;
+        Ok(Self { mantissa: sign * mantissa, digits: fraction.len() as u32 })
     }
 
     /// Returns the mantissa for so many digits; `None` if it is too large.
@@ -180,6 +199,7 @@ mod tests {
             (",-O2", &["", "-O2"]),
             ("a,,", &["a", "", ""]),
             (" ", &[" "]),
+            ("", &[""]),
         ] {
             assert_eq!(split_values(list), values, "{list}");
         }
@@ -197,6 +217,7 @@ mod tests {
             (["1", "1"], None, "1"),
             (["0.10", "0.30"], Some("0.1"), "0.10 0.20 0.30"),
             (["1", "1.5"], Some("1"), "1"),
+            (["9223372036854775808", "9223372036854775808"], None, "9223372036854775808"),
         ] {
             let list = ParameterList::from_scan(&words(&["n", scan[0], scan[1]]), step).unwrap();
             assert_eq!(list.values.join(" "), values, "{scan:?} {step:?}");
@@ -208,27 +229,25 @@ mod tests {
     #[test]
     fn what_is_no_list_or_scan_is_refused() {
         for (scan, step, message) in [
-            (["3", "1"], None, "MIN is above MAX"),
-            (["0", "100001"], None, "more than 100000 values"),
+            (["3", "1"], None, "MIN is above MAX (accepted: the lower number first)"),
+            (["0", "100001"], None, "more than 100000 values (accepted: a larger"),
             (["0.5", "1"], None, "--parameter-step-size"),
             (["0", "1"], Some("0"), "above 0"),
             (["0", "1"], Some("-1"), "above 0"),
-            (["a", "1"], None, "are numbers"),
-            (["1e3", "1"], None, "are numbers"),
-            (["", "1"], None, "are numbers"),
-            (["0.0000000000000000001", "1"], Some("1"), "are numbers"),
+            (["a", "1"], None, "'a' is no number (accepted: 1, -0.25)"),
+            (["1e3", "1"], None, "'1e3' has an exponent (accepted: 1000"),
+            (["", "1"], None, "'' is no number"),
+            ([".", "1"], None, "'.' is no number"),
+            (["0", "1"], Some("1E1"), "--parameter-step-size 1E1: '1E1' has an exponent"),
+            (["0.0000000000000000001", "1"], Some("1"), "up to 18 digits"),
+            (["0", "79228162514264337593543950336"], None, "too large (accepted: up to 28"),
         ] {
             let scan = words(&["n", scan[0], scan[1]]);
             let error = ParameterList::from_scan(&scan, step).unwrap_err().to_string();
             assert!(error.contains(message), "{scan:?}: {error}");
         }
-        for (list, message) in [
-            (&["", "1"][..], "accepted: NAME A,B,C"),
-            (&["n", ""], "accepted: NAME A,B,C"),
-            (&["n", "1", "n", "2"], "given twice"),
-        ] {
-            let error = ParameterList::from_lists(&words(list)).unwrap_err().to_string();
-            assert!(error.contains(message), "{list:?}: {error}");
-        }
+        let twice = ParameterList::from_lists(&words(&["n", "1", "n", "2"]));
+        let error = twice.unwrap_err().to_string();
+        assert!(error.contains("given twice (accepted: all its values in one list"), "{error}");
     }
 }

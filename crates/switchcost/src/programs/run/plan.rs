@@ -136,7 +136,8 @@ impl CommandPlan {
         labels
     }
 
-    fn full_label(&self, number: usize) -> String {
+    /// Returns the label of a command in its whole length, which other commands may have too.
+    pub(super) fn full_label(&self, number: usize) -> String {
         match self.names.get(number) {
             Some(name) if !name.is_empty() => name.clone(),
             _ => shell_words::join(self.commands.get(number).into_iter().flatten()),

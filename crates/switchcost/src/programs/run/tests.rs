@@ -24,6 +24,7 @@ use super::plan::{CommandPlan, HookLines};
 use super::record::{CommandUseRecord, RecordOrigin};
 use super::results::build_results;
 use super::table;
+use super::typed::export_labels;
 use crate::base::lines::Layout;
 use crate::report::output::declarations;
 
@@ -736,6 +737,14 @@ fn labels_that_differ_in_their_middle_have_their_numbers() {
     unique.sort();
     unique.dedup();
     assert_eq!(unique.len(), 4, "{unique:?}");
+}
+
+#[test]
+fn exported_names_are_whole_and_distinct() {
+    let long = "x".repeat(100);
+    let plan = plan_of(&[&["gzip", &long], &["true"], &["true"]], 8);
+    let names: Vec<String> = export_labels(&plan).into_iter().map(|command| command.name).collect();
+    assert_eq!(names, [format!("gzip {long}"), "true (2)".into(), "true (3)".into()]);
 }
 
 /// Headline and table have the time of the second over the first, whichever has the lower median.

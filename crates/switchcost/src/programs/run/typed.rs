@@ -11,7 +11,11 @@ use anyhow::Result;
 use launcher::{CommandSeries, OutputTarget, StopRule, look_up};
 
 use super::args::{CommandOutput, IgnoredFailures, NO_INPUT, RunArgs};
-use super::commands::{LineRunner, SeriesCommand, expand_parameters, split_words};
+use super::commands::{
+    LineRunner, ParameterValue, SeriesCommand, TypedLine, expand_parameters, no_command,
+    split_words,
+};
+use super::files::check_input_file;
 use super::hyperfine::ExportedCommand;
 use super::parameters::ParameterList;
 use super::plan::{CommandPlan, HookLines, InputKind, OutputKind};
@@ -28,6 +32,9 @@ pub(super) const DEFAULT_RUNS: u32 = 10;
 /// Default budget and default minimum of runs if a number of runs is bounded, as in hyperfine.
 const DEFAULT_BUDGET_NS: u64 = 3_000_000_000;
 const DEFAULT_MIN_RUNS: u32 = 10;
+
+/// The option that gives the command that all others are compared with.
+const REFERENCE: &str = "--reference";
 
 /// Exit code if a command does not exist (env(1)).
 const NOT_FOUND: u8 = 127;
@@ -54,7 +61,7 @@ impl<'a> TypedSeries<'a> {
         }
         let runner = LineRunner::from_flag(if args.no_shell { "none" } else { &args.shell })?;
         let parameters = typed_parameters(args)?;
-        let mut typed = typed_commands(args, &runner)?;
+        let mut typed = typed_commands(args)?;
         // Values alone do not tell several typed commands apart.
         let by_values = typed.len() == 1 && !parameters.is_empty() && args.command_name.is_empty();
         let names = &args.command_name;
@@ -66,8 +73,11 @@ impl<'a> TypedSeries<'a> {
         if !names_are_typed {
             name_combinations(&mut commands, names)?;
         }
-        if let Some(reference) = reference_command(args, &runner)? {
+        if let Some(reference) = reference_command(args)? {
             commands.insert(0, reference);
+        }
+        for command in &mut commands {
+            command.split_line(&runner)?;
         }
         for (flag, count) in [
             ("--prepare", args.prepare.len()),
@@ -147,7 +157,7 @@ impl<'a> TypedSeries<'a> {
     fn input_path(&self, plan: &CommandPlan) -> Option<&'a Path> {
         match &self.args.input {
             Some(path) => Some(path),
-            None if is_single_run(plan) => None,
+            None if self.keeps_terminal(plan) => None,
             // What the first run had read would be gone for the others.
             None => Some(Path::new(NO_INPUT)),
         }
@@ -199,8 +209,11 @@ impl<'a> TypedSeries<'a> {
         let mut names = Vec::new();
         for command in &self.commands {
             names.push(if self.by_values && !command.values.is_empty() {
-                let values: Vec<String> = command.values.iter().map(ToString::to_string).collect();
-                masked(&values).join(" ")
+                let mut values = Vec::new();
+                for parameter in &command.values {
+                    values.push(format!("{}={}", parameter.name, shown_value(parameter)));
+                }
+                values.join(" ")
             } else if command.is_line {
                 format_line(&command.name)
             } else {
@@ -223,7 +236,15 @@ impl<'a> TypedSeries<'a> {
     }
 
     /// Returns the series for the launcher: all runs, and the commands that run around them.
+    ///
+    /// # Errors
+    /// Fails if a hook is no command, or if the runs cannot all read the input.
     pub(super) fn launcher_series(&self, plan: &CommandPlan) -> Result<CommandSeries> {
+        if let Some(path) = &self.args.input {
+            let commands = u32::try_from(plan.commands.len()).unwrap_or(u32::MAX);
+            let runs = plan.warmup.saturating_add(plan.runs);
+            check_input_file(path, runs.saturating_mul(commands))?;
+        }
         let mut hooks = Vec::new();
         let setup = self.number_hooks("--setup", self.args.setup.as_slice(), &mut hooks)?;
         let prepare = self.number_hooks("--prepare", &self.args.prepare, &mut hooks)?;
@@ -274,7 +295,7 @@ impl<'a> TypedSeries<'a> {
     /// secrets are masked.
     pub(super) fn exported_commands(&self, plan: &CommandPlan) -> Vec<ExportedCommand> {
         if self.args.output.files.anonymous {
-            return label_commands(plan);
+            return export_labels(plan);
         }
         let mut exported = Vec::new();
         for (number, command) in self.commands.iter().enumerate() {
@@ -321,11 +342,19 @@ impl<'a> TypedSeries<'a> {
         if !plan.outputs.is_empty() {
             return !plan.show_output;
         }
-        !plan.show_output && (!is_single_run(plan) || self.args.figures_on_stdout().is_some())
+        !plan.show_output && (!self.keeps_terminal(plan) || self.args.figures_on_stdout().is_some())
+    }
+
+    /// Returns whether there is one run in all, of a command behind --, which keeps its terminal. A
+    /// command line does not, as in hyperfine.
+    fn keeps_terminal(&self, plan: &CommandPlan) -> bool {
+        let runs = plan.warmup.saturating_add(plan.runs);
+        self.args.lines.is_empty() && plan.commands.len() == 1 && runs == 1
     }
 
     /// Checks that all commands exist, before any is run; the error was printed. With --setup or
-    /// --prepare the commands themselves are not checked, as these may make them.
+    /// --prepare the commands themselves are not checked, as these may make them; nor are the lines
+    /// of a shell where a command that does not exist is no failure.
     pub(super) fn look_up_commands(&self) -> Result<()> {
         let args = self.args;
         if let (LineRunner::Shell(shell), false) = (&self.runner, args.lines.is_empty()) {
@@ -337,7 +366,12 @@ impl<'a> TypedSeries<'a> {
             return Ok(());
         }
         look_up(&self.command_words()).map_err(|error| report_unmeasured(Some(error), None))?;
-        if args.lines.is_empty() {
+        let is_ignored = match &args.ignore_failure {
+            None => false,
+            Some(IgnoredFailures::All) => true,
+            Some(IgnoredFailures::Codes(codes)) => codes.contains(&NOT_FOUND),
+        };
+        if args.lines.is_empty() || is_ignored {
             return Ok(());
         }
         let lines = [args.reference.as_slice(), &args.lines, &args.vs].concat();
@@ -356,11 +390,13 @@ impl<'a> TypedSeries<'a> {
 
     /// Checks that the programs of hooks exist. One that does not may be an option of the measured
     /// command: in `run gzip -c file`, -c is --cleanup. A program with a path may be made by a hook
-    /// before it.
+    /// before it, and any program by --setup.
     fn look_up_hooks(&self) -> Result<()> {
         let args = self.args;
-        let (setup, cleanup) = (args.setup.as_slice(), args.cleanup.as_slice());
-        let lines = [setup, &args.prepare, &args.conclude, cleanup].concat();
+        let mut lines = args.setup.clone().into_iter().collect::<Vec<_>>();
+        if lines.is_empty() {
+            lines = [&args.prepare, &args.conclude, args.cleanup.as_slice()].concat();
+        }
         match self.runner.find_unknown_command(&lines) {
             Some(unknown) if !unknown.contains('/') => {
                 print_message(&format!(
@@ -379,15 +415,29 @@ fn mask_line(line: &str) -> String {
     masked(&[line.to_string()]).concat()
 }
 
+/// Returns a value of a parameter, masked if it is a secret by its name or by itself. A number is
+/// none: `tokens` may be a count.
+fn shown_value(parameter: &ParameterValue) -> String {
+    if parameter.value.parse::<f64>().is_ok() {
+        return parameter.value.clone();
+    }
+    let shown = mask_line(&parameter.to_string());
+    // A name may have = in it.
+    match shown.get(parameter.name.len() + 1..) {
+        Some(value) => value.to_string(),
+        None => mask_line(&parameter.value),
+    }
+}
+
 /// Returns the commands as typed, before values take the places of parameters.
-fn typed_commands(args: &RunArgs, runner: &LineRunner) -> Result<Vec<SeriesCommand>> {
+fn typed_commands(args: &RunArgs) -> Result<Vec<SeriesCommand>> {
     match (&args.lines[..], &args.command[..]) {
         ([line, ..], [_, ..]) => Err(usage(format!(
             "'{line}' stands before -- and a command behind it: give command lines alone, \
              or one command behind -- and the others by --vs"
         ))),
         ([], words) => commands_without_shell(words, &args.vs),
-        (lines, []) => command_lines(lines, &args.vs, runner),
+        (lines, []) => command_lines(lines, &args.vs),
     }
 }
 
@@ -443,26 +493,19 @@ fn check_count(flag: &str, count: usize, commands: usize) -> Result<()> {
 }
 
 /// Returns the command of --reference.
-fn reference_command(args: &RunArgs, runner: &LineRunner) -> Result<Option<SeriesCommand>> {
-    let Some(line) = &args.reference else { return Ok(None) };
-    let is_split = args.lines.is_empty();
-    let words = if is_split {
-        split_words("--reference", line)?
+fn reference_command(args: &RunArgs) -> Result<Option<SeriesCommand>> {
+    let Some(text) = &args.reference else { return Ok(None) };
+    let mut command = SeriesCommand::default();
+    if args.lines.is_empty() {
+        command.words = split_words(REFERENCE, text)?;
     } else {
-        runner.words("--reference", line)?
-    };
-    let line_name = if is_split { String::new() } else { line.clone() };
-    Ok(Some(SeriesCommand {
-        words,
-        name: args.reference_name.clone().unwrap_or(line_name),
-        is_line: !is_split && args.reference_name.is_none(),
-        values: Vec::new(),
-    }))
-}
-
-/// Returns whether a plan has one run of one command in all, which keeps its terminal.
-fn is_single_run(plan: &CommandPlan) -> bool {
-    plan.commands.len() == 1 && plan.warmup.saturating_add(plan.runs) == 1
+        command = line_command(REFERENCE, text);
+    }
+    if let Some(name) = &args.reference_name {
+        command.name.clone_from(name);
+        command.is_line = false;
+    }
+    Ok(Some(command))
 }
 
 /// Returns the number of a file in `files`, to which a new one is added.
@@ -476,10 +519,20 @@ fn number_file(path: &Path, files: &mut Vec<OsString>) -> usize {
     }
 }
 
-/// Returns the commands of a plan by their labels, without parameters.
-pub(super) fn label_commands(plan: &CommandPlan) -> Vec<ExportedCommand> {
-    let numbers = 0..plan.commands.len();
-    numbers.map(|number| ExportedCommand::from_label(plan.label(number))).collect()
+/// Returns the commands of a plan by their labels in whole length, without parameters.
+pub(super) fn export_labels(plan: &CommandPlan) -> Vec<ExportedCommand> {
+    let mut labels: Vec<String> = Vec::new();
+    for number in 0..plan.commands.len() {
+        labels.push(plan.full_label(number));
+    }
+    let mut exported = Vec::new();
+    for (number, label) in labels.iter().enumerate() {
+        let is_shared = labels.iter().filter(|other| *other == label).count() > 1;
+        // Nothing but its number tells an anonymous command from the others.
+        let name = if is_shared { plan.label(number) } else { label.clone() };
+        exported.push(ExportedCommand::from_label(name));
+    }
+    exported
 }
 
 /// Returns the names of a command in hyperfine's formats.
@@ -487,12 +540,11 @@ fn export_command(name: String, command: &SeriesCommand) -> ExportedCommand {
     let mut exported = ExportedCommand::from_label(name);
     let mut unused = Vec::new();
     for parameter in &command.values {
-        let shown = mask_line(&parameter.to_string());
-        let value = shown.split_once('=').map_or("", |(_, value)| value);
+        let value = shown_value(parameter);
         if !parameter.is_used {
             unused.push(format!("{} = {value}", parameter.name));
         }
-        exported.parameters.insert(parameter.name.clone(), value.to_string());
+        exported.parameters.insert(parameter.name.clone(), value);
     }
     if !unused.is_empty() {
         exported.table_name += &format!(" ({})", unused.join(", "));
@@ -511,24 +563,29 @@ fn commands_without_shell(words: &[OsString], vs: &[String]) -> Result<Vec<Serie
     Ok(commands)
 }
 
-/// Returns the command lines, and those of --vs, as they are run.
-fn command_lines(
-    lines: &[String],
-    vs: &[String],
-    runner: &LineRunner,
-) -> Result<Vec<SeriesCommand>> {
+/// Returns the command lines, and those of --vs.
+fn command_lines(lines: &[String], vs: &[String]) -> Result<Vec<SeriesCommand>> {
     let mut commands = Vec::new();
     for (flag, lines) in [("COMMAND", lines), ("--vs", vs)] {
         for line in lines {
-            commands.push(SeriesCommand {
-                words: runner.words(flag, line)?,
-                name: line.clone(),
-                is_line: true,
-                values: Vec::new(),
-            });
+            if line.is_empty() {
+                return Err(no_command(flag));
+            }
+            commands.push(line_command(flag, line));
         }
     }
     Ok(commands)
+}
+
+/// Returns the command of a line, which names it; its words are made later.
+fn line_command(flag: &'static str, line: &str) -> SeriesCommand {
+    let typed = TypedLine { flag, text: line.to_string() };
+    SeriesCommand {
+        line: Some(typed),
+        name: line.to_string(),
+        is_line: true,
+        ..SeriesCommand::default()
+    }
 }
 
 /// Returns the rule by which rounds end; `None` if the number of runs is fixed.

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Error, Result, anyhow};
-use launcher::{CommandRun, CommandSeries, Launcher, LauncherError, RunUsage};
+use launcher::{CommandRun, CommandSeries, FailedWarmup, Launcher, LauncherError, RunUsage};
 use probe::executable;
 use probe::program::WatchedProcess;
 use rundata::reading::Reading;
@@ -121,7 +121,7 @@ impl WatchedCommand {
         }
         let Self { launcher, words, pid, watcher, .. } = self;
         let mut used = None;
-        let SeriesEnd { failed, signal, stopped } =
+        let SeriesEnd { failed, signal, stopped, .. } =
             finish_series(launcher, |run| used = Some(run.used));
         let used = used.ok_or_else(|| report_unmeasured(failed, signal))?;
         Ok(FinishedCommand { words, pid, watcher, used, exceeded, stopped })
@@ -159,12 +159,15 @@ fn wait_for_end(launcher: &Launcher, end: Instant, longest: Duration) -> bool {
 }
 
 /// End of a series of commands.
+#[derive(Default)]
 pub(crate) struct SeriesEnd {
     pub(crate) failed: Option<LauncherError>,
     /// Last signal that asked to stop.
     pub(crate) signal: Option<u8>,
     /// Signal that reached the launcher alone.
     pub(crate) stopped: Option<LauncherError>,
+    /// Runs of the warm-up that did not end with exit code 0.
+    pub(crate) failed_warmups: Vec<FailedWarmup>,
 }
 
 /// Takes all runs of a series. Once it is over, a signal ends this program again.
@@ -176,7 +179,12 @@ pub(crate) fn finish_series(mut launcher: Launcher, mut take: impl FnMut(Command
             Err(error) => break Some(error),
         }
     };
-    SeriesEnd { failed, signal: launcher.signal(), stopped: launcher.stopped_alone() }
+    SeriesEnd {
+        failed,
+        signal: launcher.signal(),
+        stopped: launcher.stopped_alone(),
+        failed_warmups: launcher.take_failed_warmups(),
+    }
 }
 
 /// Returns the words of a command, as far as they may be shown.

@@ -12,6 +12,9 @@
 //! A reader finds a thread without a search. With 32,768 thread ids and elements of 64 bytes the
 //! index is elements 1 to 2,048; if its word 4,000 is 2,060, then element 2,060 is the record of
 //! thread 4,000.
+//!
+//! A counter's records ([`SwitchCounter`](crate::SwitchCounter)) have the start and the id that their
+//! thread was born with in place of `waited_ns` and `migrations`: execve(2) may change both.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use threadclock::table::layout::ThreadRecord;

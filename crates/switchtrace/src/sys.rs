@@ -30,6 +30,7 @@ enum BpfCommand {
     ObjPin = 6,
     ObjInfo = 15,
     RawTracepointOpen = 17,
+    MapLookupAndDelete = 21,
     MapFreeze = 22,
     LinkCreate = 28,
     EnableStats = 32,
@@ -222,6 +223,15 @@ pub(crate) fn look_up<const K: usize, const V: usize>(
     let attributes = MapAccess { descriptor: number(map), key, value: into, ..Default::default() };
     // SAFETY: the callers' arrays have the map's sizes.
     unsafe { bpf(BpfCommand::MapLookup, &attributes) }.ok().map(|_| value)
+}
+
+/// Takes the first value of a queue; `None` if it is empty.
+pub(crate) fn pop<const V: usize>(queue: &OwnedFd) -> Option<[u8; V]> {
+    let mut value = [0; V];
+    let into = value.as_mut_ptr() as u64;
+    let attributes = MapAccess { descriptor: number(queue), value: into, ..Default::default() };
+    // SAFETY: the callers' array has the queue's value size.
+    unsafe { bpf(BpfCommand::MapLookupAndDelete, &attributes) }.ok().map(|_| value)
 }
 
 /// Returns the key that follows, or the first.

@@ -71,8 +71,11 @@ pub struct ThreadSnapshot {
 /// Counts of a thread over its life, as of the last look or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadCounts {
-    /// The thread.
+    /// The thread, by the id that it was born with: it is another one after an execve(2) by a thread that
+    /// is not its process's first.
     pub key: ThreadKey,
+    /// When it was created, by `CLOCK_MONOTONIC` in nanoseconds.
+    pub start_ns: u64,
     /// The id of its process.
     pub tgid: u32,
     /// Whether it has ended.
@@ -102,20 +105,12 @@ pub(crate) fn activities(table: &ThreadTable) -> impl Iterator<Item = &ThreadAct
     elements.map(|element| unsafe { &*element.cast() })
 }
 
-/// Returns the counts of all threads of a table without activity.
-pub(crate) fn read_counts_of_threads(table: &ThreadTable) -> Vec<ThreadCounts> {
-    let mut threads = Vec::new();
-    for number in 0..table.header().records as usize {
-        let Some(element) = table.element(number) else { break };
-        // SAFETY: an element begins with a record, and its start is aligned; all fields are atomic.
-        let record: &ThreadRecord = unsafe { &*element.cast() };
-        threads.extend(thread_counts(record));
-    }
-    threads
-}
-
-/// Copies the counts of a record. `None` if it has no thread, or is being changed each time.
-fn thread_counts(record: &ThreadRecord) -> Option<ThreadCounts> {
+/// Copies the counts of record number `number` of a counter's table. `None` if it has no thread, or is
+/// being changed each time.
+pub(crate) fn read_counts_of_thread(table: &ThreadTable, number: usize) -> Option<ThreadCounts> {
+    let element = table.element(number)?;
+    // SAFETY: an element begins with a record, and its start is aligned; all fields are atomic.
+    let record: &ThreadRecord = unsafe { &*element.cast() };
     // Most records were never used.
     if record.tid.load(Relaxed) == 0 {
         return None;
@@ -123,8 +118,11 @@ fn thread_counts(record: &ThreadRecord) -> Option<ThreadCounts> {
     for _ in 0..MAX_READS {
         let word = record.word.load(Acquire);
         if word & BUSY == 0 {
+            // What a counter's record has in place of these: see `crate::layout`.
+            let (start_ns, tid) = (record.waited_ns.load(Relaxed), record.migrations.load(Relaxed));
             let counts = ThreadCounts {
-                key: key_of_record(record),
+                key: ThreadKey { tid, born: born(start_ns) },
+                start_ns,
                 tgid: record.tgid.load(Relaxed),
                 ended: record.flags.load(Relaxed) & ENDED != 0,
                 cpu_ns: record.kernel_ns.load(Relaxed),
@@ -195,8 +193,13 @@ fn read_counts<const N: usize>(counts: &[AtomicU32; N]) -> DurationHistogram<N> 
 
 /// Returns the key that the programs give this thread in the map of pairs.
 pub(crate) fn key_of_record(record: &ThreadRecord) -> ThreadKey {
-    let born = (record.start_ns.load(Relaxed) >> 10) as u32;
+    let born = born(record.start_ns.load(Relaxed));
     ThreadKey { tid: record.tid.load(Relaxed), born }
+}
+
+/// Returns a thread's start as its key has it.
+fn born(start_ns: u64) -> u32 {
+    (start_ns >> 10) as u32
 }
 
 /// Decodes the 16 bytes of a task's `comm`.

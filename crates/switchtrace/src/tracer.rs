@@ -203,16 +203,19 @@ impl Tracer {
 }
 
 /// Descriptors of the maps, and the shape of the table among them.
+#[derive(Debug)]
 pub(crate) struct TracerMaps {
     pub(crate) table: OwnedFd,
-    free: OwnedFd,
+    pub(crate) free: OwnedFd,
+    /// Of a counter: elements whose threads have ended, until they are read.
+    pub(crate) ended: Option<OwnedFd>,
     pairs: Option<OwnedFd>,
     events: Option<OwnedFd>,
     shape: TableShape,
 }
 
 /// Positions of the index and the records in the table, in elements.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct TableShape {
     record_bytes: u32,
     tids: u32,
@@ -261,13 +264,27 @@ impl TracerMaps {
             }
             None => None,
         };
-        Ok(Self { table, free, pairs, events, shape })
+        Ok(Self { table, free, ended: None, pairs, events, shape })
+    }
+
+    /// Creates the maps of a counter.
+    pub(crate) fn create_for_counter(options: &Options) -> Result<Self, Error> {
+        let maps = Self::create(options)?;
+        let sizes = EntrySizes { key: 0, value: 4 };
+        let ended = sys::create_map("switch_ended", MapKind::Queue, sizes, maps.shape.records, 0)?;
+        Ok(Self { ended: Some(ended), ..maps })
+    }
+
+    /// Returns the element of the first record.
+    pub(crate) fn first_record(&self) -> u32 {
+        self.shape.records_at
     }
 
     pub(crate) fn target(&self, kernel: KernelLayout) -> ProgramTarget {
         let maps = MapDescriptors {
             table: self.table.as_raw_fd(),
             free: self.free.as_raw_fd(),
+            ended: self.ended.as_ref().map(AsRawFd::as_raw_fd),
             pairs: self.pairs.as_ref().map(AsRawFd::as_raw_fd),
             events: self.events.as_ref().map(AsRawFd::as_raw_fd),
         };

@@ -21,7 +21,7 @@ use anyhow::{Context, Result};
 use probe::command::is_ignored;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{flag, low_level};
 
 struct InterruptState {
@@ -49,13 +49,22 @@ impl Interrupt {
     /// Watches SIGINT and SIGTERM, unless they are ignored (nohup(1), `&` in a script). A second
     /// signal ends the program at once.
     pub(crate) fn watch() -> Result<Self> {
+        Self::watch_signals(&[SIGINT, SIGTERM])
+    }
+
+    /// Like [`watch`](Self::watch), of SIGHUP too: for what ends with its terminal as with Ctrl-C.
+    pub(crate) fn watch_with_hangup() -> Result<Self> {
+        Self::watch_signals(&[SIGINT, SIGTERM, SIGHUP])
+    }
+
+    fn watch_signals(signals: &[i32]) -> Result<Self> {
         let interrupt = Self::new().context("cannot watch for Ctrl-C (socketpair)")?;
         let asked = Arc::new(AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
-            if is_ignored(signal) {
+        for signal in signals {
+            if is_ignored(*signal) {
                 continue;
             }
-            interrupt.handle(signal, &asked).context("cannot watch for Ctrl-C (sigaction)")?;
+            interrupt.handle(*signal, &asked).context("cannot watch for Ctrl-C (sigaction)")?;
         }
         Ok(interrupt)
     }

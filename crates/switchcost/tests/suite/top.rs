@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -153,7 +155,10 @@ fn counters_for_prometheus_grow_and_have_no_idle_task() {
     let last = &updates[3];
     // This program has slept at the least.
     assert!(total(last, switches, ("kind", "voluntary")) >= 3.0);
-    // One group and the rest, by kind.
+    assert_eq!(last["switchcost_cgroups_in_other"].len(), 1);
+    // One group, by its whole path, and the rest, by kind.
+    let groups = last[switches].iter().map(|(labels, _)| labels["cgroup"].as_str());
+    assert!(groups.clone().all(|group| group.starts_with('/') || group == "other"), "{}", said.out);
     assert_eq!(last[switches].len(), 4);
     assert_eq!(last["switchcost_cgroup_cpu_seconds"].len(), 2);
     assert!(last["switchcost_exporter_cpu_seconds"][0].1 > 0.0);
@@ -186,6 +191,79 @@ fn a_file_of_counters_is_replaced_and_nothing_is_left_beside_it() {
     let said = Said::at_end(child);
     assert_eq!((said.code, &*said.out, &*said.err), (Some(143), "", ""));
     assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+}
+
+/// Starts a program that writes counters to a file in this folder.
+fn exporter(home: &Home, file: &Path) -> Command {
+    let mut command = home.command(PROGRAM);
+    command.args(["top", "--openmetrics"]).arg(file).args(["--interval", "0.05"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+#[test]
+fn a_file_of_counters_can_be_read_by_others_whatever_the_mask_is() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let file = home.path().join("top.prom");
+    let left = home.path().join(".switchcost-top");
+    fs::write(&left, "of a killed program").expect("a file");
+    let mut command = home.command("sh");
+    let line = format!(
+        "umask 077; exec {PROGRAM} top --openmetrics {} --updates 1 --interval 0.05",
+        file.display()
+    );
+    let said = Said::of(command.args(["-c", &line]));
+    assert_eq!((said.code, &*said.err), (Some(0), ""));
+    let mode = fs::metadata(&file).expect("a file").permissions().mode();
+    assert_eq!((mode & 0o777, left.exists()), (0o644, false));
+}
+
+#[test]
+fn counters_end_with_their_terminal_and_leave_nothing() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let folder = home.path().join("collector");
+    fs::create_dir(&folder).expect("a folder");
+    let file = folder.join("top.prom");
+    let child = exporter(&home, &file).spawn().expect("a start");
+    wait_for("a file", || file.exists().then_some(()));
+    kill_process(Pid::from_child(&child), Signal::HUP).expect("a signal");
+    let said = Said::at_end(child);
+    assert_eq!((said.code, &*said.out, &*said.err), (Some(129), "", ""));
+    assert_eq!(fs::read_dir(&folder).expect("a folder").count(), 1);
+}
+
+#[test]
+fn counters_end_when_nobody_reads_them_any_longer() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let mut child = exporter(&home, Path::new("-")).spawn().expect("a start");
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    out.read_line(&mut line).expect("a line");
+    drop(out);
+    let status = wait_for("its end", || child.try_wait().expect("a child"));
+    assert_eq!((status.code(), line.starts_with("# TYPE")), (Some(0), true));
+}
+
+/// /dev/full is a disk without room.
+#[test]
+fn counters_are_given_up_after_several_updates_that_could_not_be_written() {
+    if !can_trace() {
+        return;
+    }
+    let home = Home::new();
+    let said = Said::at_end(exporter(&home, Path::new("/dev/full")).spawn().expect("a start"));
+    assert_eq!((said.code, &*said.out), (Some(1), ""), "{}", said.err);
+    assert_eq!(said.err.matches("warning: cannot write").count(), 4, "{}", said.err);
+    assert!(said.error().contains("5 times in a row"), "{}", said.err);
 }
 
 #[test]

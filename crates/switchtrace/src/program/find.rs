@@ -81,7 +81,13 @@ pub(super) fn index_word(asm: &mut Asm, target: &ProgramTarget, tid: Reg, none: 
 
 /// Takes the record that has been free for longest, so that threads that have ended can be read for
 /// as long as possible. Goes to `lost` if none is free.
-fn take_record(asm: &mut Asm, target: &ProgramTarget, task: Reg, lost: Label, done: Label) {
+pub(super) fn take_record(
+    asm: &mut Asm,
+    target: &ProgramTarget,
+    task: Reg,
+    lost: Label,
+    done: Label,
+) {
     asm.map(R1, target.maps.free);
     asm.stack_address(R2, stack::ELEMENT);
     asm.call(KernelHelper::MapPop);

@@ -11,6 +11,7 @@ pub(super) const TABLE_MAP: i32 = 3;
 pub(super) const FREE_MAP: i32 = 4;
 pub(super) const PAIR_MAP: i32 = 5;
 pub(super) const EVENT_MAP: i32 = 6;
+pub(super) const ENDED_MAP: i32 = 7;
 
 const CONTEXT: u64 = 1 << 32;
 const STACK: u64 = 2 << 32;
@@ -28,6 +29,7 @@ pub(super) struct TestKernel {
     pub(super) record_bytes: usize,
     pub(super) table: Vec<u8>,
     pub(super) free: VecDeque<u32>,
+    pub(super) ended: VecDeque<u32>,
     pub(super) pair_room: usize,
     pub(super) pairs: HashMap<[u8; 16], usize>,
     pub(super) pair_values: Vec<u8>,
@@ -180,6 +182,13 @@ impl TestKernel {
                 let element = self.read(second, 4) as u32;
                 assert!(!self.free.contains(&element), "{element} is freed twice");
                 self.free.push_back(element);
+                0
+            }
+            87 if first as i32 == ENDED_MAP => {
+                let element = self.read(second, 4) as u32;
+                assert!(!self.ended.contains(&element), "{element} ends twice");
+                assert!(!self.free.contains(&element), "{element} ends while it is free");
+                self.ended.push_back(element);
                 0
             }
             88 if first as i32 == FREE_MAP => match self.free.pop_front() {

@@ -21,20 +21,23 @@
 //! ```
 //!
 //! A counter ([`SwitchCounter`](crate::SwitchCounter)) has no program at switches: `refresh` of the
-//! task iterator copies the kernel's counts at each look, `free` those of threads that have ended.
+//! task iterator copies the kernel's counts at each look, `free` those of threads that have ended. Their
+//! records are in a second queue until they are read, and then in `free` again.
 //!
 //! The programs run under the run queue's lock, so they have no loops and no memory but the maps
 //! and their stack. The kernel orders all writes to one record: a thread is switched out, moved,
 //! woken and switched in under the lock of its run queue, one after the other.
 
 mod activity;
+mod counting;
 mod event;
 mod find;
 mod others;
 mod record;
 mod switch;
 
-pub(crate) use others::{exec, fork, free, migrate, refresh, seed, wakeup};
+pub(crate) use counting::{free, refresh, take_over};
+pub(crate) use others::{exec, fork, migrate, seed, wakeup};
 pub(crate) use switch::switch;
 
 use crate::asm::{Asm, Double, FP, JumpIf, KernelHelper, Label, R0, R1, R2, Word};
@@ -58,6 +61,8 @@ pub(crate) struct MapDescriptors {
     pub(crate) table: i32,
     /// The queue of elements that are free.
     pub(crate) free: i32,
+    /// `Some` for a counter: the queue of elements whose threads have ended, until they are read.
+    pub(crate) ended: Option<i32>,
     /// `Some` if activity is kept.
     pub(crate) pairs: Option<i32>,
     /// `Some` if events are recorded.
@@ -78,6 +83,10 @@ mod stack {
     pub(super) const INDEX: i16 = -32;
     /// A register's value that is kept over a call.
     pub(super) const SAVED: i16 = -40;
+    /// The address in the index of the word of a process's first thread (counters only).
+    pub(super) const FIRST_INDEX: i16 = -48;
+    /// The number of the element of that thread (counters only).
+    pub(super) const FIRST_ELEMENT: i16 = -52;
     /// A key of the map of pairs.
     pub(super) const PAIR: i16 = -56;
     /// A value of the map of pairs.

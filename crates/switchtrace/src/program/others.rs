@@ -1,12 +1,11 @@
-//! The small programs: seed, fork, migration, exec, wake-ups, and those of a counter. Each begins with r1, the address of
-//! its tracepoint's arguments, of eight bytes each.
+//! The small programs: seed, fork, migration, exec, wake-ups. Each begins with r1, the address of its
+//! tracepoint's arguments, of eight bytes each.
 
 use super::event::{RecordedEvent, record_event};
 use super::find::{MissingRecord, find, index_word};
 use super::{ProgramTarget, activity, element, offset, record, stack};
 use crate::asm::{
-    AluOp, Asm, Double, FP, Insn, JumpIf, KernelHelper, Label, R0, R1, R2, R5, R6, R7, R8, R9, Reg,
-    Word,
+    AluOp, Asm, Double, FP, Insn, JumpIf, KernelHelper, R0, R1, R2, R5, R6, R7, R8, R9, Reg, Word,
 };
 use crate::layout::ThreadActivity;
 use std::io;
@@ -29,50 +28,13 @@ pub(crate) fn seed(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
 }
 
 /// Publishes the record in r8 of a thread of which no switch has been seen.
-fn publish_unswitched(asm: &mut Asm, target: &ProgramTarget, task: Reg) {
+pub(super) fn publish_unswitched(asm: &mut Asm, target: &ProgramTarget, task: Reg) {
     asm.store_imm(Word, R8, offset!(ThreadRecord, flags), SEEDED as i32);
     asm.load(Double, R5, task, target.kernel.task.sum_exec_runtime);
     asm.store(Double, R8, offset!(ThreadRecord, kernel_ns), R5);
     asm.set64(R2, TIME);
     asm.op(AluOp::And, R5, R2);
     record::publish_off(asm);
-}
-
-/// The program of the task iterator for a counter: it copies the kernel's counts and CPU time of each
-/// thread.
-pub(crate) fn refresh(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
-    let mut asm = Asm::default();
-    let none = asm.label();
-    // As in `seed`.
-    asm.load(Double, R6, R1, 8);
-    asm.jump_if_imm(JumpIf::Equal, R6, 0, none);
-    copy_task(&mut asm, target, none);
-    asm.place(none);
-    asm.exit();
-    asm.finish()
-}
-
-/// The program of `sched_process_free` for a counter: it copies the last counts of a thread and ends
-/// its record. The thread has left its CPU for good, and no iterator sees it: the kernel frees a task
-/// only after all readers of its lists are done (delayed_put_task_struct() in kernel/exit.c).
-pub(crate) fn free(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
-    let mut asm = Asm::default();
-    let none = asm.label();
-    asm.load(Double, R6, R1, 0);
-    copy_task(&mut asm, target, none);
-    asm.store_imm(Word, R8, offset!(ThreadRecord, flags), ENDED as i32);
-    record::free_if_ended(&mut asm, target);
-    asm.place(none);
-    asm.exit();
-    asm.finish()
-}
-
-/// Copies counts and CPU time of the task in r6 to its record, r8; goes to `none` if it has none.
-fn copy_task(asm: &mut Asm, target: &ProgramTarget, none: Label) {
-    find(asm, target, R6, MissingRecord::Take);
-    asm.jump_if_imm(JumpIf::Equal, R8, 0, none);
-    record::copy_counts(asm, target, R6);
-    publish_unswitched(asm, target, R6);
 }
 
 /// The program of `sched_process_fork`: it makes a record for the child before it runs. Its parent

@@ -31,12 +31,23 @@ pub(super) fn begin(asm: &mut Asm, target: &ProgramTarget, task: Reg) {
     asm.copy(Word, (R8, offset!(ThreadRecord, tid)), (task, offsets.pid), R1);
     asm.copy(Word, (R8, offset!(ThreadRecord, tgid)), (task, offsets.tgid), R1);
     asm.store_imm(Word, R8, offset!(ThreadRecord, flags), SEEDED as i32);
+    if target.maps.ended.is_some() {
+        copy_switches(asm, target, task);
+        asm.copy(Double, (R8, BORN_NS), (task, offsets.start_time), R1);
+        asm.copy(Word, (R8, BORN_TID), (task, offsets.pid), R1);
+        return;
+    }
     copy_counts(asm, target, task);
     copy_waited(asm, target, task);
     if target.maps.pairs.is_some() {
         activity::begin(asm, target, task);
     }
 }
+
+/// In a counter's record: the start of its thread when it was born, in place of `waited_ns`.
+pub(super) const BORN_NS: i16 = offset!(ThreadRecord, waited_ns);
+/// In a counter's record: the id of its thread when it was born, in place of `migrations`.
+pub(super) const BORN_TID: i16 = offset!(ThreadRecord, migrations);
 
 /// Marks the word busy, before the clock is read: a reader waits until the switch has ended.
 pub(super) fn mark_busy(asm: &mut Asm) {
@@ -90,10 +101,16 @@ fn count_missed(asm: &mut Asm, target: &ProgramTarget, kept: Reg) {
 
 /// Copies the kernel's counts of switches and migrations.
 pub(super) fn copy_counts(asm: &mut Asm, target: &ProgramTarget, task: Reg) {
+    copy_switches(asm, target, task);
+    let migrations = target.kernel.task.migrations;
+    asm.copy(Word, (R8, offset!(ThreadRecord, migrations)), (task, migrations), R1);
+}
+
+/// Copies the kernel's counts of switches.
+pub(super) fn copy_switches(asm: &mut Asm, target: &ProgramTarget, task: Reg) {
     let offsets = &target.kernel.task;
     asm.copy(Double, (R8, offset!(ThreadRecord, voluntary)), (task, offsets.nvcsw), R1);
     asm.copy(Double, (R8, offset!(ThreadRecord, involuntary)), (task, offsets.nivcsw), R1);
-    asm.copy(Word, (R8, offset!(ThreadRecord, migrations)), (task, offsets.migrations), R1);
 }
 
 /// Copies the time that the thread has waited in run queues, if this kernel counts it.
@@ -143,14 +160,14 @@ pub(super) fn mark_ended(asm: &mut Asm) {
     asm.place(lives);
 }
 
-/// Gives back the element on the stack if its thread has ended. Comes after its last word was
-/// published.
+/// Gives back the element on the stack if its thread has ended: to be taken again, or by a counter to
+/// be read first. Comes after its last word was published.
 pub(super) fn free_if_ended(asm: &mut Asm, target: &ProgramTarget) {
     let lives = asm.label();
     asm.load(Word, R1, R8, offset!(ThreadRecord, flags));
     asm.op_imm(AluOp::And, R1, ENDED as i32);
     asm.jump_if_imm(JumpIf::Equal, R1, 0, lives);
-    asm.map(R1, target.maps.free);
+    asm.map(R1, target.maps.ended.unwrap_or(target.maps.free));
     asm.stack_address(R2, stack::ELEMENT);
     asm.set(R3, 0);
     asm.call(KernelHelper::MapPush);

@@ -1,8 +1,9 @@
 //! The programs, run by the interpreter against a model of what the kernel does.
 
-use super::interpreter::{EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, TestKernel};
+use super::interpreter::{ENDED_MAP, EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, TestKernel};
 use super::{
-    MapDescriptors, ProgramTarget, exec, fork, free, migrate, refresh, seed, switch, wakeup,
+    MapDescriptors, ProgramTarget, exec, fork, free, migrate, refresh, seed, switch, take_over,
+    wakeup,
 };
 use crate::asm::Insn;
 use crate::cause::{SwitchCause, histogram};
@@ -90,6 +91,7 @@ fn test_target(activity: bool, recording: bool) -> ProgramTarget {
     let maps = MapDescriptors {
         table: TABLE_MAP,
         free: FREE_MAP,
+        ended: None,
         pairs: activity.then_some(PAIR_MAP),
         events: recording.then_some(EVENT_MAP),
     };
@@ -229,6 +231,36 @@ impl ProgramBench {
     fn counts(&self, pid: u32, number: usize) -> [u32; BUCKETS] {
         let at = |bucket| offset_of!(ThreadActivity, histograms) + number * 128 + bucket * 4;
         std::array::from_fn(|bucket| self.u32(pid, at(bucket)))
+    }
+
+    /// A bench for the programs of a counter.
+    fn of_counter() -> Self {
+        let mut target = test_target(false, false);
+        target.maps.ended = Some(ENDED_MAP);
+        Self::with(target)
+    }
+
+    /// A thread of a counter as it was born: its id, and its start.
+    fn born_as(&self, pid: u32) -> (u32, u64) {
+        let tid = self.u32(pid, offset_of!(ThreadRecord, migrations));
+        (tid, self.u64(pid, offset_of!(ThreadRecord, waited_ns)))
+    }
+
+    /// The kernel frees a task.
+    fn end(&mut self, task: usize) {
+        let context = [self.address(task)];
+        self.run(free(&self.target), &context);
+    }
+
+    /// Thread `other` calls execve(2): de_thread() exchanges the ids, and gives it the start of the
+    /// first one.
+    fn exec_by_thread(&mut self, first: usize, other: usize) {
+        let old_id = self.tasks[other].pid;
+        self.tasks[other].start = self.tasks[first].start;
+        self.tasks[other].pid = self.tasks[first].pid;
+        self.tasks[first].pid = old_id;
+        let context = [self.address(other), old_id.into()];
+        self.run(take_over(&self.target), &context);
     }
 
     /// A counter's look at a task.
@@ -825,10 +857,10 @@ proptest! {
 }
 
 /// A counter runs no program at switches: a look copies the kernel's counts, and the end of a thread
-/// its last ones.
+/// its last ones, which nothing overwrites until they are read.
 #[test]
 fn counts_without_a_program_at_switches_are_the_kernels() {
-    let mut bench = ProgramBench::new(false);
+    let mut bench = ProgramBench::of_counter();
     let (seen, unseen) = (bench.task(10), bench.task(11));
     (bench.tasks[seen].voluntary, bench.tasks[seen].sum) = (5, 1_000);
     bench.look(seen);
@@ -836,27 +868,98 @@ fn counts_without_a_program_at_switches_are_the_kernels() {
     (bench.tasks[seen].involuntary, bench.tasks[seen].sum) = (7, 2_000);
     bench.look(seen);
     assert_eq!(bench.kernel_counts(10), ([5, 7], 2_000));
+    assert_eq!(bench.born_as(10), (10, bench.tasks[seen].start));
     // One that no look has seen, which came and went in between.
     (bench.tasks[seen].voluntary, bench.tasks[unseen].voluntary) = (6, 3);
-    for task in [seen, unseen] {
-        let context = [bench.address(task)];
-        bench.run(free(&bench.target), &context);
-    }
+    bench.end(seen);
+    bench.end(unseen);
     assert_eq!(bench.kernel_counts(10), ([6, 7], 2_000));
     assert_eq!(bench.kernel_counts(11).0, [3, 0]);
     assert_eq!((bench.flags(10), bench.flags(11)), (ENDED, ENDED));
-    assert_eq!(bench.world.free.len(), RECORDS as usize);
+    assert_eq!((bench.world.free.len(), bench.world.ended.len()), (RECORDS as usize - 2, 2));
+}
+
+/// More threads end between two looks than there is room for.
+#[test]
+fn what_was_not_read_is_kept_and_the_rest_counted_as_lost() {
+    let mut bench = ProgramBench::of_counter();
+    for pid in 10..10 + RECORDS + 3 {
+        let task = bench.task(pid);
+        bench.tasks[task].voluntary = pid.into();
+        bench.end(task);
+    }
+    assert_eq!(bench.lost(offset_of!(TableHeader, threads_lost)), 3);
+    for pid in 10..10 + RECORDS {
+        assert_eq!(bench.kernel_counts(pid).0, [pid.into(), 0]);
+    }
+    // What was read is free again.
+    let read = bench.world.ended.pop_front().unwrap();
+    bench.world.free.push_back(read);
+    let late = bench.task(99);
+    bench.end(late);
+    assert_eq!(bench.lost(offset_of!(TableHeader, threads_lost)), 3);
+    assert_eq!(bench.flags(99), ENDED);
+}
+
+/// Thread 11 of process 10 calls execve(2), after a look and before the next one.
+#[test]
+fn counts_of_a_thread_go_on_when_it_takes_its_first_ones_id_over() {
+    let mut bench = ProgramBench::of_counter();
+    let (first, other) = (bench.task(10), bench.task(11));
+    bench.tasks[other].tgid = 10;
+    let born = bench.tasks[other].start;
+    (bench.tasks[first].voluntary, bench.tasks[other].voluntary) = (900, 5);
+    bench.look(first);
+    bench.look(other);
+    let element = bench.at(10);
+    (bench.tasks[first].voluntary, bench.tasks[other].voluntary) = (901, 7);
+    bench.exec_by_thread(first, other);
+    assert_eq!((bench.kernel_counts(10).0, bench.born_as(10)), ([7, 0], (11, born)));
+    assert_ne!(bench.at(10), element);
+    assert_eq!(bench.world.ended.len(), 1);
+    bench.tasks[other].voluntary = 8;
+    bench.look(other);
+    assert_eq!((bench.kernel_counts(10).0, bench.born_as(10)), ([8, 0], (11, born)));
+    // The first one has the other's id when it is freed.
+    bench.end(first);
+    assert_eq!(bench.kernel_counts(11).0, [901, 0]);
+    assert_eq!(bench.born_as(11), (11, bench.tasks[first].start));
+    bench.end(other);
+    assert_eq!((bench.flags(10), bench.world.ended.len()), (ENDED, 3));
+    assert_eq!(bench.world.free.len(), RECORDS as usize - 3);
+}
+
+/// The thread that calls execve(2) was born since the last look: it is not taken for its first one.
+#[test]
+fn a_thread_that_no_look_has_seen_takes_over_as_one_born_since() {
+    let mut bench = ProgramBench::of_counter();
+    let first = bench.task(10);
+    bench.tasks[first].voluntary = 900;
+    bench.look(first);
+    let looked_ns = bench.world.now_ns;
+    let other = bench.task(11);
+    (bench.tasks[other].tgid, bench.tasks[other].voluntary) = (10, 5);
+    bench.exec_by_thread(first, other);
+    let (tid, born_ns) = bench.born_as(10);
+    assert_eq!((tid, bench.kernel_counts(10).0), (11, [5, 0]));
+    assert!(born_ns > looked_ns);
+    assert_eq!(bench.world.ended.len(), 1);
+    // An execve(2) by the first thread changes nothing, nor does one of two that are not known.
+    let context = [bench.address(other), 10];
+    bench.run(take_over(&bench.target), &context);
+    let (unknown, thread) = (bench.task(20), bench.task(21));
+    bench.exec_by_thread(unknown, thread);
+    assert_eq!((bench.at(20), bench.at(21), bench.world.ended.len()), (None, None, 1));
 }
 
 /// The kernel counts a CPU that is taken from an idle thread as an involuntary switch of that thread.
 #[test]
 fn idle_threads_have_no_counts() {
-    let mut bench = ProgramBench::new(false);
+    let mut bench = ProgramBench::of_counter();
     let idle = bench.task(0);
     bench.tasks[idle].involuntary = 50_000;
     bench.look(idle);
-    let context = [bench.address(idle)];
-    bench.run(free(&bench.target), &context);
+    bench.end(idle);
     assert_eq!(bench.at(0), None);
     assert_eq!(bench.world.free.len(), RECORDS as usize);
 }

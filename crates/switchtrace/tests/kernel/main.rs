@@ -10,7 +10,7 @@ mod mixed_load;
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::FromRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -257,8 +257,8 @@ fn counts_and_times_are_the_kernels() {
     crowd.leave();
 }
 
-fn counter() -> Option<SwitchCounter> {
-    match SwitchCounter::open(16_384) {
+fn counter(threads: u32) -> Option<SwitchCounter> {
+    match SwitchCounter::open(threads) {
         Ok(counter) => Some(counter),
         Err(why @ (Error::Refused { .. } | Error::NoBtf { .. } | Error::NotInBtf(_))) => {
             testing::skip(Need::Tracing, why);
@@ -269,11 +269,14 @@ fn counter() -> Option<SwitchCounter> {
 }
 
 /// Waits until the kernel has freed these threads, and returns their last counts.
-fn wait_for_ends(counter: &SwitchCounter, tids: &[u32]) -> Vec<ThreadCounts> {
+fn wait_for_ends(counter: &mut SwitchCounter, tids: &[u32]) -> Vec<ThreadCounts> {
+    let mut ended: HashMap<u32, ThreadCounts> = HashMap::new();
     wait_for("threads that were freed", || {
-        let mut ended = counter.read().unwrap();
-        ended.retain(|thread| thread.ended && tids.contains(&thread.key.tid));
-        (ended.len() == tids.len()).then_some(ended)
+        let is_wanted = |thread: &ThreadCounts| thread.ended && tids.contains(&thread.key.tid);
+        let mut threads = counter.read().unwrap();
+        threads.retain(is_wanted);
+        ended.extend(threads.into_iter().map(|thread| (thread.key.tid, thread)));
+        (ended.len() == tids.len()).then(|| ended.values().copied().collect())
     })
 }
 
@@ -281,7 +284,7 @@ fn wait_for_ends(counter: &SwitchCounter, tids: &[u32]) -> Vec<ThreadCounts> {
 /// threads that ended, also of those that no look has seen.
 #[test]
 fn a_counter_has_the_kernels_counts() {
-    let Some(counter) = counter() else { return };
+    let Some(mut counter) = counter(16_384) else { return };
     let stop = Arc::new(AtomicBool::new(false));
     let mut works = vec![busy(&stop, true)];
     works.extend(ping_pong(1_000, Some(0)));
@@ -299,15 +302,93 @@ fn a_counter_has_the_kernels_counts() {
     assert!(threads.iter().all(|thread| thread.key.tid != 0), "the idle threads");
     let tids = crowd.tids.clone();
     crowd.leave();
-    for counts in wait_for_ends(&counter, &tids) {
+    for counts in wait_for_ends(&mut counter, &tids) {
         let number = tids.iter().position(|tid| *tid == counts.key.tid).unwrap();
         // Its last switch is counted, too.
         assert!(counts.voluntary > figures[number].voluntary, "{counts:?}");
     }
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let ended = wait_for_ends(&counter, &[child.id()]);
+    let ended = wait_for_ends(&mut counter, &[child.id()]);
     assert!(ended[0].cpu_ns > 0 && ended[0].voluntary > 0, "{ended:?}");
+    assert_eq!(counter.lost_threads(), 0);
+}
+
+/// Processes of one thread each, one after the other, until they have ended.
+fn run_children(count: usize) -> Vec<u32> {
+    let mut tids = Vec::new();
+    for _ in 0..count {
+        let mut child = Command::new("true").spawn().unwrap();
+        tids.push(child.id());
+        child.wait().unwrap();
+    }
+    tids
+}
+
+/// There is room for the living threads and some that have ended: those that do not fit are counted, and
+/// those that do are not overwritten. Once they are collected there is room again.
+#[test]
+fn ended_threads_are_kept_until_they_are_read_or_counted_as_lost() {
+    let Some(mut large) = counter(65_536) else { return };
+    let living = large.read().unwrap().iter().filter(|thread| !thread.ended).count();
+    let room = 200;
+    let Some(mut counter) = counter(living as u32 + room) else { return };
+    counter.read().unwrap();
+    let tids = run_children(2 * room as usize);
+    wait_for_ends(&mut large, &tids);
+    assert!(counter.lost_threads() > 0);
+    let read = counter.read().unwrap();
+    let kept = read.iter().filter(|thread| thread.ended && tids.contains(&thread.key.tid));
+    assert!(kept.count() > room as usize / 2, "{}", read.len());
+    // Collected as they come: none is lost, and all are in the next look.
+    let lost = counter.lost_threads();
+    let mut tids = Vec::new();
+    for _ in 0..40 {
+        let some = run_children(10);
+        wait_for_ends(&mut large, &some);
+        counter.collect().unwrap();
+        tids.extend(some);
+    }
+    assert_eq!(wait_for_ends(&mut counter, &tids).len(), 2 * room as usize);
+    assert_eq!(counter.lost_threads(), lost);
+}
+
+/// A process whose second thread calls execve(2): its counts go on under the key that it was born with.
+#[test]
+fn a_thread_that_executes_a_program_keeps_its_key() {
+    let Some(mut counter) = counter(65_536) else { return };
+    if testing::lacks([Need::Program("python3")]) {
+        return;
+    }
+    let script = "import os, sys, threading, time\n\
+        def run():\n    print(threading.get_native_id(), flush=True)\n    sys.stdin.readline()\n    os.execv('/bin/cat', ['cat'])\n\
+        threading.Thread(target=run).start()\ntime.sleep(600)";
+    let mut command = Command::new("python3");
+    command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let tid: u32 = line.trim().parse().unwrap();
+    let find = |counter: &mut SwitchCounter, tid: u32| {
+        let threads = counter.read().unwrap();
+        threads.into_iter().find(|thread| thread.key.tid == tid && !thread.ended)
+    };
+    let before = find(&mut counter, tid).unwrap();
+    let first = find(&mut counter, child.id()).unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"go\n").unwrap();
+    let name = format!("/proc/{}/comm", child.id());
+    wait_for("execve", || {
+        fs::read_to_string(&name).is_ok_and(|name| name == "cat\n").then_some(())
+    });
+    let after = find(&mut counter, tid).unwrap();
+    assert_eq!((after.key, after.tgid), (before.key, child.id()));
+    assert!(after.voluntary > before.voluntary, "{before:?} {after:?}");
+    assert_eq!(find(&mut counter, child.id()), None);
+    drop(input);
+    child.wait().unwrap();
+    let ended = wait_for_ends(&mut counter, &[tid]);
+    assert_eq!(ended[0].tgid, first.tgid);
     assert_eq!(counter.lost_threads(), 0);
 }
 

@@ -79,12 +79,18 @@ fn user(line: &str) -> Option<(u32, String)> {
     Some((fields.nth(1)?.parse().ok()?, name.to_string()))
 }
 
+/// Returns the path in the content of `/proc/PID/cgroup`: of version 2, else of the first hierarchy.
+/// That of a removed group, which a process may be in that has ended, is without the mark of that.
+pub(crate) fn cgroup_path(text: &str) -> &str {
+    let path = text.lines().find_map(|line| line.strip_prefix("0::"));
+    let path = path.or_else(|| text.lines().next()?.splitn(3, ':').nth(2)).unwrap_or("/");
+    path.strip_suffix(" (deleted)").unwrap_or(path)
+}
+
 /// Returns the last part of a control group's path, of a container the start of its id:
 /// `docker-4f2b...scope` is `4f2b8c0d1e2f`.
 fn cgroup(text: &str) -> String {
-    let path = text.lines().find_map(|line| line.strip_prefix("0::"));
-    let path = path.or_else(|| text.lines().next()?.splitn(3, ':').nth(2)).unwrap_or("/");
-    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    let last = cgroup_path(text).trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let plain = last.trim_end_matches(".scope").trim_end_matches(".service");
     let id = plain.rsplit(['-', ':']).next().unwrap_or(plain);
     let is_id = id.len() >= 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -111,6 +117,8 @@ mod tests {
         ] {
             assert_eq!(cgroup(&text), is, "{text}");
         }
+        assert_eq!(cgroup_path("0::/a.slice/b.service (deleted)\n"), "/a.slice/b.service");
+        assert_eq!(cgroup_path("12:cpu:/docker/1:2\n11:pids:/x"), "/docker/1:2");
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn export(args: &TopArgs, to: &Destination) -> Result<ExitCode> {
         updates: args.updates.unwrap_or(u64::MAX),
         max_groups: usize::try_from(args.series).unwrap_or(usize::MAX),
     };
-    let interrupt = Interrupt::watch()?;
+    let interrupt = Interrupt::watch_with_hangup()?;
     exporter::export(to, pace, &interrupt)?;
     Ok(interrupt.exit_code().unwrap_or(0).into())
 }

@@ -2,21 +2,25 @@
 """What `switchcost top --openmetrics` takes of a CPU, and what it adds to each switch.
 
 Two threads yield to each other on each CPU that is given to them (bench/switch-loss.c), and work in between so long that
-the machine makes about RATE switches a second. Seconds without the exporter and with it alternate. Prints the CPU time of the
+the machine makes about RATE switches a second; beside them 200 threads a second begin and end. Seconds without the exporter and
+with it alternate. Prints the CPU time of the
 exporter as a share of one CPU (limit: 0.3 %), the rate, and the ratio of the time that the same work took with and without
 it, with the quartiles over pairs: what it takes inside the kernel would be in there, and what its looks take from the CPUs is.
     bench/exporter.py PROGRAM [RATE [SECONDS [PAIRS]]]     100,000 a second, 20 s, 3 pairs; as root
 """
 
+import contextlib
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 LIMIT_PERCENT = 0.3
 INTERVAL_S = 15
+ENDS_A_SECOND = 200
 
 
 def compile_load(folder):
@@ -29,6 +33,26 @@ def compile_load(folder):
 def all_switches():
     with open("/proc/stat") as stat:
         return next(int(line.split()[1]) for line in stat if line.startswith("ctxt "))
+
+
+@contextlib.contextmanager
+def ending_threads():
+    """Threads that begin and end, one after the other."""
+    stop = threading.Event()
+
+    def run():
+        while not stop.wait(1 / ENDS_A_SECOND):
+            thread = threading.Thread(target=int)
+            thread.start()
+            thread.join()
+
+    maker = threading.Thread(target=run)
+    maker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        maker.join()
 
 
 class Load:
@@ -50,9 +74,16 @@ class Load:
         """Its CPU seconds, and the machine's switches a second meanwhile."""
         before, begun = all_switches(), time.monotonic()
         words = [[self.program, str(cpu), "2", "0", "0", str(self.steps), str(self.periods)] for cpu in self.cpus]
-        running = [subprocess.Popen(line, stdout=subprocess.PIPE, text=True) for line in words]
-        cpu_s = sum(int(process.communicate()[0].split()[0]) for process in running) / 1e9
-        return cpu_s, (all_switches() - before) / (time.monotonic() - begun)
+        running = []
+        try:
+            with ending_threads():
+                for line in words:
+                    running.append(subprocess.Popen(line, stdout=subprocess.PIPE, text=True))
+                cpu_s = sum(int(process.communicate()[0].split()[0]) for process in running) / 1e9
+                return cpu_s, (all_switches() - before) / (time.monotonic() - begun)
+        finally:
+            for process in running:
+                end(process)
 
 
 def exported(program, path, load):
@@ -60,19 +91,27 @@ def exported(program, path, load):
     words = [program, "top", "--openmetrics", path, "--interval", str(INTERVAL_S)]
     begun = time.monotonic()
     exporter = subprocess.Popen(words)
-    while not os.path.exists(path):
-        if exporter.poll() is not None:
-            sys.exit(f"{' '.join(words)} ended with {exporter.returncode}")
-        time.sleep(0.01)
-    # Opening is done once.
-    opened, opened_s = time.monotonic(), cpu_seconds(exporter.pid)
-    cpu_s, rate = load.run()
-    # To the end of an interval, so that no fewer looks than usual are in the time.
-    time.sleep(INTERVAL_S - (time.monotonic() - opened) % INTERVAL_S + 0.5)
-    used, passed = cpu_seconds(exporter.pid) - opened_s, time.monotonic() - opened
-    exporter.terminate()
-    exporter.wait()
+    try:
+        while not os.path.exists(path):
+            if exporter.poll() is not None:
+                sys.exit(f"{' '.join(words)} ended with {exporter.returncode}")
+            time.sleep(0.01)
+        # Opening is done once.
+        opened, opened_s = time.monotonic(), cpu_seconds(exporter.pid)
+        cpu_s, rate = load.run()
+        # To the end of an interval, so that no fewer looks than usual are in the time.
+        time.sleep(INTERVAL_S - (time.monotonic() - opened) % INTERVAL_S + 0.5)
+        used, passed = cpu_seconds(exporter.pid) - opened_s, time.monotonic() - opened
+    finally:
+        end(exporter)
     return cpu_s, rate, 100 * used / passed, opened - begun
+
+
+def end(process):
+    """Ends a process of ours, if it has not ended."""
+    if process.poll() is None:
+        process.terminate()
+    process.wait()
 
 
 def cpu_seconds(pid):
@@ -100,8 +139,12 @@ def main():
             rates.append(seen)
             print(f"{seen:,.0f} switches a second: exporter {share:.3f} % of a CPU, the same work {beside / alone:.4f} times the CPU time; opening took {opening:.2f} s", flush=True)
         with open(f"{folder}/0.prom") as written:
-            lines = [line for line in written if line.startswith("switchcost_cgroup_switches_total")]
-        print(f"{len(lines)} series of switches in the file")
+            text = written.read()
+        series = text.count("\nswitchcost_cgroup_switches_total{")
+        lost = float(text.split("\nswitchcost_lost_threads_total{} ")[1].split()[0])
+        print(f"{series} series of switches in the file, {lost:.0f} threads lost")
+        if lost:
+            sys.exit("threads were lost")
         quarters = statistics.quantiles(ratios, n=4) if len(ratios) > 1 else [ratios[0]] * 3
         worst = max(shares)
         print(f"{statistics.median(rates):,.0f} switches a second: at most {worst:.3f} % of a CPU (limit {LIMIT_PERCENT}), ratio {quarters[1]:.4f} ({quarters[0]:.4f} to {quarters[2]:.4f})")

@@ -40,7 +40,8 @@ class Rules:
         def values(name):
             return [float(value) for value in re.findall(rf"^{name}{{.*}} (\S+)$", metrics, re.M)]
 
-        self.low_s = min(values("switchcost_price_low_seconds"))
+        # Prices that are upper estimates have no least.
+        self.low_s = min(values("switchcost_price_low_seconds"), default=0)
         self.direct_s = max(values("switchcost_price_high_seconds"))
         self.refill_s = max(values("switchcost_refill_high_seconds"))
         self.refill_ratio = max(values("switchcost_refill_high_ratio"))

@@ -14,6 +14,9 @@ pub struct RatePrices {
     pub involuntary: Range,
     /// The most that refilling caches adds; absent where no working set was measured.
     pub refill: Option<RefillLimit>,
+    /// Whether the costs are of too few rounds for an interval: upper estimates. Then the least costs
+    /// mean nothing.
+    pub is_rough: bool,
 }
 
 impl RatePrices {
@@ -24,7 +27,13 @@ impl RatePrices {
             voluntary: direct.at(0.0).map(|ns| ns.max(0.0)),
             involuntary: direct.at(1.0).map(|ns| ns.max(0.0)),
             refill: RefillLimit::from_points(points),
+            is_rough: false,
         })
+    }
+
+    /// Returns the prices of a profile of upper estimates ([`rough_points_of`](super::rough_points_of)).
+    pub fn from_rough_points(points: &[ProfilePoint]) -> Option<Self> {
+        Some(Self { is_rough: true, ..Self::from_points(points)? })
     }
 }
 

@@ -565,7 +565,11 @@ fn run_cost(command: &CostCommand) -> Result<ExitCode> {
         });
     }
     args.check_output()?;
-    let taken = measure_on_host(&args.output, |host| cost::plan::plan(args, host))?;
+    let taken = measure_on_host(&args.output, |host| {
+        let planned = cost::plan::plan(args, host)?;
+        args.refuse_plan_without_prices(&planned.0)?;
+        Ok(planned)
+    })?;
     report_with_metrics(taken, &args.output, args.openmetrics.as_ref())
 }
 

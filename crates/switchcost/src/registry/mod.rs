@@ -29,11 +29,11 @@ use analysis::results::Results;
 use analysis::summary::CaseSummary;
 use analysis::summary_line;
 use anstream::stream::RawStream;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use charts::{Figure, FigureBody, PlotStyle, Role, render_text};
 use rundata::experiment::{CaseKinds, Experiment};
 use rundata::ring::{Policy, RingCase};
-use rundata::run::{Header, Run, RunResult};
+use rundata::run::{Header, Run, RunResult, StopReason};
 use rundata::words;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -164,7 +164,7 @@ impl Record {
         }
     }
 
-    /// Writes all that `output` and `metrics` (OpenMetrics) ask for. The table goes to standard
+    /// Writes all that `output` and `metrics` (OpenMetrics with prices) ask for. The table goes to standard
     /// output, or to standard error where that belongs to a machine-readable format. One error of
     /// several is returned, the others are printed.
     fn write(
@@ -191,7 +191,7 @@ impl Record {
             errors.extend(self.write_number(run, asked, &Destination::Stdout).err());
         }
         if let Some(to) = metrics {
-            errors.extend(export(run, ExportFormat::Openmetrics, to).err());
+            errors.extend(export_prices(run, to).err());
         }
         let last = errors.pop();
         for error in errors {
@@ -377,7 +377,28 @@ fn find_rate_prices(run: &Run) -> Option<RatePrices> {
     let part = parts.iter().find(|part| part.header.plan.experiment == Experiment::Cost)?;
     let record = RingRecord::from_run(part);
     RatePrices::from_points(&points_of(&record, None))
-        .or_else(|| RatePrices::from_points(&rough_points_of(&record)))
+        .or_else(|| RatePrices::from_rough_points(&rough_points_of(&record)))
+}
+
+/// Writes a run of `cost` as OpenMetrics, for its prices. Without these the old file stays.
+///
+/// # Errors
+/// The run has no prices, or they cannot be written.
+fn export_prices(run: &Run, to: &Destination) -> Result<()> {
+    let Some(prices) = find_rate_prices(run) else {
+        let why = match &run.end {
+            Some(end) if end.reason != StopReason::Interrupted => {
+                "two processes on one CPU had no cost of a switch in it"
+            }
+            _ => "it ended before two processes on one CPU had a cost of a switch",
+        };
+        bail!(
+            "--openmetrics {to}: not written, as this run has no prices: {why} (`switchcost cost \
+             --openmetrics {to}` has them, with a budget of 55 s)"
+        );
+    };
+    let results = Results::from_run(run);
+    write_output(&export_results(&results, Some(prices), ExportFormat::Openmetrics)?, to)
 }
 
 /// Text and charts of a record.
@@ -699,6 +720,23 @@ impl ExperimentReport for MeasureRecord {
     }
 }
 
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::report::figures::tests::fixture;
+
+    #[test]
+    fn a_run_without_prices_leaves_the_old_ones() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("switchcost.prom");
+        fs::write(&path, "old").unwrap();
+        let error = export_prices(&fixture(), &Destination::File(path.clone())).unwrap_err();
+        assert!(error.to_string().contains("`switchcost cost --openmetrics "), "{error}");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+    }
+}
 #[cfg(test)]
 mod damaged_file_tests;
 #[cfg(test)]

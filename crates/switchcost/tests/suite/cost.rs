@@ -224,7 +224,11 @@ fn members_are_rows_of_one_table() {
 fn prices_are_all_that_standard_output_has_where_it_is_asked_for_them() {
     let said = cost(&Home::new(), &["--rounds", "1", "--openmetrics", "-"]);
     let metrics = read_metrics(&said.out);
-    assert_eq!(metrics["switchcost_price_low_seconds"].len(), 2);
+    assert_eq!(metrics["switchcost_price_high_seconds"].len(), 2);
+    // Upper estimates have no least.
+    let is_rough = metrics["switchcost_price_rough"][0].1 == 1.0;
+    let lows = metrics.get("switchcost_price_low_seconds").map_or(0, Vec::len);
+    assert_eq!(lows, if is_rough { 0 } else { 2 });
     assert!(said.err.contains("ns/switch"), "{}", said.err);
 }
 
@@ -246,6 +250,12 @@ fn what_cannot_be_done_is_refused_by_name() {
         (&["--openmetrics", "/nonexistent/x"], "--openmetrics /nonexistent/x"),
         (&["--openmetrics", "-", "--csv", "-"], "--csv - and --openmetrics -"),
         (&["--pid", "1", "--openmetrics", "x"], "--openmetrics x: a program has no prices"),
+        (&["--tlb", "--openmetrics", "x"], "--openmetrics x: --tlb has no prices"),
+        (
+            &["--kind", "thread", "--openmetrics", "x"],
+            "--openmetrics x: --kind thread has no prices",
+        ),
+        (&["--members", "4", "--openmetrics", "x"], "--members without 2 has no prices"),
     ] {
         let home = Home::new();
         let said = home.run(&[&["cost"], args].concat());

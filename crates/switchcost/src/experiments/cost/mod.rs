@@ -8,10 +8,13 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use analysis::program::{is_of_two, is_walk};
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args};
-use rundata::ring::{AccessKind, MemberKind, Policy, Walk};
+use rundata::case::Case;
+use rundata::plan::Plan;
+use rundata::ring::{AccessKind, MemberKind, Policy, RingCase, Walk};
 
 use crate::base::failure::usage;
 use crate::base::values::{Destination, List, above_zero, byte_sizes, policy, sizes};
@@ -154,16 +157,39 @@ impl CostArgs {
         check_destination("--openmetrics", to)
     }
 
+    /// Refuses `--openmetrics` for a plan that has no prices: these are of two processes on one CPU that
+    /// walk arrays.
+    pub(crate) fn refuse_plan_without_prices(&self, plan: &Plan) -> Result<()> {
+        if plan.cases.iter().filter_map(Case::ring).any(is_priced) {
+            return Ok(());
+        }
+        if self.tlb {
+            return self.refuse_openmetrics("--tlb");
+        }
+        if self.kind != MemberKind::Process {
+            return self.refuse_openmetrics(&format!("--kind {}", self.kind));
+        }
+        if !self.members.contains(&2) {
+            return self.refuse_openmetrics("--members without 2");
+        }
+        self.refuse_openmetrics("--placement on several CPUs")
+    }
+
     /// Refuses `--openmetrics` for `what`, which has no prices.
     pub(crate) fn refuse_openmetrics(&self, what: &str) -> Result<()> {
         match &self.openmetrics {
             Some(to) => Err(usage(format!(
                 "--openmetrics {to}: {what} has no prices of a switch (accepted: `switchcost cost` \
-                 of rings)"
+                 of rings of two processes on one CPU, and others beside them)"
             ))),
             None => Ok(()),
         }
     }
+}
+
+/// Returns whether a ring is of two processes on one CPU that walk arrays: its direct cost is a price.
+fn is_priced(case: &RingCase) -> bool {
+    is_of_two(case) && case.work.as_ref().is_some_and(is_walk)
 }
 
 /// The walks that can be asked for by name: `--tlb` is the third.

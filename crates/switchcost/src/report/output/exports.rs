@@ -234,7 +234,7 @@ impl Gauge<'_> {
 }
 
 /// Returns the gauges of the prices of a switch: its least and its most by its kind, and what refilling
-/// caches adds at most.
+/// caches adds at most. Upper estimates have no least.
 fn price_gauges(prices: RatePrices) -> String {
     let low = Gauge {
         name: "switchcost_price_low_seconds",
@@ -249,10 +249,18 @@ fn price_gauges(prices: RatePrices) -> String {
     let kinds = [("voluntary", prices.voluntary), ("involuntary", prices.involuntary)];
     let (mut lows, mut highs) = (Vec::new(), Vec::new());
     for (kind, ns) in kinds {
-        lows.push(price_value(Some(kind), ns.low / 1e9));
+        if !prices.is_rough {
+            lows.push(price_value(Some(kind), ns.low / 1e9));
+        }
         highs.push(price_value(Some(kind), ns.high / 1e9));
     }
-    let mut text = low.text(&lows) + &high.text(&highs);
+    let rough = Gauge {
+        name: "switchcost_price_rough",
+        unit: "",
+        help: "Whether the prices are upper estimates, of too few rounds for an interval.",
+    };
+    let is_rough = price_value(None, f64::from(u8::from(prices.is_rough)));
+    let mut text = low.text(&lows) + &high.text(&highs) + &rough.text(&[is_rough]);
     if let Some(refill) = prices.refill {
         let most = Gauge {
             name: "switchcost_refill_high_seconds",
@@ -263,7 +271,7 @@ fn price_gauges(prices: RatePrices) -> String {
         let share = Gauge {
             name: "switchcost_refill_high_ratio",
             unit: "ratio",
-            help: "Largest share of the CPU time between two switches that refilling caches can take.",
+            help: "Largest share of the CPU time between two switches that refilling caches takes, of all measured working sets.",
         };
         text += &share.text(&[price_value(None, refill.most_share)]);
     }
@@ -406,6 +414,7 @@ pub(crate) fn labels_text(labels: &[(String, String)]) -> String {
 mod tests {
     use analysis::at_clock::AtClock;
     use analysis::estimate::Speed;
+    use analysis::program::Range;
 
     use super::*;
     use crate::report::figures::tests::fixture;
@@ -490,6 +499,25 @@ mod tests {
             assert!(line.ends_with(&format!("}} {}", hop.value)), "{line}");
         }
         assert_eq!(lines.next(), None);
+    }
+
+    #[test]
+    fn upper_estimates_have_no_least_price() {
+        let range = Range { low: 500.0, high: 1100.0 };
+        let prices =
+            RatePrices { voluntary: range, involuntary: range, refill: None, is_rough: false };
+        let sure = price_gauges(prices);
+        assert!(
+            sure.contains(
+                "switchcost_price_low_seconds{experiment=\"cost\",kind=\"voluntary\"} 0.0000005\n"
+            ),
+            "{sure}"
+        );
+        assert!(sure.contains("switchcost_price_rough{experiment=\"cost\"} 0\n"), "{sure}");
+        let rough = price_gauges(RatePrices { is_rough: true, ..prices });
+        assert!(!rough.contains("price_low"), "{rough}");
+        assert!(rough.contains("switchcost_price_rough{experiment=\"cost\"} 1\n"), "{rough}");
+        assert!(rough.contains("switchcost_price_high_seconds"), "{rough}");
     }
 
     #[test]

@@ -291,8 +291,7 @@ enum Command {
     /// The direct cost (c1) is what a switch costs without work. The total cost (c2) is what it
     /// costs with a working set that each member walks in every hop. The indirect cost, c2 - c1, is
     /// what refilling the caches adds (Li, Ding and Shen 2007). Each is the time of a hop less that
-    /// of its members alone, divided by the counted switches. As the working set grows, c2 passes
-    /// through regions: all fits; two do not fit together; one alone does not fit.
+    /// of its members alone, divided by the counted switches.
     #[command(
         after_long_help = "Examples:\n  switchcost cost\n  switchcost cost --array 4K..8M:x2 \
              --walk chase\n  switchcost cost --pid 1234 --budget \
@@ -315,9 +314,7 @@ enum Command {
     ///
     /// Measures system calls; signals, to oneself and between two processes; a token between two
     /// processes, by every link that the machine has; what interrupts a busy thread; and how late a
-    /// sleeper is woken. The response budget says whether these parts explain a wake-up. All cases
-    /// are measured in one shuffled schedule, so that figures made of several are paired within
-    /// rounds. What registers in use add to a switch: switchcost ring --members 2 --state all.
+    /// sleeper is woken. The response budget says whether these parts explain a wake-up.
     #[command(after_long_help = "Examples:\n  switchcost response\n  switchcost response --only \
              wakeup\n  switchcost response --only interrupts --busy-policy fifo")]
     Response(ResponseArgs),
@@ -326,8 +323,7 @@ enum Command {
     /// Runs the command again and again, in rounds of shuffled settings: alone, and beside a
     /// neighbour. The neighbour wakes on the command's CPU at a higher priority, writes to some
     /// memory or none, and sleeps again. A preemption costs what the command's CPU time is above
-    /// that of its run alone, divided by the preemptions that the kernel counted more. The cost of
-    /// a timer interrupt without a switch is measured and subtracted.
+    /// that of its run alone, divided by the preemptions that the kernel counted more.
     #[command(
         after_long_help = "Examples:\n  switchcost sensitivity -- gzip -kf file\n  switchcost \
              sensitivity --neighbour 0,1M --budget 60s -- ./job --once\n  switchcost sensitivity --pid \
@@ -339,11 +335,10 @@ enum Command {
     /// What a switch is made of: calls, link, scheduler, wake-up
     ///
     /// Each part is the difference of two rings that differ in one thing, measured in the same
-    /// rounds. The parts add up; what is left of a switch that was measured by itself is called not
-    /// explained. What would add to a switch is measured, too: registers, control groups, filters,
-    /// events, other CPUs, idle states, timer slack. Each comes with the setting that changes it,
-    /// and what cannot be measured here with what it needs. `compare` of two such runs says which
-    /// part changed.
+    /// rounds. What is left of a switch that was measured by itself is called not explained. What
+    /// would add to a switch is measured, too: registers, control groups, filters, events, other
+    /// CPUs, idle states, timer slack. Each comes with the setting that changes it. `compare` of
+    /// two such runs says which part changed.
     #[command(after_long_help = "Examples:\n  switchcost explain\n  switchcost explain --kind \
              thread --plot\n  switchcost explain --parts-only --budget 10s\n  switchcost compare \
              before after")]
@@ -365,11 +360,11 @@ enum Command {
     Compare(Box<CompareArgs>),
     /// Follow a cost through stored runs: when did it change, and why?
     ///
-    /// All figures are at one clock of the core, in nanoseconds and in cycles; a change of the
-    /// clock is reported separately. A change of the cost is found from its third run on, with an
-    /// interval. What may explain it is what changed in the runs' records at the same time: kernel,
-    /// command line, mitigations, microcode, CPU, or this program's build. Runs whose figure does
-    /// not hold are left out, with the reason. Exit codes: 0; with --fail-above 1 if the newest
+    /// All figures are at one clock of the core; a change of the clock is reported separately. A
+    /// change of the cost is found from its third run on, with an interval, and what changed in the
+    /// runs' records at the same time: kernel, command line, mitigations, microcode, CPU, or this
+    /// program's build. Runs whose figure does not hold are left out, with the reason. Exit codes:
+    /// 0; with --fail-above 1 if the newest
     /// change is slower by more than that, 3 if such a change would not show; 2 if there is no
     /// usable run.
     #[command(after_long_help = "Examples:\n  switchcost trend\n  switchcost trend 'ring of 64' \

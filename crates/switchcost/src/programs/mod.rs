@@ -24,20 +24,15 @@ use run::RunArgs;
 pub(crate) enum ProgramCommand {
     /// Run commands: what they use and their switches cost, which is fastest
     ///
-    /// Each COMMAND is a whole command line, run by the shell, as with hyperfine. After -- comes
-    /// one command with its arguments, run without a shell. hyperfine's options work, and
-    /// --export-json and the like write its formats; docs/guide.md lists what differs. Command lines
-    /// find the number of their run in HYPERFINE_ITERATION.
+    /// Each COMMAND is a whole command line, run by the shell. After -- comes one command with its
+    /// arguments, run without a shell. hyperfine's options and formats work; docs/guide.md lists
+    /// what differs.
     ///
     /// Reports real and CPU time, what getrusage(2) counts, run delay, migrations, bytes read and
-    /// written, and threads. A tiny launcher starts the command, so that the figures are the
-    /// command's own. Standard streams, signals and the terminal are the command's; the report goes
-    /// to standard error. The exit code is the command's: 128 + the signal that ended it, 127 if it
-    /// was not found, 126 if it could not be run. SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1 and
-    /// SIGUSR2 reach the command, also when sent to this program alone. After the first four, what
-    /// was measured so far is printed. Other signals end or stop this program as usual. All
-    /// commands are looked up before the first is run. Nothing is stored: --json keeps the figures,
-    /// and `report` draws them from there.
+    /// written, and threads, of the command alone. Standard streams, signals and the terminal are
+    /// the command's; the report goes to standard error. The exit code is the command's: 128 + the
+    /// signal that ended it, 127 if it was not found, 126 if it could not be run. Nothing is
+    /// stored: --json keeps the figures, and `report` draws them.
     #[command(
         after_long_help = "Examples:\n  switchcost run -- make -j4\n  switchcost run 'gzip -1 -c \
              f' 'gzip -c f' 'xz -c f'\n  switchcost run -w 3 -p 'sync' 'grep -r x .' 'rg x'\n  \
@@ -48,12 +43,10 @@ pub(crate) enum ProgramCommand {
     /// CPU time of each call of a command's allocator or functions
     ///
     /// A library is preloaded into the command and all that it starts (LD_PRELOAD). It times calls
-    /// by the CPU time of their thread (docs/threadclock.md), so that a preemption within a call is
-    /// not part of its cost; what a wall clock would say is shown next to it. Each run starts the
-    /// command afresh; intervals are over runs. The command is not changed or rebuilt, but has to
-    /// be linked dynamically. The report goes to standard error, and the exit code is the
-    /// command's. Nothing is stored: --json keeps all, with histograms; `report` draws it, and
-    /// `compare` compares two.
+    /// by the CPU time of their thread, without preemptions; what a wall clock would say is shown
+    /// next to it. Intervals are over runs. The command has to be linked dynamically. The report
+    /// goes to standard error, and the exit code is the command's. Nothing is stored: --json keeps
+    /// all, with histograms, for `report` and `compare`.
     #[command(after_long_help = "Examples:\n  switchcost profile --malloc -- python3 -c \
              'list(range(10**6))'\n  switchcost profile --malloc --allocator libjemalloc.so.2 -- \
              sqlite3 db .dump\n  switchcost profile --calls write,fsync -n 10 -- ./server \

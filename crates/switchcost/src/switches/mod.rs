@@ -28,12 +28,11 @@ pub(crate) enum SwitchCommand {
     Top(TopArgs),
     /// Trace every switch: who preempts whom, who waits, what it costs
     ///
-    /// Traces a command, a process or the machine by eBPF. Each switch is counted by cause and by
-    /// pair, with the wait in the run queue and the time on the CPU. Needs CAP_BPF and CAP_PERFMON,
-    /// or root, and a kernel with BTF; nothing stays attached, however tracing ends. What the
+    /// Each switch is counted by eBPF, by cause and by pair, with the wait in the run queue and the
+    /// time on the CPU. Needs CAP_BPF and CAP_PERFMON, or root, and a kernel with BTF. What the
     /// switches cost is looked up in the stored run of `cost`. With a command the figures go to
     /// standard error, and the exit code is the command's. Figures are stored as a run, without the
-    /// names of other programs: `compare` says what changed from one trace to another.
+    /// names of other programs: `compare` compares traces.
     #[command(
         after_long_help = "Examples:\n  switchcost trace --pid 812\n  switchcost trace --all \
              --budget 5s --name before\n  switchcost trace -- make -j4"

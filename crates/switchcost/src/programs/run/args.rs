@@ -27,7 +27,7 @@ const HYPERFINE: &str = "Results as hyperfine's";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
-    /// Commands to compare, each a whole command line, run by the shell; ratios are to the first
+    /// Commands to compare, run by the shell; ratios are to the first
     ///
     /// Quote a command that has options of its own, or put it after --, where one command with its
     /// arguments runs without a shell. The shell's own half millisecond or so is part of a line's
@@ -70,7 +70,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) vs: Vec<String>,
 
-    /// The command that all ratios are to; it is the first, and no parameter changes it
+    /// The command that all ratios are to, before the others
     #[arg(long, value_name = "COMMAND", allow_hyphen_values = true)]
     pub(super) reference: Option<String>,
 
@@ -93,11 +93,11 @@ pub(crate) struct RunArgs {
     #[arg(long, short = 'L', alias = "parameter-list", num_args = 2, value_names = ["NAME", "A,B,C"], allow_hyphen_values = true)]
     pub(super) parameter: Vec<String>,
 
-    /// Compare the values MIN, MIN + 1, ... MAX of a parameter
+    /// Compare all values of a parameter from MIN to MAX
     #[arg(long, short = 'P', num_args = 3, action = ArgAction::Set, value_names = ["NAME", "MIN", "MAX"], allow_hyphen_values = true, conflicts_with = "parameter")]
     pub(super) parameter_scan: Vec<String>,
 
-    /// Step from one value of --parameter-scan to the next; may have a decimal point [default: 1]
+    /// Step of --parameter-scan [default: 1]
     #[arg(
         long,
         short = 'D',
@@ -107,33 +107,33 @@ pub(crate) struct RunArgs {
     )]
     pub(super) parameter_step_size: Option<String>,
 
-    /// Run once before the first round, not measured
+    /// Run once before the first round
     ///
     /// If it has {NAME} in it, it runs once for each value of that parameter. If it fails, nothing
     /// is run.
     #[arg(long, short = 's', value_name = "COMMAND", help_heading = AROUND)]
     pub(super) setup: Option<String>,
 
-    /// Run before each run of a command, not measured; given several times, one for each command
+    /// Run before each run of a command; several: one for each command
     #[arg(long, short = 'p', value_name = "COMMAND", help_heading = AROUND)]
     pub(super) prepare: Vec<String>,
 
-    /// Run after each run of a command, not measured; given several times, one for each command
+    /// Run after each run of a command; several: one for each command
     #[arg(long, short = 'C', value_name = "COMMAND", help_heading = AROUND)]
     pub(super) conclude: Vec<String>,
 
-    /// Run once after the last round, not measured
+    /// Run once after the last round
     ///
     /// It is not run after a signal to stop, or if a setup, a prepare or a command could not be
     /// run.
     #[arg(long, short = 'c', value_name = "COMMAND", help_heading = AROUND)]
     pub(super) cleanup: Option<String>,
 
-    /// What runs command lines, those around the runs too: a shell, default (sh), or none
+    /// What runs command lines: a shell, default (sh), or none
     #[arg(long, short = 'S', value_name = "SHELL", default_value = DEFAULT_SHELL, overrides_with = "shell", help_heading = AROUND)]
     pub(super) shell: String,
 
-    /// The same as --shell none: command lines are split into words, and no shell runs them
+    /// The same as --shell none: lines are split into words
     #[arg(short = 'N', conflicts_with = "shell", help_heading = AROUND)]
     pub(super) no_shell: bool,
 
@@ -163,11 +163,11 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FIGURE,...", value_delimiter = ',', default_value = "real")]
     pub(super) figures: Vec<GatedFigure>,
 
-    /// Write the comparison as Markdown to a file, or - for standard output
+    /// Write the comparison as Markdown
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     pub(super) markdown: Option<Destination>,
 
-    /// Write medians of what the commands used as OpenMetrics to a file, or - for standard output
+    /// Write medians of what the commands used as OpenMetrics
     #[arg(long, value_name = "FILE|-", help_heading = "Output")]
     pub(super) openmetrics: Option<Destination>,
 
@@ -179,7 +179,7 @@ pub(crate) struct RunArgs {
     #[arg(long, conflicts_with = "style")]
     pub(super) show_output: bool,
 
-    /// Where the commands' output goes: null, pipe, inherit or a file; several: one for each command
+    /// Where output of commands goes: null, pipe, inherit or a file; one for each command
     ///
     /// A pipe is read and discarded: some programs do less when they write to /dev/null. A file has
     /// a slash in its name (./log), and each run begins it anew. Standard error is discarded, but
@@ -192,7 +192,7 @@ pub(crate) struct RunArgs {
     )]
     pub(super) command_output: Vec<CommandOutput>,
 
-    /// What each run reads, from its beginning: a file, or null for nothing [default: null]
+    /// What each run reads: a file, or null for nothing [default: null]
     ///
     /// Only one command behind -- that runs once has this program's standard input by default;
     /// /dev/stdin names it.

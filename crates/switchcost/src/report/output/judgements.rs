@@ -23,15 +23,13 @@ use crate::base::values::Destination;
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct JudgementOptions {
-    /// With --fail-above: write each judgement as a test case of JUnit XML to a file, or - for
-    /// standard output
+    /// With --fail-above: each judgement as a JUnit test case
     ///
     /// FAIL is a failure, UNDECIDED is skipped, each with its words.
     #[arg(long, value_name = "FILE|-", requires = "fail_above")]
     pub(crate) junit: Option<Destination>,
 
-    /// With --fail-above: write each judgement as a line of the kernel's KTAP to a file, or - for
-    /// standard output
+    /// With --fail-above: each judgement as a line of KTAP
     #[arg(long, value_name = "FILE|-", requires = "fail_above")]
     pub(crate) ktap: Option<Destination>,
 }

@@ -67,8 +67,7 @@ pub(crate) struct FileOptions {
     #[arg(long, value_name = "FILE|-")]
     pub(crate) csv: Option<Destination>,
 
-    /// Print one number alone to standard output: ns, cycles, p99, switches-per-hop, ...; help lists
-    /// all
+    /// Print one number alone: ns, cycles, p99, ...; help lists all
     ///
     /// It is that of the case that the first line answers with. `ns:ring of 4` or `ns:members=4` names
     /// another. The report goes to standard error, and so does the reason why a number is not for

@@ -370,13 +370,13 @@ pub struct RefillLimit {
     /// Nanoseconds a switch: the dearest working set that was measured.
     pub most_ns: f64,
     /// Share of the CPU time between two switches, from 0 to 1: that of a program which does nothing
-    /// but fetch the dearest lines, as in [`cost`].
+    /// but fetch the dearest lines, as in `cost`.
     pub most_share: f64,
 }
 
 impl RefillLimit {
     /// Returns the limit over all arrays, walks and rings of a profile; absent where none was
-    /// measured with its hop. Costs of lines are known within the factors of [`cost`].
+    /// measured with its hop. Costs of lines are known within the factors of `cost`.
     pub fn from_points(points: &[ProfilePoint]) -> Option<Self> {
         let mut limit: Option<Self> = None;
         for point in points {

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::privilege::BpfRefusal;
 use std::ffi::CString;
 use std::io;
+use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::ptr::{self, NonNull};
@@ -286,6 +287,29 @@ pub(crate) fn freeze(map: &OwnedFd) -> Result<(), Error> {
     done.map(drop).map_err(|source| explained("bpf(BPF_MAP_FREEZE)", source))
 }
 
+/// All signals of this thread, blocked until it is dropped.
+struct BlockedSignals(libc::sigset_t);
+
+impl BlockedSignals {
+    fn block() -> Self {
+        // SAFETY: a set of signals is a plain array of bits, and zeros are the empty one.
+        let (mut all, mut before) = unsafe { (mem::zeroed(), mem::zeroed()) };
+        // SAFETY: both sets outlive the calls.
+        unsafe {
+            libc::sigfillset(&mut all);
+            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        }
+        Self(before)
+    }
+}
+
+impl Drop for BlockedSignals {
+    fn drop(&mut self) {
+        // SAFETY: the set outlives the call.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, ptr::null_mut()) };
+    }
+}
+
 /// Loads a program. If the verifier rejects it, loads it once more to get the verifier's log.
 pub(crate) fn load(
     program: &'static str,
@@ -303,8 +327,13 @@ pub(crate) fn load(
         attach_btf_id: btf_id,
         ..Default::default()
     };
+    // The verifier gives up with EAGAIN if a signal waits for the thread (`do_check` in
+    // kernel/bpf/verifier.c).
+    let blocked = BlockedSignals::block();
     // SAFETY: the instructions and the license outlive the call.
-    let source = match unsafe { bpf_descriptor(BpfCommand::ProgLoad, &attributes) } {
+    let loaded = unsafe { bpf_descriptor(BpfCommand::ProgLoad, &attributes) };
+    drop(blocked);
+    let source = match loaded {
         Ok(loaded) => return Ok(loaded),
         Err(source) => source,
     };

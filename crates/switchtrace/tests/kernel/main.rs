@@ -597,6 +597,38 @@ fn what_does_not_fit_into_a_recording_is_counted() {
     crowd.leave();
 }
 
+/// The verifier gives up if a signal comes meanwhile.
+#[test]
+fn programs_are_loaded_while_signals_come() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    let handler = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: the handler does nothing.
+    unsafe { libc::signal(libc::SIGUSR2, handler) };
+    // SAFETY: no arguments.
+    let loader = unsafe { libc::pthread_self() };
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Relaxed) {
+                // SAFETY: the thread lives as long as the scope.
+                unsafe { libc::pthread_kill(loader, libc::SIGUSR2) };
+                thread::sleep(Duration::from_millis(3));
+            }
+        });
+        let opened: Vec<_> = (0..5).map(|_| Tracer::open(&Options::default())).collect();
+        is_over.store(true, Relaxed);
+        for tracer in opened {
+            match tracer {
+                Ok(_) => {}
+                Err(why @ (Error::Refused { .. } | Error::NoBtf { .. } | Error::NotInBtf(_))) => {
+                    testing::skip(Need::Tracing, why);
+                }
+                Err(other) => panic!("{other}"),
+            }
+        }
+    });
+}
+
 /// A BPF file system of the test's own.
 struct Mounted(PathBuf);
 

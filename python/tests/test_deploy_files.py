@@ -49,8 +49,8 @@ def test_the_dashboard_shows_what_is_recorded_and_the_rules_read_what_is_written
     shown = set(re.findall(r"\b(?:instance|group|host):\w+:\w+", (DEPLOY / "grafana/switches.json").read_text()))
     assert shown and shown <= recorded
     program = DEPLOY.parent / "crates/switchcost/src"
-    sources = ("report/output/exports.rs", "switches/top/exporter.rs")
-    written = "".join((program / source).read_text() for source in sources)
+    sources = [program / "report/output/exports.rs", *(program / "switches/top/exporter").glob("*.rs")]
+    written = "".join(source.read_text() for source in sources)
     read = set(re.findall(r"\bswitchcost_\w+", SWITCHES.read_text()))
     assert read and all(f'"{name.removesuffix("_total")}"' in written for name in read), read
 

@@ -29,6 +29,7 @@ pub(crate) struct TaskOffsets {
     pub(crate) run_delay: Option<i16>,
     pub(crate) cpu: i16,
     pub(crate) state: i16,
+    pub(crate) exit_state: i16,
     pub(crate) prio: i16,
     pub(crate) comm: i16,
     pub(crate) parent: i16,
@@ -136,6 +137,7 @@ fn task_offsets(btf: &Btf) -> Result<TaskOffsets, Error> {
         cpu: task_field(btf, &["thread_info.cpu", "cpu"])?,
         // It was renamed in 5.14.
         state: task_field(btf, &["__state", "state"])?,
+        exit_state: task_field(btf, &["exit_state"])?,
         prio: task_field(btf, &["prio"])?,
         comm: task_field(btf, &["comm"])?,
         parent: task_field(btf, &["real_parent"])?,

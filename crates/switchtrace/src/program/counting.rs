@@ -21,13 +21,22 @@ use crate::asm::{
 use std::io;
 use threadclock::table::layout::{ENDED, TableHeader, ThreadRecord};
 
+/// Bit of `exit_state` of a task that is no longer in the kernel's lists (include/linux/sched.h).
+const EXIT_DEAD: i32 = 0x10;
+
 /// The program of the task iterator: it copies the kernel's counts and CPU time of each thread.
+///
+/// Between two tasks the iterator holds a reference alone, and not RCU: one that is dead may have been
+/// freed for [`free`], whose word is the last. While the program runs, RCU keeps those from it that die
+/// meanwhile.
 pub(crate) fn refresh(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
     let mut asm = Asm::default();
     let none = asm.label();
     // As in `seed`.
     asm.load(Double, R6, R1, 8);
     asm.jump_if_imm(JumpIf::Equal, R6, 0, none);
+    asm.load(Word, R1, R6, target.kernel.task.exit_state);
+    asm.jump_if_imm(JumpIf::AnyBit, R1, EXIT_DEAD, none);
     copy_task(&mut asm, target, none);
     asm.place(none);
     asm.exit();
@@ -35,8 +44,7 @@ pub(crate) fn refresh(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
 }
 
 /// The program of `sched_process_free`: it copies the last counts of a thread and ends its record. The
-/// thread has left its CPU for good, and no iterator sees it: the kernel frees a task only after all
-/// readers of its lists are done (delayed_put_task_struct() in kernel/exit.c).
+/// thread has left its CPU for good, and [`refresh`] leaves it alone.
 pub(crate) fn free(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
     let mut asm = Asm::default();
     let none = asm.label();

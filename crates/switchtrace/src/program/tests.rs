@@ -44,6 +44,8 @@ struct TestTask {
     comm: u64,
     /// The number of the task that is its parent.
     parent: usize,
+    /// 0x10: the kernel's lists have it no longer.
+    exit_state: u32,
 }
 
 struct ProgramBench {
@@ -68,6 +70,7 @@ fn test_target(activity: bool, recording: bool) -> ProgramTarget {
         run_delay: Some(48),
         cpu: 56,
         state: 60,
+        exit_state: 88,
         prio: 64,
         comm: 72,
         parent: 80,
@@ -151,6 +154,7 @@ impl ProgramBench {
             (64, 4, 120),
             (72, 8, if task.comm == 0 { u64::from_le_bytes(*b"worker\0\0") } else { task.comm }),
             (80, 8, self.world.task(task.parent)),
+            (88, 4, task.exit_state.into()),
             (136, 8, task.call),
         ];
         words
@@ -877,6 +881,11 @@ fn counts_without_a_program_at_switches_are_the_kernels() {
     assert_eq!(bench.kernel_counts(11).0, [3, 0]);
     assert_eq!((bench.flags(10), bench.flags(11)), (ENDED, ENDED));
     assert_eq!((bench.world.free.len(), bench.world.ended.len()), (RECORDS as usize - 2, 2));
+    // The iterator may come to one that was freed meanwhile.
+    bench.tasks[seen].exit_state = 0x10;
+    bench.look(seen);
+    assert_eq!(bench.flags(10), ENDED);
+    assert_eq!(bench.world.free.len(), RECORDS as usize - 2, "it has no second record");
 }
 
 /// More threads end between two looks than there is room for.

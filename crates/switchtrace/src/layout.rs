@@ -14,10 +14,15 @@
 //! thread 4,000.
 //!
 //! A counter's records ([`SwitchCounter`](crate::SwitchCounter)) have the start and the id that their
-//! thread was born with in place of `waited_ns` and `migrations`: execve(2) may change both.
+//! thread was born with in place of `waited_ns` and `migrations`: execve(2) may change both. Their
+//! `flags` have the number of the last look that has seen the thread, above the two bits.
 
 use std::sync::atomic::{AtomicU32, AtomicU64};
 use threadclock::table::layout::ThreadRecord;
+
+/// In the flags of a counter's record: where the number of the last look begins, modulo 2^30. It is 0
+/// until the first one.
+pub(crate) const LOOK_SHIFT: u32 = 2;
 
 /// Number of histograms of a thread by octaves.
 pub(crate) const HISTOGRAMS: usize = 6;

@@ -3,7 +3,7 @@
 
 use crate::cause::{SwitchCause, histogram};
 use crate::histogram::{DurationHistogram, WaitHistogram};
-use crate::layout::ThreadActivity;
+use crate::layout::{LOOK_SHIFT, ThreadActivity};
 use std::hint;
 use std::sync::atomic::{AtomicU32, Ordering::*, fence};
 use threadclock::table::ThreadTable;
@@ -105,9 +105,12 @@ pub(crate) fn activities(table: &ThreadTable) -> impl Iterator<Item = &ThreadAct
     elements.map(|element| unsafe { &*element.cast() })
 }
 
-/// Copies the counts of record number `number` of a counter's table. `None` if it has no thread, or is
-/// being changed each time.
-pub(crate) fn read_counts_of_thread(table: &ThreadTable, number: usize) -> Option<ThreadCounts> {
+/// Copies the counts of record number `number` of a counter's table, and the number of the last look
+/// that has seen its thread; 0: none has. `None` if it has no thread, or is being changed each time.
+pub(crate) fn read_counts_of_thread(
+    table: &ThreadTable,
+    number: usize,
+) -> Option<(ThreadCounts, u32)> {
     let element = table.element(number)?;
     // SAFETY: an element begins with a record, and its start is aligned; all fields are atomic.
     let record: &ThreadRecord = unsafe { &*element.cast() };
@@ -120,18 +123,19 @@ pub(crate) fn read_counts_of_thread(table: &ThreadTable, number: usize) -> Optio
         if word & BUSY == 0 {
             // What a counter's record has in place of these: see `crate::layout`.
             let (start_ns, tid) = (record.waited_ns.load(Relaxed), record.migrations.load(Relaxed));
+            let flags = record.flags.load(Relaxed);
             let counts = ThreadCounts {
                 key: ThreadKey { tid, born: born(start_ns) },
                 start_ns,
                 tgid: record.tgid.load(Relaxed),
-                ended: record.flags.load(Relaxed) & ENDED != 0,
+                ended: flags & ENDED != 0,
                 cpu_ns: record.kernel_ns.load(Relaxed),
                 voluntary: record.voluntary.load(Relaxed),
                 involuntary: record.involuntary.load(Relaxed),
             };
             fence(Acquire);
             if record.word.load(Relaxed) == word {
-                return Some(counts);
+                return Some((counts, flags >> LOOK_SHIFT));
             }
         }
         hint::spin_loop();

@@ -16,15 +16,21 @@ use super::find::{MissingRecord, find, index_word, take_record};
 use super::others::publish_unswitched;
 use super::{ProgramTarget, count_lost, element, offset, record, stack};
 use crate::asm::{
-    Asm, Double, FP, Insn, JumpIf, KernelHelper, Label, R0, R1, R2, R6, R7, R8, R9, Word,
+    AluOp, Asm, Double, FP, Insn, JumpIf, KernelHelper, Label, R0, R1, R2, R6, R7, R8, R9, Word,
 };
+use crate::layout::LOOK_SHIFT;
 use std::io;
-use threadclock::table::layout::{ENDED, TableHeader, ThreadRecord};
+use threadclock::table::layout::{ENDED, SEEDED, TableHeader, ThreadRecord};
 
 /// Bit of `exit_state` of a task that is no longer in the kernel's lists (include/linux/sched.h).
 const EXIT_DEAD: i32 = 0x10;
 
-/// The program of the task iterator: it copies the kernel's counts and CPU time of each thread.
+/// Place of `session_id` in `struct bpf_iter_meta` (include/linux/bpf.h). The kernel numbers all passes
+/// of its iterators.
+const SESSION_ID: i16 = 8;
+
+/// The program of the task iterator: it copies the kernel's counts and CPU time of each thread, and
+/// leaves the number of the look in its record.
 ///
 /// Between two tasks the iterator holds a reference alone, and not RCU: one that is dead may have been
 /// freed for [`free`], whose word is the last. While the program runs, RCU keeps those from it that die
@@ -35,9 +41,14 @@ pub(crate) fn refresh(target: &ProgramTarget) -> io::Result<Vec<Insn>> {
     // As in `seed`.
     asm.load(Double, R6, R1, 8);
     asm.jump_if_imm(JumpIf::Equal, R6, 0, none);
+    asm.load(Double, R7, R1, 0);
+    asm.load(Word, R7, R7, SESSION_ID);
+    asm.op_imm(AluOp::Shl, R7, LOOK_SHIFT as i32);
+    asm.op_imm(AluOp::Or, R7, SEEDED as i32);
     asm.load(Word, R1, R6, target.kernel.task.exit_state);
     asm.jump_if_imm(JumpIf::AnyBit, R1, EXIT_DEAD, none);
     copy_task(&mut asm, target, none);
+    asm.store(Word, R8, offset!(ThreadRecord, flags), R7);
     asm.place(none);
     asm.exit();
     asm.finish()

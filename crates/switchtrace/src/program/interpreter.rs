@@ -13,7 +13,7 @@ pub(super) const PAIR_MAP: i32 = 5;
 pub(super) const EVENT_MAP: i32 = 6;
 pub(super) const ENDED_MAP: i32 = 7;
 
-const CONTEXT: u64 = 1 << 32;
+pub(super) const CONTEXT: u64 = 1 << 32;
 const STACK: u64 = 2 << 32;
 const TABLE: u64 = 3 << 32;
 const PAIRS: u64 = 4 << 32;

@@ -1,6 +1,8 @@
 //! The programs, run by the interpreter against a model of what the kernel does.
 
-use super::interpreter::{ENDED_MAP, EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, TestKernel};
+use super::interpreter::{
+    CONTEXT, ENDED_MAP, EVENT_MAP, FREE_MAP, PAIR_MAP, TABLE_MAP, TestKernel,
+};
 use super::{
     MapDescriptors, ProgramTarget, exec, fork, free, migrate, refresh, seed, switch, take_over,
     wakeup,
@@ -9,7 +11,7 @@ use crate::asm::Insn;
 use crate::cause::{SwitchCause, histogram};
 use crate::kernel::{AttachIds, KernelLayout, SwitchArguments, TaskOffsets, YieldSign};
 use crate::layout::{
-    ACTIVITY_BYTES, BUCKETS, RECORD_BYTES, RawEvent, ThreadActivity, WAIT_BUCKETS,
+    ACTIVITY_BYTES, BUCKETS, LOOK_SHIFT, RECORD_BYTES, RawEvent, ThreadActivity, WAIT_BUCKETS,
 };
 use crate::{DurationHistogram, WaitHistogram};
 use proptest::prelude::*;
@@ -26,6 +28,8 @@ const DISK: u64 = 2;
 const IDLE: u64 = 0x402;
 const STOPPED: u64 = 4;
 const DEAD: u64 = 0x80;
+/// Number of a counter's looks.
+const LOOK: u64 = 41;
 
 /// A task of the tests.
 #[derive(Clone, Copy, Default)]
@@ -269,7 +273,8 @@ impl ProgramBench {
 
     /// A counter's look at a task.
     fn look(&mut self, task: usize) {
-        let context = [0, self.address(task)];
+        let (seq, session) = (0, LOOK);
+        let context = [CONTEXT + 16, self.address(task), seq, session];
         self.run(refresh(&self.target), &context);
     }
 
@@ -869,6 +874,7 @@ fn counts_without_a_program_at_switches_are_the_kernels() {
     (bench.tasks[seen].voluntary, bench.tasks[seen].sum) = (5, 1_000);
     bench.look(seen);
     assert_eq!(bench.kernel_counts(10), ([5, 0], 1_000));
+    assert_eq!(bench.flags(10), SEEDED | (LOOK as u32) << LOOK_SHIFT);
     (bench.tasks[seen].involuntary, bench.tasks[seen].sum) = (7, 2_000);
     bench.look(seen);
     assert_eq!(bench.kernel_counts(10), ([5, 7], 2_000));

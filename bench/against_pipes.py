@@ -55,10 +55,10 @@ SLICE_LAPS = {1: 500, 2: 60}
 MOST_REST = 0.03
 
 
-def build_ring(folder):
-    program = str(folder / "bare-ring")
+def build_ring(folder, name="bare-ring", *options):
+    program = str(folder / name)
     compiler = os.environ.get("CC", "cc")
-    subprocess.run([compiler, "-O2", "-Wall", "-o", program, SOURCE], check=True)
+    subprocess.run([compiler, "-O2", "-Wall", *options, "-o", program, SOURCE], check=True)
     return program
 
 

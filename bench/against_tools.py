@@ -20,6 +20,7 @@ minutes.
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -64,6 +65,7 @@ class OurFigures:
 
     rings: dict
     returns_ns: dict
+    slot_returns_ns: float
 
     def hop_ns(self, link="pipe", kind="process", members=2):
         return self.rings[kind][(link, members)].hop_ns
@@ -159,13 +161,17 @@ def switch_of_one(ours, _):
     return ours.above_solo_ns(), ours.returns_ns["pipe", 2] - ours.returns_ns["pipe", 1]
 
 
-def write_there_and_back(ours, _):
-    # A write and a read, as in one hop, but with two switches.
-    return ours.hop_ns() + ours.above_solo_ns(), 2 * ours.returns_ns["pipe", 2] - ours.returns_ns["pipe", 1]
+def item_of_one_slot(ours, _):
+    """No ring of ours has an item of one write, one read and two switches: a bare loop in C."""
+    return ours.rings["slot"].hop_ns, ours.slot_returns_ns
 
 
 def message(ours, _):
     return ours.rings["stream"]["socket-stream", 2].hop_ns, ours.returns_ns["socket-stream", 1]
+
+
+def message_of_group(ours, _):
+    return ours.rings["streams"], ours.returns_ns["socket-stream", 1]
 
 
 def quarter_of_futex_loop(kind):
@@ -182,7 +188,9 @@ def quarter_of_futex_loop(kind):
 
 PIPE = "ring --members 2"
 STREAM = "ring --flight full --link unix"
+STREAMS = "ring --rings 20 --placement same --flight full --link unix"
 YIELD = "ring --members 2 --link futex,yield"
+SLOT = "bench/bare-ring.c with one slot"
 TOOLS = [
     Tool("perf bench sched pipe", "perf", "operation", run_perf_pipe([]), two_hops("process"), PIPE),
     Tool(
@@ -193,19 +201,30 @@ TOOLS = [
         two_hops("thread"),
         PIPE + " --kind thread",
     ),
-    Tool("perf bench sched messaging", "perf", "message", run_perf_messaging, message, STREAM),
+    Tool("perf bench sched messaging", "perf", "message", run_perf_messaging, message_of_group, STREAMS),
     Tool("lat_ctx -s 0 2", "lat_ctx", "context switch", run_lat_ctx, switch_of_one, PIPE),
     Tool("context1", "context1", "loop", run_context1, two_hops("process"), PIPE),
-    Tool("stress-ng --switch 1", "stress-ng", "context switch", run_stress_ng, write_there_and_back, PIPE),
+    Tool("stress-ng --switch 1", "stress-ng", "context switch", run_stress_ng, item_of_one_slot, SLOT),
     Tool("timectxsw", "timectxsw", "ctxsw", run_timectxsw, quarter_of_futex_loop("process"), YIELD),
     Tool("timetctxsw", "timetctxsw", "ctxsw", run_timectxsw, quarter_of_futex_loop("thread"), YIELD + " --kind thread"),
     Tool("hackbench -g 1 -f 1", "hackbench", "message", run_hackbench(1), message, STREAM),
-    Tool("hackbench -g 1", "hackbench", "message", run_hackbench(GROUP), message, STREAM),
+    Tool("hackbench -g 1", "hackbench", "message", run_hackbench(GROUP), message_of_group, STREAMS),
 ]
 
 
 def find_program(args, name):
     return shutil.which(name, path=args.folder) or shutil.which(name)
+
+
+def our_streams(args):
+    """Returns the time of an item in nanoseconds where as many streams as a group has share the CPU."""
+    command = [args.switchcost, "ring", "--rings", str(GROUP), "--placement", "same", "--flight", "full"]
+    command += ["--link", "socket-stream", "--policy", args.policy, "--rounds", "1", "--quiet", "--json", "-"]
+    with tempfile.TemporaryDirectory() as store:
+        environment = {**os.environ, "XDG_DATA_HOME": store, "XDG_STATE_HOME": store, "SWITCHCOST_IGNORE_BUSY": "1"}
+        text, _, _ = counted_run(pinned(args, command), environment)
+    cases = [case.get("rings_at_once") for case in json.loads(text[text.index("{") :])["cases"]]
+    return next(1e9 / rings["hops_per_second"]["value"] for rings in cases if rings and rings["rings"] == GROUP)
 
 
 def our_figures(args, options):
@@ -220,12 +239,14 @@ def returns_of_rings(bare, args):
     return returns_ns
 
 
-def programs_of(args, bare):
+def programs_of(args, bare, slot):
     """Returns what measures once, by name: the tools that are here, our rings and the bare rings."""
     processes = ["--link", "pipe,futex,yield"]
     programs = {
         "ours, processes": lambda: our_figures(args, processes),
         "ours, threads": lambda: our_figures(args, [*processes, "--kind", "thread"]),
+        "slot": lambda: [bare_ring(slot, args, calls, has_slices=False) for calls in ("inline", "function")],
+        "ours, streams": lambda: our_streams(args),
         "ours, stream": lambda: our_figures(args, ["--link", "socket-stream", "--flight", "full"]),
         "returns": lambda: returns_of_rings(bare, args),
     }
@@ -244,6 +265,7 @@ def print_tools(rounds):
     # What returns cost is the same in all rounds.
     channels = rounds[0]["returns"]
     returns_ns = {channel: median([measured["returns"][channel] for measured in rounds]) for channel in channels}
+    slot_returns_ns = median([called.hop_ns - bare.hop_ns for bare, called in (measured["slot"] for measured in rounds)])
     words = [f"{channel} of {members}: {time:.0f}" for (channel, members), time in returns_ns.items()]
     print(f"Returns out of functions, ns a hop: {', '.join(words)}\n")
     rows = []
@@ -257,8 +279,10 @@ def print_tools(rounds):
                 "process": measured["ours, processes"],
                 "thread": measured["ours, threads"],
                 "stream": measured["ours, stream"],
+                "streams": measured["ours, streams"],
+                "slot": measured["slot"][0],
             }
-            unit_ns, added_ns = tool.ours(OurFigures(rings, returns_ns), figure)
+            unit_ns, added_ns = tool.ours(OurFigures(rings, returns_ns, slot_returns_ns), figure)
             figures.append(figure)
             ratios.append(figure.unit_ns / unit_ns)
             explained.append(figure.unit_ns / (unit_ns + added_ns))
@@ -305,8 +329,9 @@ def main():
     # As against_wakeups.py has them by default.
     args.seconds, args.rate, args.think = 10, 1000, "20us"
     with tempfile.TemporaryDirectory() as folder:
-        programs = programs_of(args, build_ring(Path(folder)))
-        if len(programs) > 4:
+        bare, slot = build_ring(Path(folder)), build_ring(Path(folder), "one-slot", "-DONE_SLOT=1")
+        programs = programs_of(args, bare, slot)
+        if len(programs) > 6:
             print_tools(run_rounds(programs, args.rounds))
     if args.wake_up_pairs:
         print_wakeups(args)

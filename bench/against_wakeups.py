@@ -5,7 +5,7 @@
 
 Each pair runs `switchcost response --only load` and then the other tool with as like a load as it can
 be given. Printed are both tools' p50 and p99 of the wake-up, and in how many pairs the other's lie
-within the intervals of ours. A tool that is not installed is skipped with the reason. A quiet machine
+within the intervals of ours; then the ratio of both tools over all pairs. A tool that is not installed is skipped with the reason. A quiet machine
 is needed: the two tools of a pair do not run at the same time, but beside whatever else runs.
 
 - schbench: one messenger, one worker, sleeping requests at a rate; its wakeup latencies.
@@ -21,6 +21,8 @@ import re
 import shutil
 import subprocess
 import sys
+
+from side_by_side import show_interval
 
 
 def run(command):
@@ -120,6 +122,7 @@ def pairs_with(args, name, tool, measure):
         return
     print(f"{name}, {args.pairs} pairs of {args.seconds} s")
     within = {"p50": 0, "p99": 0}
+    ratios = {"p50": [], "p99": []}
     pairs = 0
     for _ in range(args.pairs):
         figures = measure(args, args.seconds)
@@ -132,9 +135,12 @@ def pairs_with(args, name, tool, measure):
             # They print whole microseconds.
             is_within = low - 1 <= theirs[quantile] <= high + 1
             within[quantile] += is_within
+            ratios[quantile].append(theirs[quantile] / value)
             words.append(f"{quantile} {value:.1f} ({low:.1f} to {high:.1f}) us, {theirs[quantile]:.0f}")
         print("  " + "; ".join(words), flush=True)
     print(f"{name}: within ours at p50 in {within['p50']}, at p99 in {within['p99']} of {pairs} pairs")
+    for quantile, values in ratios.items():
+        print(f"{name}: {quantile}, theirs over ours: {show_interval(values)}")
 
 
 def perf_bench(args):

@@ -12,6 +12,9 @@
 //   function-write  the write in a function of its own, the read in the loop
 //   function-jump   as function, but it returns by an indirect jump, which the return stack does not predict (x86-64)
 //
+// Built with -DONE_SLOT=1 it is no ring, but a stream through one pipe with room for one item: one process writes and the
+// other reads. MEMBERS is 2 then, and a hop is an item.
+//
 // Two of these with a comma between them take turns, a slice each: their difference is of one process and one time.
 //
 // All processes run on CPU. With SLICE_LAPS above 0 the laps are cut into slices of so many, with two fixed loops twice
@@ -22,6 +25,7 @@
 
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -36,6 +40,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef ONE_SLOT
+#define ONE_SLOT 0
+#endif
 #define INLINE static inline __attribute__((always_inline))
 #define UNUSED __attribute__((unused))
 #define WARM_LAPS 1000
@@ -106,7 +113,7 @@ INLINE void lead_by(enum calls calls, struct ends ends, long laps) {
     char token = 0;
     for (long lap = 0; lap < laps; lap++) {
         if (send_token(calls, ends.sender, &token) != 1) fail("write");
-        if (receive_token(calls, ends.receiver, &token) != 1) fail("read");
+        if (!ONE_SLOT && receive_token(calls, ends.receiver, &token) != 1) fail("read");
     }
 }
 
@@ -114,7 +121,7 @@ INLINE void follow_by(enum calls calls, struct ends ends, long laps) {
     char token = 0;
     for (long lap = 0; lap < laps; lap++) {
         if (receive_token(calls, ends.receiver, &token) != 1) fail("read");
-        if (send_token(calls, ends.sender, &token) != 1) fail("write");
+        if (!ONE_SLOT && send_token(calls, ends.sender, &token) != 1) fail("write");
     }
 }
 
@@ -234,7 +241,7 @@ int main(int count, char **words) {
     int is_socket = !strcmp(words[2], "socket-stream"), is_pipe = !strcmp(words[2], "pipe");
     int members = atoi(words[3]), cpu = atoi(words[4]);
     long laps = atol(words[5]), slice_laps = atol(words[6]);
-    if (!(is_pipe || is_socket) || members < 1 || members > 2 || laps < 1 || slice_laps < 0) {
+    if (!(is_pipe || is_socket) || members < 1 + ONE_SLOT || members > 2 || laps < 1 || slice_laps < 0) {
         fprintf(stderr, "bare-ring: unknown CHANNEL, MEMBERS not 1 or 2, or too few laps\n");
         return 2;
     }
@@ -253,6 +260,8 @@ int main(int count, char **words) {
     if (is_pipe && (pipe(forth) || pipe(back))) fail("pipe");
     if (is_socket && (socketpair(AF_UNIX, SOCK_STREAM, 0, forth) || socketpair(AF_UNIX, SOCK_STREAM, 0, back)))
         fail("socketpair");
+    // A pipe has a slot for each page, and with O_DIRECT each write takes one.
+    if (ONE_SLOT && (pipe2(forth, O_DIRECT) || fcntl(forth[1], F_SETPIPE_SZ, sysconf(_SC_PAGESIZE)) < 0)) fail("pipe2");
     size_t bytes = (3 * slices + 7) * sizeof(long);
     long *times = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (times == MAP_FAILED) fail("mmap");
@@ -281,10 +290,10 @@ int main(int count, char **words) {
     long switches = counted_switches() - before;
     if (has_quanta) run_quantum(&quanta);
     if (has_quanta) run_quantum(&quanta);
-    int status = 0;
+    int status = 0, hops_of_lap = ONE_SLOT ? 1 : members;
     if (member && (waitpid(member, &status, 0) != member || status)) fail("the other member");
     printf("{\"calls\": \"%s\", \"hops\": %ld, \"slice_hops\": %ld, \"elapsed_ns\": %ld, \"switches\": %ld", words[1],
-           members * laps, members * slice_laps, elapsed_ns, switches + *member_switches);
+           hops_of_lap * laps, hops_of_lap * slice_laps, elapsed_ns, switches + *member_switches);
     print_list("slices_ns", slices_ns, slices);
     print_list("latency_quanta_ns", latency_ns, quanta.count);
     print_list("throughput_quanta_ns", throughput_ns, quanta.count);

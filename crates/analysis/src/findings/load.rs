@@ -8,6 +8,7 @@ use stats::Histogram;
 
 use super::wakeup::{CONFIDENCE, TailQuantile};
 use crate::estimate::{Estimate, Speed};
+use crate::measures::Quantity;
 use crate::table::Table;
 
 /// Requests that can be done over those that are planned, below which workers or messengers do not
@@ -24,6 +25,7 @@ pub struct LatencyQuantiles {
     /// The times in nanoseconds, in steps of a 64th of an octave.
     pub all_ns: TallySummary,
     /// Median; absent where there are too few values or rounds for an interval, as all of these.
+    /// Intervals have the scatter between launches in them; in files of older versions they have not.
     pub p50_ns: Option<TailQuantile>,
     /// The value that 90 % do not exceed.
     pub p90_ns: Option<TailQuantile>,
@@ -56,6 +58,15 @@ impl LatencyQuantiles {
             histogram: Histogram::in_octaves(tally.values()),
             tally,
         })
+    }
+
+    /// Widens the intervals by the scatter between launches of the median and of the 99th percentile, as
+    /// shares; the others are taken to scatter as the latter.
+    fn widen(&mut self, median_scatter: f64, tail_scatter: f64) {
+        self.p50_ns = self.p50_ns.map(|tail| tail.widened_by(median_scatter));
+        for tail in [&mut self.p90_ns, &mut self.p99_ns, &mut self.p999_ns] {
+            *tail = tail.map(|tail| tail.widened_by(tail_scatter));
+        }
     }
 }
 
@@ -99,8 +110,8 @@ pub struct LoadFindings {
     pub wake: Option<LatencyQuantiles>,
     /// From the intended arrival of a request to its end, of all requests.
     pub request: LatencyQuantiles,
-    /// How many times the 99th percentile of the wake-ups is that of the idle machine; absent for
-    /// that itself, and where one of the two is not known.
+    /// How many times the 99th percentile of the wake-ups is that of the idle machine, in this launch;
+    /// absent for that itself, and where one of the two is not known.
     pub p99_above_idle: Option<QuantileRatio>,
     /// Requests that were sent, without the warm-up.
     pub requests_sent: i64,
@@ -175,6 +186,15 @@ pub(crate) fn find(table: &Table) -> Vec<LoadFindings> {
         if let (Some(tail), Some((_, base))) = (wake_p99(found), base) {
             found.p99_above_idle = Some(QuantileRatio::between(&tail, base));
         }
+    }
+    for found in &mut findings {
+        let known = table.plan.reference.known_of(found.case);
+        let scatter_of = |quantity: Quantity| quantity.load_scatter_by(&known).unwrap_or_default();
+        if let Some(wake) = &mut found.wake {
+            wake.widen(scatter_of(Quantity::WakeP50Ns), scatter_of(Quantity::WakeP99Ns));
+        }
+        let request = &mut found.request;
+        request.widen(scatter_of(Quantity::RequestP50Ns), scatter_of(Quantity::RequestP99Ns));
     }
     findings
 }

@@ -75,6 +75,19 @@ impl TailQuantile {
         })
     }
 
+    /// Returns the quantile with an interval that also has the scatter between launches, a standard
+    /// deviation as a share. The distances of the ends, as logarithms, add up by their squares.
+    pub(crate) fn widened_by(self, scatter: f64) -> Self {
+        let Some(deviations) = normal_quantile(self.confidence) else { return self };
+        let value = self.value_ns.max(1) as f64;
+        let widened = |ns: i64| (ns.max(1) as f64 / value).ln().hypot(deviations * scatter).exp();
+        Self {
+            low_ns: (value / widened(self.low_ns)).round() as i64,
+            high_ns: (value * widened(self.high_ns)).round() as i64,
+            ..self
+        }
+    }
+
     /// Returns half of the interval's width as a share of the value.
     pub(crate) fn relative_half_width(&self) -> f64 {
         self.high_ns.saturating_sub(self.low_ns) as f64 / 2.0 / self.value_ns.max(1) as f64

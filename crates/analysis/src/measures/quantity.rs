@@ -343,6 +343,12 @@ impl Quantity {
         Some(known?.max(self.load_scatter()? / 2.0))
     }
 
+    /// Returns the standard deviation between launches of a quantile under load as a share, as earlier
+    /// launches of the case have shown it, or as assumed; absent for other quantities.
+    pub(crate) fn load_scatter_by(self, history: &CaseHistory) -> Option<f64> {
+        self.known_load_scatter(history).or(self.load_scatter())
+    }
+
     /// Returns its id, by which JSON and exports call it: `ns_per_hop`.
     pub fn id(self) -> &'static str {
         self.declaration().id

@@ -176,6 +176,23 @@ impl Estimate {
         }
     }
 
+    /// Returns the estimate of a value above zero with an interval that also has the scatter between
+    /// launches, a standard deviation as a share. The distances of the ends, as logarithms, add up by
+    /// their squares.
+    pub(crate) fn widened_by_launches(self, scatter: f64) -> Self {
+        let (Some(error), Some(low), Some(high)) = (self.standard_error, self.low, self.high)
+        else {
+            return self;
+        };
+        let Some(deviations) = normal_quantile(self.confidence) else { return self };
+        if low <= 0.0 {
+            return self;
+        }
+        let widened = |end: f64| (end / self.value).ln().hypot(deviations * scatter).exp();
+        let error = error.hypot(scatter * self.value);
+        self.with_interval(error, self.value / widened(low), self.value * widened(high))
+    }
+
     /// Returns the estimate with this interval.
     fn with_interval(self, standard_error: f64, low: f64, high: f64) -> Self {
         Self {

@@ -145,8 +145,8 @@ pub struct CaseHistory {
     /// Like `round_scatter`, for a hop of a ring of several members.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hop_round_scatter: Option<f64>,
-    /// Standard deviations between launches of the quantiles of wake-ups under load; absent where too
-    /// few were seen, and for all else.
+    /// Standard deviations between launches of the quantiles of wake-ups, under load and of a timer's
+    /// sleeper; absent where too few were seen, and for figures whose speed is judged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quantile_scatter: Option<QuantileScatter>,
 }

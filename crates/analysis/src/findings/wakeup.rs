@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use stats::{ClusterCounts, Histogram, clustered_quantile_ranks, normal_quantile, quantile_ranks};
 
 use crate::estimate::{Estimate, Speed};
+use crate::measures::Quantity;
 use crate::table::{ByRound, Table};
 
 /// Coverage of the tails' intervals.
@@ -107,7 +108,8 @@ pub struct WakeupFindings {
     /// Lateness of each wake, for charts; not stored.
     #[serde(skip)]
     pub all_late_ns: Tally,
-    /// Median lateness of a round, over rounds.
+    /// Median lateness of a round, over rounds. Its interval and those of the tails have the scatter
+    /// between launches in them; in files of older versions they have not.
     pub median_ns: Option<Estimate>,
     /// Difference of that median from the one of the plain sleeper, with the least timer slack and every idle
     /// state, within rounds. Signed: with more slack it is above zero, without idle states below.
@@ -185,14 +187,22 @@ fn find_case(
     let switches = sum_of_figures(samples, |sample| Some(sample.count(SWITCHES)? as f64));
     let busy_ns = sum_of_figures(samples, |sample| Some(sample.count(COMPANION_NS)? as f64));
     let stolen_ns = sum_of_figures(samples, |sample| Some(sample.steal_ns? as f64));
+    let known = table.plan.reference.known_of(number);
+    let scatter_of = |quantity: Quantity| quantity.load_scatter_by(&known).unwrap_or_default();
+    let median_ns = medians_ns.estimate(table.plan);
+    let tail = |p| {
+        let tail = TailQuantile::from_tally(&late, p, CONFIDENCE)?;
+        Some(tail.widened_by(scatter_of(Quantity::WakeP99Ns)))
+    };
     Some(WakeupFindings {
         case: number,
         load: wakeup.load,
         late_ns: TallySummary::from_tally(&late)?,
-        median_ns: medians_ns.estimate(table.plan),
+        median_ns: median_ns
+            .map(|median| median.widened_by_launches(scatter_of(Quantity::WakeP50Ns))),
         above_plain_ns,
-        p99_ns: TailQuantile::from_tally(&late, 0.99, CONFIDENCE),
-        p999_ns: TailQuantile::from_tally(&late, 0.999, CONFIDENCE),
+        p99_ns: tail(0.99),
+        p999_ns: tail(0.999),
         histogram: Histogram::in_octaves(late.values()),
         timer_slack_ns: samples.iter().find_map(|sample| sample.count(SLACK_NS)),
         cpu_latency_us: samples.iter().find_map(|sample| sample.count(CPU_LATENCY_US)),
@@ -222,7 +232,7 @@ mod tests {
 
     use super::*;
     use rundata::experiment::Experiment;
-    use rundata::plan::{Batching, Plan};
+    use rundata::plan::{Batching, CaseHistory, Plan, QuantileScatter};
     use rundata::ring::Policy;
     use rundata::trial::TrialBatching;
 
@@ -328,11 +338,34 @@ mod tests {
         assert_eq!((few.p99_ns, few.p999_ns), (None, None), "360 wakes");
         let more = found_in(100, 6, None);
         let p99 = more.p99_ns.expect("600 wakes");
-        assert_eq!((p99.low_ns, p99.value_ns, p99.high_ns), (99, 99, 100));
+        // Launches scatter by 12 %: exp(1.96 x 0.12) = 1.265.
+        assert_eq!((p99.low_ns, p99.value_ns, p99.high_ns), (78, 99, 125));
         assert_eq!(more.p999_ns, None);
         let many = found_in(1000, 6, None).p999_ns.expect("6000 wakes");
-        assert_eq!((many.value_ns, many.high_ns), (999, 1000));
-        assert!(many.low_ns >= 996, "{many:?}");
+        assert_eq!((many.value_ns, many.high_ns), (999, 1264));
+        assert!((785..=790).contains(&many.low_ns), "{many:?}");
+    }
+
+    /// Without a known scatter launches are taken to scatter by 5 % of a median: exp(1.96 x 0.05) = 1.103.
+    #[test]
+    fn intervals_have_the_scatter_between_launches() {
+        let sleeper = wakeup(WakeupLoad::Idle, 1);
+        let mut plan = plan(&[(sleeper, Policy::Other)]);
+        let samples: Vec<TrialSample> = (0..6)
+            .map(|round| sample(0, round, std::iter::repeat_n(10_000, 100).collect(), &[]))
+            .collect();
+        let ends = |plan: &Plan| {
+            let found = find(&Table::from_samples(plan, [], &samples)).remove(0);
+            let (median, p99) = (found.median_ns.unwrap(), found.p99_ns.unwrap());
+            [median.low.unwrap() as i64, median.high.unwrap() as i64, p99.low_ns, p99.high_ns]
+        };
+        assert_eq!(ends(&plan), [9_066, 11_029, 7_904, 12_652]);
+        // Earlier launches have shown 30 %: exp(1.96 x 0.3) = 1.800.
+        let known =
+            QuantileScatter { wake_p50: Some(0.3), wake_p99: Some(0.3), ..Default::default() };
+        let history = CaseHistory { quantile_scatter: Some(known), ..CaseHistory::default() };
+        plan.reference.cases = vec![history];
+        assert_eq!(ends(&plan), [5_554, 18_003, 5_554, 18_004]);
     }
 
     #[test]

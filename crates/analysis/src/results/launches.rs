@@ -111,9 +111,10 @@ fn launch_scatter(figure: &CaseFigure, elasticity: Option<Elasticity>) -> Option
 /// Returns the scatter between launches of each quantile under load, by those that completed, whatever
 /// the speed of the core; absent where none is known.
 fn quantile_scatter(cases: &[&CaseResults]) -> Option<QuantileScatter> {
+    let sleeper = sleeper_scatter(cases);
     let found = QuantileScatter {
-        wake_p50: completed_scatter(cases, Quantity::WakeP50Ns),
-        wake_p99: completed_scatter(cases, Quantity::WakeP99Ns),
+        wake_p50: completed_scatter(cases, Quantity::WakeP50Ns).or(sleeper),
+        wake_p99: completed_scatter(cases, Quantity::WakeP99Ns).or(sleeper),
         request_p50: completed_scatter(cases, Quantity::RequestP50Ns),
         request_p99: completed_scatter(cases, Quantity::RequestP99Ns),
     };
@@ -122,13 +123,25 @@ fn quantile_scatter(cases: &[&CaseResults]) -> Option<QuantileScatter> {
 
 /// Returns the scatter of a figure between the launches that completed.
 fn completed_scatter(cases: &[&CaseResults], quantity: Quantity) -> Option<f64> {
+    scatter_of_estimates(&completed_estimates(cases, quantity))
+}
+
+/// Returns the scatter between launches of the median of a timer's sleeper, whose speed nobody judges.
+/// Its tails are taken to scatter alike: launches differ by how the CPU leaves its idle state.
+fn sleeper_scatter(cases: &[&CaseResults]) -> Option<f64> {
+    let mut estimates = completed_estimates(cases, Quantity::TrialNs);
+    estimates.retain(|estimate| estimate.speed == Speed::NotJudged);
+    scatter_of_estimates(&estimates)
+}
+
+fn completed_estimates(cases: &[&CaseResults], quantity: Quantity) -> Vec<Estimate> {
     let mut estimates = Vec::new();
     for launch in figure_of_all(cases, quantity).launches() {
         if launch.is_complete {
             estimates.extend(launch.estimate);
         }
     }
-    scatter_of_estimates(&estimates)
+    estimates
 }
 
 /// Returns the scatter of launches beyond their own errors, as a share.
@@ -308,5 +321,27 @@ mod tests {
         assert_eq!(Quantity::WakeP99Ns.known_load_scatter(&calm), None);
         assert_eq!((found.wake_p99, quantile_scatter(&cases[..4])), (None, None));
         assert_eq!(quantile_scatter(&cases[1..]), None);
+    }
+
+    /// The medians of a timer's sleeper stand for its tails, too; those of a time whose speed is judged
+    /// for nothing.
+    #[test]
+    fn a_sleeper_scatters_as_its_medians_did() {
+        for (speed, is_known) in [(Speed::NotJudged, true), (Speed::Full, false)] {
+            let mut cases = Vec::new();
+            for value in [9500.0, 10_500.0, 9500.0, 10_500.0, 9500.0] {
+                let mut case = loaded_launch(value, true);
+                let mut launches = figure_of_all(&[&case], Quantity::WakeP50Ns).launches().to_vec();
+                launches[0].estimate.as_mut().unwrap().speed = speed;
+                case.figures =
+                    BTreeMap::from([(Quantity::TrialNs, CaseFigure::Measured(launches))]);
+                cases.push(case);
+            }
+            let found = quantile_scatter(&cases.iter().collect::<Vec<_>>());
+            assert_eq!(found.is_some(), is_known);
+            let Some(found) = found else { continue };
+            assert!((0.05..0.1).contains(&found.wake_p50.unwrap()), "{found:?}");
+            assert_eq!((found.wake_p99, found.request_p50), (found.wake_p50, None));
+        }
     }
 }

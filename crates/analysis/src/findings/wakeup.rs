@@ -190,8 +190,14 @@ fn find_case(
     let known = table.plan.reference.known_of(number);
     let scatter_of = |quantity: Quantity| quantity.load_scatter_by(&known).unwrap_or_default();
     let median_ns = medians_ns.estimate(table.plan);
+    let rounds: Vec<Tally> = samples
+        .iter()
+        .filter_map(|sample| sample.tally(LATE_NS).map(|tally| tally.into_owned()))
+        .collect();
+    // By rounds, as late wakes come in bursts; of too few rounds as if they were independent.
     let tail = |p| {
-        let tail = TailQuantile::from_tally(&late, p, CONFIDENCE)?;
+        let independent = TailQuantile::from_tally(&late, p, CONFIDENCE)?;
+        let tail = TailQuantile::from_rounds(&rounds, p, CONFIDENCE).unwrap_or(independent);
         Some(tail.widened_by(scatter_of(Quantity::WakeP99Ns)))
     };
     Some(WakeupFindings {

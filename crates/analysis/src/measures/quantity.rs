@@ -85,7 +85,7 @@ pub struct GoUnits {
 /// Assumed scatter of a median under load between launches, as a share (docs/validation.md).
 const LOAD_MEDIAN_SCATTER: f64 = 0.05;
 /// Assumed scatter of a 99th percentile under load between launches, as a share.
-const LOAD_TAIL_SCATTER: f64 = 0.12;
+pub(crate) const LOAD_TAIL_SCATTER: f64 = 0.12;
 
 /// The names and units of a quantity.
 struct QuantityDeclaration {

@@ -30,6 +30,7 @@ use stats::{
 use super::{CaseFigure, CaseResults, LaunchFigure, Quantity, Results};
 use crate::at_clock::pool_elasticities;
 use crate::estimate::{Estimate, Speed};
+use crate::measures::LOAD_TAIL_SCATTER;
 use crate::speed::is_known;
 
 /// Smallest relative standard error of a launch: a figure that is the same in each round would have
@@ -114,7 +115,8 @@ fn quantile_scatter(cases: &[&CaseResults]) -> Option<QuantileScatter> {
     let sleeper = sleeper_scatter(cases);
     let found = QuantileScatter {
         wake_p50: completed_scatter(cases, Quantity::WakeP50Ns).or(sleeper),
-        wake_p99: completed_scatter(cases, Quantity::WakeP99Ns).or(sleeper),
+        wake_p99: completed_scatter(cases, Quantity::WakeP99Ns)
+            .or(sleeper.map(|scatter| scatter.max(LOAD_TAIL_SCATTER))),
         request_p50: completed_scatter(cases, Quantity::RequestP50Ns),
         request_p99: completed_scatter(cases, Quantity::RequestP99Ns),
     };
@@ -127,7 +129,7 @@ fn completed_scatter(cases: &[&CaseResults], quantity: Quantity) -> Option<f64> 
 }
 
 /// Returns the scatter between launches of the median of a timer's sleeper, whose speed nobody judges.
-/// Its tails are taken to scatter alike: launches differ by how the CPU leaves its idle state.
+/// Its tails are taken to scatter as much, or as is assumed of tails if that is more.
 fn sleeper_scatter(cases: &[&CaseResults]) -> Option<f64> {
     let mut estimates = completed_estimates(cases, Quantity::TrialNs);
     estimates.retain(|estimate| estimate.speed == Speed::NotJudged);
@@ -323,8 +325,7 @@ mod tests {
         assert_eq!(quantile_scatter(&cases[1..]), None);
     }
 
-    /// The medians of a timer's sleeper stand for its tails, too; those of a time whose speed is judged
-    /// for nothing.
+    /// The medians of a timer's sleeper tell its scatter, those of a time whose speed is judged none.
     #[test]
     fn a_sleeper_scatters_as_its_medians_did() {
         for (speed, is_known) in [(Speed::NotJudged, true), (Speed::Full, false)] {
@@ -341,7 +342,7 @@ mod tests {
             assert_eq!(found.is_some(), is_known);
             let Some(found) = found else { continue };
             assert!((0.05..0.1).contains(&found.wake_p50.unwrap()), "{found:?}");
-            assert_eq!((found.wake_p99, found.request_p50), (found.wake_p50, None));
+            assert_eq!((found.wake_p99, found.request_p50), (Some(0.12), None));
         }
     }
 }

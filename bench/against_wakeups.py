@@ -5,8 +5,9 @@
 
 Each pair runs `switchcost response --only load` and then the other tool with as like a load as it can
 be given. Printed are both tools' p50 and p99 of the wake-up, and in how many pairs the other's lie
-within the intervals of ours; then the ratio of both tools over all pairs. A tool that is not installed is skipped with the reason. A quiet machine
-is needed: the two tools of a pair do not run at the same time, but beside whatever else runs.
+within the intervals of ours; then the ratio of both tools over all pairs. A tool that is not installed
+is skipped with the reason. A quiet machine is needed: the two tools of a pair do not run at the same
+time, but beside whatever else runs. Under 8 s a sleeper's p50 has no interval of its own.
 
 - schbench: one messenger, one worker, sleeping requests at a rate; its wakeup latencies.
 - cyclictest: one thread under SCHED_FIFO that sleeps until a moment each 500 us; ours is

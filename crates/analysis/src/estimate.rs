@@ -160,6 +160,13 @@ pub const SHARED_LAUNCH_SCATTER: f64 = 0.07;
 /// Relative error of a launch's clock: quanta come in steps of up to 10 ns.
 const CLOCK_ERROR: f64 = 0.001;
 
+/// Returns the ends of an interval about a value above zero that is further uncertain by `half_width`,
+/// of its logarithm. The distances of the ends from the value, as logarithms, add up by their squares.
+pub(crate) fn widened_ends(value: f64, [low, high]: [f64; 2], half_width: f64) -> [f64; 2] {
+    let factor = |end: f64| (end / value).ln().hypot(half_width).exp();
+    [value / factor(low), value * factor(high)]
+}
+
 impl Estimate {
     /// Builds an estimate without an interval.
     pub(crate) fn without_interval(value: f64, rounds: u32, confidence: f64, speed: Speed) -> Self {
@@ -177,20 +184,16 @@ impl Estimate {
     }
 
     /// Returns the estimate of a value above zero with an interval that also has the scatter between
-    /// launches, a standard deviation as a share. The distances of the ends, as logarithms, add up by
-    /// their squares.
+    /// launches, a standard deviation as a share; as it is where its interval reaches to zero.
     pub(crate) fn widened_by_launches(self, scatter: f64) -> Self {
-        let (Some(error), Some(low), Some(high)) = (self.standard_error, self.low, self.high)
-        else {
-            return self;
-        };
-        let Some(deviations) = normal_quantile(self.confidence) else { return self };
-        if low <= 0.0 {
+        let known = (self.standard_error, self.interval(), normal_quantile(self.confidence));
+        let (Some(error), Some(interval), Some(deviations)) = known else { return self };
+        if interval.low <= 0.0 {
             return self;
         }
-        let widened = |end: f64| (end / self.value).ln().hypot(deviations * scatter).exp();
-        let error = error.hypot(scatter * self.value);
-        self.with_interval(error, self.value / widened(low), self.value * widened(high))
+        let ends = [interval.low, interval.high];
+        let [low, high] = widened_ends(self.value, ends, deviations * scatter);
+        self.with_interval(error.hypot(scatter * self.value), low, high)
     }
 
     /// Returns the estimate with this interval.

@@ -63,9 +63,9 @@ impl LatencyQuantiles {
     /// Widens the intervals by the scatter between launches of the median and of the 99th percentile, as
     /// shares; the others are taken to scatter as the latter.
     fn widen(&mut self, median_scatter: f64, tail_scatter: f64) {
-        self.p50_ns = self.p50_ns.map(|tail| tail.widened_by(median_scatter));
+        self.p50_ns = self.p50_ns.map(|tail| tail.widened_by_launches(median_scatter));
         for tail in [&mut self.p90_ns, &mut self.p99_ns, &mut self.p999_ns] {
-            *tail = tail.map(|tail| tail.widened_by(tail_scatter));
+            *tail = tail.map(|tail| tail.widened_by_launches(tail_scatter));
         }
     }
 }

@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{ClusterCounts, Histogram, clustered_quantile_ranks, normal_quantile, quantile_ranks};
 
-use crate::estimate::{Estimate, Speed};
+use super::load;
+use crate::estimate::{Estimate, Speed, widened_ends};
 use crate::measures::Quantity;
 use crate::table::{ByRound, Table};
 
@@ -77,16 +78,14 @@ impl TailQuantile {
     }
 
     /// Returns the quantile with an interval that also has the scatter between launches, a standard
-    /// deviation as a share. The distances of the ends, as logarithms, add up by their squares.
-    pub(crate) fn widened_by(self, scatter: f64) -> Self {
+    /// deviation as a share.
+    pub(crate) fn widened_by_launches(self, scatter: f64) -> Self {
         let Some(deviations) = normal_quantile(self.confidence) else { return self };
-        let value = self.value_ns.max(1) as f64;
-        let widened = |ns: i64| (ns.max(1) as f64 / value).ln().hypot(deviations * scatter).exp();
-        Self {
-            low_ns: (value / widened(self.low_ns)).round() as i64,
-            high_ns: (value * widened(self.high_ns)).round() as i64,
-            ..self
-        }
+        let [value, low, high] =
+            [self.value_ns, self.low_ns, self.high_ns].map(|ns| ns.max(1) as f64);
+        let ends = widened_ends(value, [low, high], deviations * scatter);
+        let [low_ns, high_ns] = ends.map(|ns| ns.round() as i64);
+        Self { low_ns, high_ns, ..self }
     }
 
     /// Returns half of the interval's width as a share of the value.
@@ -190,15 +189,12 @@ fn find_case(
     let known = table.plan.reference.known_of(number);
     let scatter_of = |quantity: Quantity| quantity.load_scatter_by(&known).unwrap_or_default();
     let median_ns = medians_ns.estimate(table.plan);
-    let rounds: Vec<Tally> = samples
-        .iter()
-        .filter_map(|sample| sample.tally(LATE_NS).map(|tally| tally.into_owned()))
-        .collect();
+    let rounds = load::tallies(table, number, LATE_NS);
     // By rounds, as late wakes come in bursts; of too few rounds as if they were independent.
     let tail = |p| {
         let independent = TailQuantile::from_tally(&late, p, CONFIDENCE)?;
         let tail = TailQuantile::from_rounds(&rounds, p, CONFIDENCE).unwrap_or(independent);
-        Some(tail.widened_by(scatter_of(Quantity::WakeP99Ns)))
+        Some(tail.widened_by_launches(scatter_of(Quantity::WakeP99Ns)))
     };
     Some(WakeupFindings {
         case: number,

@@ -82,9 +82,10 @@ pub struct GoUnits {
     pub cycles: Option<&'static str>,
 }
 
-/// Assumed scatter of a median under load between launches, as a share (docs/validation.md).
+/// Assumed scatter of a median under load between launches, as a share (docs/validation.md); also of a
+/// sleeper's.
 const LOAD_MEDIAN_SCATTER: f64 = 0.05;
-/// Assumed scatter of a 99th percentile under load between launches, as a share.
+/// Assumed scatter of a 99th percentile under load between launches, as a share; also of a sleeper's.
 pub(crate) const LOAD_TAIL_SCATTER: f64 = 0.12;
 
 /// The names and units of a quantity.

@@ -40,7 +40,7 @@ pub enum WantedCost {
     Hop,
     /// CPU time: of a switch above solo, else of a hop.
     Cpu,
-    /// 99th percentile of wake-ups under load.
+    /// 99th percentile of wake-ups.
     P99,
     /// Median of requests under load.
     RequestP50,

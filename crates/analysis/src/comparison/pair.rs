@@ -255,9 +255,8 @@ impl<'a> Pairing<'a> {
             self.base.case_launch_scatter(figures.base.number),
             self.new.case_launch_scatter(figures.new.number),
         );
-        let assumed = figures.quantity.load_scatter().unwrap_or(scatter);
         let [base_scatter, new_scatter] = [figures.base_figure, figures.new_figure]
-            .map(|figure| figure.known_scatter().unwrap_or(assumed));
+            .map(|figure| figure.launch_scatter().unwrap_or(scatter));
         let scatter = base_scatter.max(new_scatter);
         let costs = match (&base, &new) {
             (CaseFigure::Measured(base), CaseFigure::Measured(new)) if self.are_halves => {

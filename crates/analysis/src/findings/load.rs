@@ -8,7 +8,7 @@ use stats::Histogram;
 
 use super::wakeup::{CONFIDENCE, TailQuantile};
 use crate::estimate::{Estimate, Speed};
-use crate::measures::Quantity;
+use crate::measures::{Quantity, WakeSource};
 use crate::table::Table;
 
 /// Requests that can be done over those that are planned, below which workers or messengers do not
@@ -189,7 +189,9 @@ pub(crate) fn find(table: &Table) -> Vec<LoadFindings> {
     }
     for found in &mut findings {
         let known = table.plan.reference.known_of(found.case);
-        let scatter_of = |quantity: Quantity| quantity.load_scatter_by(&known).unwrap_or_default();
+        let scatter_of = |quantity: Quantity| {
+            quantity.wake_scatter(WakeSource::Messenger, &known).unwrap_or_default()
+        };
         if let Some(wake) = &mut found.wake {
             wake.widen(scatter_of(Quantity::WakeP50Ns), scatter_of(Quantity::WakeP99Ns));
         }

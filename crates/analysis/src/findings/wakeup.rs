@@ -8,7 +8,7 @@ use stats::{ClusterCounts, Histogram, clustered_quantile_ranks, normal_quantile,
 
 use super::load;
 use crate::estimate::{Estimate, Speed, widened_ends};
-use crate::measures::Quantity;
+use crate::measures::{Quantity, WakeSource};
 use crate::table::{ByRound, Table};
 
 /// Coverage of the tails' intervals.
@@ -187,13 +187,11 @@ fn find_case(
     let busy_ns = sum_of_figures(samples, |sample| Some(sample.count(COMPANION_NS)? as f64));
     let stolen_ns = sum_of_figures(samples, |sample| Some(sample.steal_ns? as f64));
     let known = table.plan.reference.known_of(number);
-    let scatter_of = |quantity: Quantity| quantity.load_scatter_by(&known).unwrap_or_default();
+    let scatter_of =
+        |quantity: Quantity| quantity.wake_scatter(WakeSource::Timer, &known).unwrap_or_default();
     let median_ns = medians_ns.estimate(table.plan);
-    let rounds = load::tallies(table, number, LATE_NS);
-    // By rounds, as late wakes come in bursts; of too few rounds as if they were independent.
     let tail = |p| {
-        let independent = TailQuantile::from_tally(&late, p, CONFIDENCE)?;
-        let tail = TailQuantile::from_rounds(&rounds, p, CONFIDENCE).unwrap_or(independent);
+        let tail = launch_tail(table, number, p)?;
         Some(tail.widened_by_launches(scatter_of(Quantity::WakeP99Ns)))
     };
     Some(WakeupFindings {
@@ -215,6 +213,19 @@ fn find_case(
     })
 }
 
+/// Returns the quantile `p` of a case with the interval of this launch: by the scatter of rounds, as
+/// late wakes come in bursts, and with too few rounds as if wakes were independent. Absent with too
+/// few wakes.
+pub(crate) fn launch_tail(table: &Table, number: usize, p: f64) -> Option<TailQuantile> {
+    let rounds = load::tallies(table, number, LATE_NS);
+    let mut late = Tally::default();
+    for round in &rounds {
+        late.merge(round);
+    }
+    let independent = TailQuantile::from_tally(&late, p, CONFIDENCE)?;
+    Some(TailQuantile::from_rounds(&rounds, p, CONFIDENCE).unwrap_or(independent))
+}
+
 /// Returns the sum of a figure that every sample has; absent where one lacks it.
 fn sum_of_figures(
     samples: &[&TrialSample],
@@ -232,10 +243,16 @@ fn percent_of(part_ns: Option<f64>, elapsed_ns: f64) -> Option<f64> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use super::super::tests::run;
     use super::*;
+    use crate::comparison::{
+        ChangeAnswer, Comparison, ComparisonTerms, LIMIT, UndecidedReason, WantedCost,
+    };
+    use crate::results::Results;
     use rundata::experiment::Experiment;
     use rundata::plan::{Batching, CaseHistory, Plan, QuantileScatter};
     use rundata::ring::Policy;
+    use rundata::run::{RunEnd, StopReason};
     use rundata::trial::TrialBatching;
 
     fn wakeup(load: WakeupLoad, wakes: i64) -> Wakeup {
@@ -340,15 +357,15 @@ mod tests {
         assert_eq!((few.p99_ns, few.p999_ns), (None, None), "360 wakes");
         let more = found_in(100, 6, None);
         let p99 = more.p99_ns.expect("600 wakes");
-        // Launches scatter by 12 %: exp(1.96 x 0.12) = 1.265.
-        assert_eq!((p99.low_ns, p99.value_ns, p99.high_ns), (78, 99, 125));
+        // Launches scatter by 25 %: exp(1.96 x 0.25) = 1.632.
+        assert_eq!((p99.low_ns, p99.value_ns, p99.high_ns), (61, 99, 162));
         assert_eq!(more.p999_ns, None);
         let many = found_in(1000, 6, None).p999_ns.expect("6000 wakes");
-        assert_eq!((many.value_ns, many.high_ns), (999, 1264));
-        assert!((785..=790).contains(&many.low_ns), "{many:?}");
+        assert_eq!((many.value_ns, many.high_ns), (999, 1631));
+        assert!((605..=613).contains(&many.low_ns), "{many:?}");
     }
 
-    /// Without a known scatter launches are taken to scatter by 5 % of a median: exp(1.96 x 0.05) = 1.103.
+    /// Without a known scatter launches are taken to scatter by 25 %: exp(1.96 x 0.25) = 1.632.
     #[test]
     fn intervals_have_the_scatter_between_launches() {
         let sleeper = wakeup(WakeupLoad::Idle, 1);
@@ -361,13 +378,48 @@ mod tests {
             let (median, p99) = (found.median_ns.unwrap(), found.p99_ns.unwrap());
             [median.low.unwrap() as i64, median.high.unwrap() as i64, p99.low_ns, p99.high_ns]
         };
-        assert_eq!(ends(&plan), [9_066, 11_029, 7_904, 12_652]);
+        assert_eq!(ends(&plan), [6_126, 16_323, 6_126, 16_323]);
         // Earlier launches have shown 30 %: exp(1.96 x 0.3) = 1.800.
         let known =
             QuantileScatter { wake_p50: Some(0.3), wake_p99: Some(0.3), ..Default::default() };
         let history = CaseHistory { quantile_scatter: Some(known), ..CaseHistory::default() };
         plan.reference.cases = vec![history];
         assert_eq!(ends(&plan), [5_554, 18_003, 5_554, 18_004]);
+    }
+
+    /// A launch of 8 rounds of 400 wakes, of which every 50th is `late_ns` late and the others 10 us.
+    fn launch(late_ns: i64) -> Results {
+        let sleeper = wakeup(WakeupLoad::Idle, 400);
+        let mut samples = Vec::new();
+        for round in 0..8 {
+            let mut late = vec![10_000; 392];
+            late.extend([late_ns; 8]);
+            samples.push(sample(0, round, late.into_iter().collect(), &[]));
+        }
+        let mut run = run(Experiment::Response, vec![Trial::Wakeup(sleeper)], samples);
+        let reason = StopReason::RoundsDone;
+        run.end = Some(RunEnd { reason, finished: String::new(), spent_ns: 1 });
+        Results::from_run(&run)
+    }
+
+    /// Nobody judges the speed of a sleeper, and none is needed: launches scatter by 25 %, so that one
+    /// of each side tells a factor of 8 from none, and not 1.2 from none.
+    #[test]
+    fn two_launches_of_a_sleeper_are_compared_without_a_speed() {
+        let answer = |late_ns: i64, wanted: WantedCost| {
+            let terms = ComparisonTerms { limit: LIMIT, confidence: 0.95, wanted, across: None };
+            let comparison = Comparison::from_results(&launch(20_000), &launch(late_ns), terms);
+            assert_eq!(comparison.changes.len(), 1, "{:?}", comparison.unpaired);
+            (comparison.changes[0].quantity, comparison.changes[0].answer)
+        };
+        let worse = ChangeAnswer::Changed { worse: true, beyond_limit: true };
+        assert_eq!(answer(160_000, WantedCost::P99), (Quantity::WakeP99Ns, worse));
+        let wide = |answer: ChangeAnswer| {
+            matches!(answer, ChangeAnswer::CannotTell { reason: UndecidedReason::TooWide, .. })
+        };
+        assert!(wide(answer(24_000, WantedCost::P99).1));
+        let (quantity, median) = answer(160_000, WantedCost::Switch);
+        assert!(quantity == Quantity::WakeP50Ns && wide(median), "{median:?}");
     }
 
     #[test]

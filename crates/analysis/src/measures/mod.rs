@@ -7,7 +7,7 @@
 
 mod quantity;
 
-pub(crate) use quantity::LOAD_TAIL_SCATTER;
+pub(crate) use quantity::WakeSource;
 pub(crate) use quantity::{ElasticityKind, RING_QUANTITIES, RingQuantity};
 pub use quantity::{GoUnits, Quantity, QuantityUnit};
 

@@ -82,11 +82,22 @@ pub struct GoUnits {
     pub cycles: Option<&'static str>,
 }
 
-/// Assumed scatter of a median under load between launches, as a share (docs/validation.md); also of a
-/// sleeper's.
+/// Assumed scatter of a median under load between launches, as a share (docs/validation.md).
 const LOAD_MEDIAN_SCATTER: f64 = 0.05;
-/// Assumed scatter of a 99th percentile under load between launches, as a share; also of a sleeper's.
-pub(crate) const LOAD_TAIL_SCATTER: f64 = 0.12;
+/// Assumed scatter of a 99th percentile under load between launches, as a share.
+const LOAD_TAIL_SCATTER: f64 = 0.12;
+/// Assumed scatter of every quantile of a timer's sleeper between launches, as a share: idle states
+/// and the timers of a hypervisor differ from launch to launch (docs/validation.md).
+const TIMER_SCATTER: f64 = 0.25;
+
+/// What wakes the tasks whose times are counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WakeSource {
+    /// Messengers, with requests.
+    Messenger,
+    /// A timer.
+    Timer,
+}
 
 /// The names and units of a quantity.
 struct QuantityDeclaration {
@@ -214,14 +225,14 @@ impl Quantity {
                 id: "wake_p50_ns",
                 name: "wake p50",
                 metric: "switchcost_wake_p50",
-                meaning: "Median of the wake-ups under load, over all rounds",
+                meaning: "Median of the wake-ups: under load over all rounds, of a timer the median of the rounds'",
                 go: Some(GoUnits { ns: "p50-ns/wake", cycles: None }),
             },
             Self::WakeP99Ns => QuantityDeclaration {
                 id: "wake_p99_ns",
                 name: "wake p99",
                 metric: "switchcost_wake_p99",
-                meaning: "99th percentile of the wake-ups under load, over all rounds",
+                meaning: "99th percentile of the wake-ups, over all rounds",
                 go: Some(GoUnits { ns: "p99-ns/wake", cycles: None }),
             },
             Self::RequestP50Ns => QuantityDeclaration {
@@ -301,53 +312,55 @@ impl Quantity {
     }
 
     /// Returns whether an answer on it needs the CPU's full speed. The times of a program and of
-    /// wake-ups under load do not, as their user waits for them whoever shared the core, and a trace
-    /// is of the machine as it was.
+    /// wake-ups do not, as their user waits for them whoever shared the core, and a trace is of the
+    /// machine as it was.
     pub fn needs_full_speed(self) -> bool {
         let is_of_program = matches!(self, Self::RealNs | Self::CpuNs | Self::CallNs);
-        !is_of_program && !self.is_of_trace() && !self.is_of_load()
+        !is_of_program && !self.is_of_trace() && !self.is_of_wakes()
     }
 
-    /// Returns whether it is a quantile of wake-ups or requests under load.
-    pub fn is_of_load(self) -> bool {
-        self.load_scatter().is_some()
+    /// Returns whether it is a quantile of wake-ups or requests.
+    pub fn is_of_wakes(self) -> bool {
+        use Quantity::{RequestP50Ns, RequestP99Ns, WakeP50Ns, WakeP99Ns};
+        matches!(self, WakeP50Ns | WakeP99Ns | RequestP50Ns | RequestP99Ns)
     }
 
     /// Returns whether it is above zero by its nature, so that its interval is of its logarithm: a
-    /// quantile under load, and a figure of a trace.
+    /// quantile of wake-ups, and a figure of a trace.
     pub(crate) fn is_above_zero(self) -> bool {
-        self.is_of_trace() || self.is_of_load()
+        self.is_of_trace() || self.is_of_wakes()
     }
 
-    /// Returns the standard deviation between launches, as a share, that is assumed for a quantile
-    /// under load while too few launches have shown it; absent for other quantities.
-    pub(crate) fn load_scatter(self) -> Option<f64> {
-        match self {
-            Self::WakeP50Ns | Self::RequestP50Ns => Some(LOAD_MEDIAN_SCATTER),
-            Self::WakeP99Ns | Self::RequestP99Ns => Some(LOAD_TAIL_SCATTER),
+    /// Returns the standard deviation between launches of a quantile of wake-ups, as a share. It is the
+    /// one that earlier launches of the case have shown, at least half of the assumed one, as few
+    /// launches may show none by chance; or the assumed one. Absent for other quantities.
+    pub(crate) fn wake_scatter(self, source: WakeSource, history: &CaseHistory) -> Option<f64> {
+        let assumed = self.assumed_wake_scatter(source)?;
+        match self.shown_wake_scatter(history) {
+            Some(shown) => Some(shown.max(assumed / 2.0)),
+            None => Some(assumed),
+        }
+    }
+
+    fn assumed_wake_scatter(self, source: WakeSource) -> Option<f64> {
+        match (self, source) {
+            (Self::WakeP50Ns | Self::WakeP99Ns, WakeSource::Timer) => Some(TIMER_SCATTER),
+            (Self::WakeP50Ns | Self::RequestP50Ns, _) => Some(LOAD_MEDIAN_SCATTER),
+            (Self::WakeP99Ns | Self::RequestP99Ns, _) => Some(LOAD_TAIL_SCATTER),
             _ => None,
         }
     }
 
-    /// Returns the standard deviation between launches of a quantile under load that earlier launches of
-    /// the case have shown, as a share, at least half of the assumed one: few launches may show none by
-    /// chance. Absent for other quantities.
-    pub(crate) fn known_load_scatter(self, history: &CaseHistory) -> Option<f64> {
+    /// Returns the standard deviation that earlier launches of the case have shown, as a share.
+    fn shown_wake_scatter(self, history: &CaseHistory) -> Option<f64> {
         let quantiles = history.quantile_scatter?;
-        let known = match self {
+        match self {
             Self::WakeP50Ns => quantiles.wake_p50,
             Self::WakeP99Ns => quantiles.wake_p99,
             Self::RequestP50Ns => quantiles.request_p50,
             Self::RequestP99Ns => quantiles.request_p99,
             _ => None,
-        };
-        Some(known?.max(self.load_scatter()? / 2.0))
-    }
-
-    /// Returns the standard deviation between launches of a quantile under load as a share, as earlier
-    /// launches of the case have shown it, or as assumed; absent for other quantities.
-    pub(crate) fn load_scatter_by(self, history: &CaseHistory) -> Option<f64> {
-        self.known_load_scatter(history).or(self.load_scatter())
+        }
     }
 
     /// Returns its id, by which JSON and exports call it: `ns_per_hop`.

@@ -19,9 +19,9 @@ pub struct LaunchFigure {
     /// The clock of the estimate. Absent where it is not known, and where the core's clock does not
     /// bound the figure.
     pub clock: Option<AtClock>,
-    /// Standard deviation between launches, as a share, by earlier launches. Absent where it is
-    /// assumed, and for figures whose case has one.
-    pub known_scatter: Option<f64>,
+    /// Standard deviation between launches, as a share, of this figure: by earlier launches, or as
+    /// assumed. Absent for figures that have the one of their case.
+    pub launch_scatter: Option<f64>,
 }
 
 impl LaunchFigure {
@@ -201,11 +201,11 @@ impl CaseFigure {
         Some(mean.widened_by(ClockConversion { log_ratio, elasticity }.uncertainty()))
     }
 
-    /// Returns the largest scatter that the launches know of; absent where one knows none.
-    pub(crate) fn known_scatter(&self) -> Option<f64> {
-        let mut largest = self.launches().first()?.known_scatter?;
+    /// Returns the largest scatter of the launches; absent where one has none of its own.
+    pub(crate) fn launch_scatter(&self) -> Option<f64> {
+        let mut largest = self.launches().first()?.launch_scatter?;
         for launch in self.launches() {
-            largest = largest.max(launch.known_scatter?);
+            largest = largest.max(launch.launch_scatter?);
         }
         Some(largest)
     }

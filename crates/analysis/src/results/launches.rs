@@ -30,7 +30,6 @@ use stats::{
 use super::{CaseFigure, CaseResults, LaunchFigure, Quantity, Results};
 use crate::at_clock::pool_elasticities;
 use crate::estimate::{Estimate, Speed};
-use crate::measures::LOAD_TAIL_SCATTER;
 use crate::speed::is_known;
 
 /// Smallest relative standard error of a launch: a figure that is the same in each round would have
@@ -109,14 +108,12 @@ fn launch_scatter(figure: &CaseFigure, elasticity: Option<Elasticity>) -> Option
     scatter_of_estimates(&estimates)
 }
 
-/// Returns the scatter between launches of each quantile under load, by those that completed, whatever
+/// Returns the scatter between launches of each quantile of wake-ups, by those that completed, whatever
 /// the speed of the core; absent where none is known.
 fn quantile_scatter(cases: &[&CaseResults]) -> Option<QuantileScatter> {
-    let sleeper = sleeper_scatter(cases);
     let found = QuantileScatter {
-        wake_p50: completed_scatter(cases, Quantity::WakeP50Ns).or(sleeper),
-        wake_p99: completed_scatter(cases, Quantity::WakeP99Ns)
-            .or(sleeper.map(|scatter| scatter.max(LOAD_TAIL_SCATTER))),
+        wake_p50: completed_scatter(cases, Quantity::WakeP50Ns),
+        wake_p99: completed_scatter(cases, Quantity::WakeP99Ns),
         request_p50: completed_scatter(cases, Quantity::RequestP50Ns),
         request_p99: completed_scatter(cases, Quantity::RequestP99Ns),
     };
@@ -125,25 +122,13 @@ fn quantile_scatter(cases: &[&CaseResults]) -> Option<QuantileScatter> {
 
 /// Returns the scatter of a figure between the launches that completed.
 fn completed_scatter(cases: &[&CaseResults], quantity: Quantity) -> Option<f64> {
-    scatter_of_estimates(&completed_estimates(cases, quantity))
-}
-
-/// Returns the scatter between launches of the median of a timer's sleeper, whose speed nobody judges.
-/// Its tails are taken to scatter as much, or as is assumed of tails if that is more.
-fn sleeper_scatter(cases: &[&CaseResults]) -> Option<f64> {
-    let mut estimates = completed_estimates(cases, Quantity::TrialNs);
-    estimates.retain(|estimate| estimate.speed == Speed::NotJudged);
-    scatter_of_estimates(&estimates)
-}
-
-fn completed_estimates(cases: &[&CaseResults], quantity: Quantity) -> Vec<Estimate> {
     let mut estimates = Vec::new();
     for launch in figure_of_all(cases, quantity).launches() {
         if launch.is_complete {
             estimates.extend(launch.estimate);
         }
     }
-    estimates
+    scatter_of_estimates(&estimates)
 }
 
 /// Returns the scatter of launches beyond their own errors, as a share.
@@ -210,6 +195,7 @@ mod tests {
 
     use super::*;
     use crate::at_clock::AtClock;
+    use crate::measures::WakeSource;
 
     /// Builds a launch at the clock of a quantum of `quantum_ns`.
     fn launch(value: f64, error: f64, quantum_ns: f64) -> LaunchFigure {
@@ -218,7 +204,7 @@ mod tests {
             estimate: Estimate::at_full_speed(value, error, 20, 0.01, 0.95),
             is_complete: true,
             clock: Some(AtClock { quantum_ns, elasticity: None, known: None }),
-            known_scatter: None,
+            launch_scatter: None,
         }
     }
 
@@ -280,13 +266,13 @@ mod tests {
     fn loaded_launch(value: f64, is_complete: bool) -> CaseResults {
         let estimate = Estimate::at_full_speed(value, 10.0, 20, 0.0, 0.95);
         let estimate = estimate.map(|estimate| Estimate { speed: Speed::NotJudged, ..estimate });
-        let known_scatter = None;
+        let launch_scatter = None;
         let launch = LaunchFigure {
             by_round: BTreeMap::new(),
             estimate,
             is_complete,
             clock: None,
-            known_scatter,
+            launch_scatter,
         };
         CaseResults {
             number: 0,
@@ -316,33 +302,18 @@ mod tests {
         let median = found.wake_p50.expect("five launches");
         assert!((median / tau - 1.0).abs() < 0.02, "{median} is not {tau}");
         let history = CaseHistory { quantile_scatter: Some(found), ..CaseHistory::default() };
-        assert_eq!(Quantity::WakeP50Ns.known_load_scatter(&history), Some(median));
+        let shown = |source| Quantity::WakeP50Ns.wake_scatter(source, &history);
+        assert_eq!(shown(WakeSource::Messenger), Some(median));
+        // Of a timer 25 % are assumed, of which half is the least.
+        assert_eq!(shown(WakeSource::Timer), Some(0.125));
         let none = QuantileScatter { wake_p50: Some(0.0), ..found };
         let calm = CaseHistory { quantile_scatter: Some(none), ..history };
-        assert_eq!(Quantity::WakeP50Ns.known_load_scatter(&calm), Some(0.025));
-        assert_eq!(Quantity::WakeP99Ns.known_load_scatter(&calm), None);
+        let by_calm = |quantity: Quantity, source| quantity.wake_scatter(source, &calm);
+        assert_eq!(by_calm(Quantity::WakeP50Ns, WakeSource::Messenger), Some(0.025));
+        assert_eq!(by_calm(Quantity::WakeP99Ns, WakeSource::Messenger), Some(0.12));
+        assert_eq!(by_calm(Quantity::WakeP99Ns, WakeSource::Timer), Some(0.25));
+        assert_eq!(by_calm(Quantity::NsPerHop, WakeSource::Timer), None);
         assert_eq!((found.wake_p99, quantile_scatter(&cases[..4])), (None, None));
         assert_eq!(quantile_scatter(&cases[1..]), None);
-    }
-
-    /// The medians of a timer's sleeper tell its scatter, those of a time whose speed is judged none.
-    #[test]
-    fn a_sleeper_scatters_as_its_medians_did() {
-        for (speed, is_known) in [(Speed::NotJudged, true), (Speed::Full, false)] {
-            let mut cases = Vec::new();
-            for value in [9500.0, 10_500.0, 9500.0, 10_500.0, 9500.0] {
-                let mut case = loaded_launch(value, true);
-                let mut launches = figure_of_all(&[&case], Quantity::WakeP50Ns).launches().to_vec();
-                launches[0].estimate.as_mut().unwrap().speed = speed;
-                case.figures =
-                    BTreeMap::from([(Quantity::TrialNs, CaseFigure::Measured(launches))]);
-                cases.push(case);
-            }
-            let found = quantile_scatter(&cases.iter().collect::<Vec<_>>());
-            assert_eq!(found.is_some(), is_known);
-            let Some(found) = found else { continue };
-            assert!((0.05..0.1).contains(&found.wake_p50.unwrap()), "{found:?}");
-            assert_eq!((found.wake_p99, found.request_p50), (Some(0.12), None));
-        }
     }
 }

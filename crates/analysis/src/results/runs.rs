@@ -8,14 +8,15 @@ use rundata::ring::RingCase;
 use rundata::run::Run;
 use rundata::trial;
 use rundata::trial::load::{REQUEST_NS, WAKE_NS};
+use rundata::trial::wakeup::LATE_NS;
 use rundata::words;
 use serde_json::Value;
 
 use super::{CaseFigure, CaseResults, Labels, LaunchFigure, Quantity};
 use crate::at_clock::AtClock;
 use crate::estimate::Estimate;
-use crate::findings::{clock_of, headline_ns, load};
-use crate::measures::{ElasticityKind, RING_QUANTITIES, RingQuantity};
+use crate::findings::{clock_of, headline_ns, load, wakeup};
+use crate::measures::{ElasticityKind, RING_QUANTITIES, RingQuantity, WakeSource};
 use crate::speed::leader_cpus;
 use crate::summary::{CaseSummary, failure_of, summaries_at_clocks};
 use crate::table::Table;
@@ -80,10 +81,14 @@ fn trial_results(run: &Run, table: &Table, number: usize, case: &trial::TrialCas
         clock_of(plan, number, &by_round),
     );
     let mut figures = BTreeMap::new();
-    if let trial::Trial::Load(_) = &case.trial {
-        figures = load_figures(run, table, number);
-    } else if let Some(figure) = figure {
-        figures.insert(Quantity::TrialNs, figure);
+    match &case.trial {
+        trial::Trial::Load(_) => figures = load_figures(run, table, number),
+        trial::Trial::Wakeup(_) => figures = sleeper_figures(run, table, number),
+        _ => {
+            if let Some(figure) = figure {
+                figures.insert(Quantity::TrialNs, figure);
+            }
+        }
     }
     let mut iterations = Vec::new();
     for (round, _) in by_round.of_all() {
@@ -125,9 +130,40 @@ fn load_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, C
             }
         }
         if estimate.is_some() {
-            let known_scatter = quantity.known_load_scatter(&known);
+            let launch_scatter = quantity.wake_scatter(WakeSource::Messenger, &known);
             let launch =
-                LaunchFigure { by_round, estimate, is_complete, clock: None, known_scatter };
+                LaunchFigure { by_round, estimate, is_complete, clock: None, launch_scatter };
+            figures.insert(quantity, CaseFigure::Measured(vec![launch]));
+        }
+    }
+    figures
+}
+
+/// Returns the median and the 99th percentile of a timer's sleeper, in the interval of this launch.
+fn sleeper_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, CaseFigure> {
+    let medians = wakeup::medians(table, number);
+    let mut tails = BTreeMap::new();
+    for sample in table.trial_samples(number) {
+        if let Some(ns) = sample.tally(LATE_NS).and_then(|tally| tally.quantile(0.99)) {
+            tails.insert(sample.round, ns as f64);
+        }
+    }
+    let tail = wakeup::launch_tail(table, number, 0.99);
+    let rounds = tails.len() as u32;
+    let known = table.plan.reference.known_of(number);
+    let mut figures = BTreeMap::new();
+    for (quantity, by_round, estimate) in [
+        (Quantity::WakeP50Ns, medians.figures().collect(), medians.estimate(table.plan)),
+        (Quantity::WakeP99Ns, tails, tail.and_then(|tail| tail.estimate(rounds))),
+    ] {
+        if estimate.is_some() {
+            let launch = LaunchFigure {
+                by_round,
+                estimate,
+                is_complete: run.unfinished().is_none(),
+                clock: None,
+                launch_scatter: quantity.wake_scatter(WakeSource::Timer, &known),
+            };
             figures.insert(quantity, CaseFigure::Measured(vec![launch]));
         }
     }
@@ -149,7 +185,7 @@ pub(super) fn launch_figure(
         estimate,
         is_complete,
         clock,
-        known_scatter: None,
+        launch_scatter: None,
     }]))
 }
 

@@ -56,7 +56,7 @@ impl TraceResults {
             is_complete: self.have_ended,
             clock: None,
             // That of the traces is in the errors then.
-            known_scatter: self.parts.show_scatter_of_traces().then_some(0.0),
+            launch_scatter: self.parts.show_scatter_of_traces().then_some(0.0),
         };
         CaseResults {
             number,

@@ -129,7 +129,7 @@ fn results(day: usize, ns: f64, clock: Option<AtClock>) -> Results {
         estimate,
         is_complete: true,
         clock,
-        known_scatter: None,
+        launch_scatter: None,
     };
     for case in &mut results.cases {
         case.figures =

@@ -52,7 +52,7 @@ fn days(trend: &CaseTrend) -> String {
 fn subject(trend: &CaseTrend, article: &str) -> String {
     let title = &trend.case.title;
     match trend.quantity {
-        Some(Quantity::TrialNs) => title.clone(),
+        Some(quantity) if quantity == Quantity::TrialNs || quantity.is_of_wakes() => title.clone(),
         Some(Quantity::NsPerHop | Quantity::CpuNsPerHop) => format!("{article} hop of the {title}"),
         _ if title == "ring of 2" => format!("{article} switch"),
         _ => format!("{article} switch of the {title}"),

@@ -28,7 +28,7 @@ fn launch(value: f64, standard_error: f64) -> LaunchFigure {
         estimate: Estimate::at_full_speed(value, standard_error, 20, TAU, 0.95),
         is_complete: true,
         clock: None,
-        known_scatter: None,
+        launch_scatter: None,
     }
 }
 
@@ -40,7 +40,7 @@ fn rounds(figures: &[f64]) -> LaunchFigure {
         estimate: estimate.map(|estimate| Estimate { speed: Speed::Full, ..estimate }),
         is_complete: true,
         clock: None,
-        known_scatter: None,
+        launch_scatter: None,
     }
 }
 
@@ -420,7 +420,7 @@ fn only_rounds_that_both_have_are_paired() {
             estimate: None,
             is_complete: true,
             clock: None,
-            known_scatter: None,
+            launch_scatter: None,
         }
     };
     let base = with_rounds(&[0, 1, 2, 3, 5, 6], 100.0);

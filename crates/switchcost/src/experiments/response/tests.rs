@@ -130,7 +130,7 @@ fn wide_tables_have_cycles_of_what_may_be_quoted() {
     };
     let text = call(&mut record, "getuid", false);
     // All wake-ups are the same: the interval is the assumed scatter between launches.
-    assert_eq!(cells(&text, "getuid"), ["ns", "150", "136", "to", "165", "300", "2.00"]);
+    assert_eq!(cells(&text, "getuid"), ["ns", "150", "91.9", "to", "245", "300", "2.00"]);
     assert_eq!(cells(&text, "switch by pipe")[5..], ["6024", "2.00"]);
     assert_eq!(cells(&text, "wake-up, idle")[5..7], ["-", "-"]);
     assert_eq!(cells(&call(&mut record, "getuid", true), "getuid")[5..7], ["-", "2.00"]);
@@ -159,7 +159,7 @@ fn the_answer_has_the_slack_of_applications_and_what_it_and_idle_states_add() {
     let text = printed(&run);
     let first = text.lines().next().unwrap();
     assert!(first.starts_with("Cheapest is futex: "), "{text}");
-    let wanted = "; a timer on an idle CPU wakes a thread 350 us (317 to 386) late (median), 644 \
+    let wanted = "; a timer on an idle CPU wakes a thread 350 us (214 to 571) late (median), 644 \
          us at 99 %, with the default timer slack; 300 us with 1 ns, 280 us without idle states; \
          SCHED_OTHER, CPU 1.";
     assert!(first.ends_with(wanted), "{first}");
@@ -208,7 +208,7 @@ fn without_the_device_it_is_said_what_is_not_measured_and_an_older_run_is_not_bl
     let old = printed(&made([(wakeup(Policy::Other), 0), (wakeup(Policy::Fifo), 0)]));
     assert!(
         old.contains(
-            "300 us (272 to 331) late (median), 594 us at 99 %, with timer slack 1 ns; SCHED_OTHER"
+            "300 us (184 to 490) late (median), 594 us at 99 %, with timer slack 1 ns; SCHED_OTHER"
         ),
         "{old}"
     );

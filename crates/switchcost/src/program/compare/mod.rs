@@ -180,9 +180,8 @@ pub(crate) struct CompareArgs {
     /// switch: a switch, as a hop less the ring of one; a hop if the ring does not switch or one
     /// side lacks it. hop: a hop. cpu: CPU time of a switch, else of a hop. For cpu there is a
     /// ratio, but no answer, as the CPU's speed is not known for it. Of commands that `run` ran:
-    /// real time, with cpu CPU time, both with an answer. Of `response --only load`: the median of
-    /// the wake-ups, with p99 their 99th percentile, with request-p50 and request-p99 those of whole
-    /// requests.
+    /// real time, with cpu CPU time, both with an answer. Of wake-ups by `response`: the median, with
+    /// p99 the 99th percentile; under load with request-p50 and request-p99 those of whole requests.
     #[arg(long, default_value_t = WantedCost::Switch)]
     pub(crate) cost: WantedCost,
 

@@ -626,9 +626,10 @@ fn legend(comparison: &Comparison) -> String {
     } else if is_of_trace {
         "base and new: all parts of the traces together; the interval has a term of 7 % for the \
          scatter between traces, with five on each side what these scatter by"
-    } else if comparison.changes.iter().any(|change| change.quantity.is_of_load()) {
+    } else if comparison.changes.iter().any(|change| change.quantity.is_of_wakes()) {
         "base and new: all rounds together, mean of the launches; the interval has a term for the \
-         scatter between launches: 5 % of a median, 12 % of a p99, with five stored launches theirs"
+         scatter between launches: under load 5 % of a median, 12 % of a p99; of a timer 25 %; \
+         with five stored launches theirs"
     } else if comparison.changes.iter().all(|change| change.quantity.needs_full_speed()) {
         "base and new: at the CPU's full speed, mean of the launches; the interval has a \
          term for the scatter between launches"

@@ -44,7 +44,7 @@ fn case_results(profile: &CallProfile, row: &GroupCost, number: usize) -> CaseRe
     }
     let estimate = Some(row.ns_per_call.with_error_of_interval());
     let launch =
-        LaunchFigure { by_round, estimate, is_complete: true, clock: None, known_scatter: None };
+        LaunchFigure { by_round, estimate, is_complete: true, clock: None, launch_scatter: None };
     let function = function_name(row);
     let allocator = profile.plan.allocator(row.allocator);
     let title = if profile.plan.allocators.is_empty() {

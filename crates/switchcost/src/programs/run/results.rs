@@ -40,7 +40,7 @@ fn case_results(record: &CommandUseRecord, summary: &CommandSummary) -> CaseResu
             estimate,
             is_complete: !runs.is_empty(),
             clock: None,
-            known_scatter: None,
+            launch_scatter: None,
         };
         figures.insert(time.quantity(), CaseFigure::Measured(vec![launch]));
     }

@@ -87,7 +87,7 @@ const LOAD_MEDIAN_SCATTER: f64 = 0.05;
 /// Assumed scatter of a 99th percentile under load between launches, as a share.
 const LOAD_TAIL_SCATTER: f64 = 0.12;
 /// Assumed scatter of every quantile of a timer's sleeper between launches, as a share: idle states
-/// and the timers of a hypervisor differ from launch to launch (docs/validation.md).
+/// and the timers of a hypervisor differ from launch to launch (docs/decisions.md).
 const TIMER_SCATTER: f64 = 0.25;
 
 /// What wakes the tasks whose times are counted.
@@ -225,14 +225,14 @@ impl Quantity {
                 id: "wake_p50_ns",
                 name: "wake p50",
                 metric: "switchcost_wake_p50",
-                meaning: "Median of the wake-ups: under load over all rounds, of a timer the median of the rounds'",
+                meaning: "Median time of a wake-up",
                 go: Some(GoUnits { ns: "p50-ns/wake", cycles: None }),
             },
             Self::WakeP99Ns => QuantityDeclaration {
                 id: "wake_p99_ns",
                 name: "wake p99",
                 metric: "switchcost_wake_p99",
-                meaning: "99th percentile of the wake-ups, over all rounds",
+                meaning: "99th percentile of the time of a wake-up, over all rounds",
                 go: Some(GoUnits { ns: "p99-ns/wake", cycles: None }),
             },
             Self::RequestP50Ns => QuantityDeclaration {

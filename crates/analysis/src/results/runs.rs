@@ -74,22 +74,17 @@ pub(super) fn trials(run: &Run, table: &Table) -> Vec<CaseResults> {
 fn trial_results(run: &Run, table: &Table, number: usize, case: &trial::TrialCase) -> CaseResults {
     let plan = table.plan;
     let by_round = headline_ns(table, number);
-    let figure = launch_figure(
-        by_round.figures().collect(),
-        by_round.estimate(plan),
-        run.unfinished().is_none(),
-        clock_of(plan, number, &by_round),
-    );
-    let mut figures = BTreeMap::new();
-    match &case.trial {
-        trial::Trial::Load(_) => figures = load_figures(run, table, number),
-        trial::Trial::Wakeup(_) => figures = sleeper_figures(run, table, number),
+    let figures = match &case.trial {
+        trial::Trial::Load(_) => load_figures(run, table, number),
+        trial::Trial::Wakeup(_) => sleeper_figures(run, table, number),
         _ => {
-            if let Some(figure) = figure {
-                figures.insert(Quantity::TrialNs, figure);
-            }
+            let estimate = by_round.estimate(plan);
+            let clock = clock_of(plan, number, &by_round);
+            let is_complete = run.unfinished().is_none();
+            let figure = launch_figure(by_round.figures().collect(), estimate, is_complete, clock);
+            figure.map(|figure| (Quantity::TrialNs, figure)).into_iter().collect()
         }
-    }
+    };
     let mut iterations = Vec::new();
     for (round, _) in by_round.of_all() {
         iterations.push((round, 1));
@@ -117,53 +112,55 @@ const LOAD_QUANTILES: [(Quantity, &str, f64); 4] = [
 
 /// Returns the quantiles of a case of wake-ups under load, each of all rounds together.
 fn load_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, CaseFigure> {
-    let mut figures = BTreeMap::new();
-    let is_complete = run.unfinished().is_none();
-    let known = table.plan.reference.known_of(number);
+    let mut estimates = Vec::new();
     for (quantity, name, p) in LOAD_QUANTILES {
-        let tallies = load::tallies(table, number, name);
-        let estimate = load::estimate_quantile(&tallies, p);
-        let mut by_round = BTreeMap::new();
-        for sample in table.trial_samples(number) {
-            if let Some(ns) = sample.tally(name).and_then(|tally| tally.quantile(p)) {
-                by_round.insert(sample.round, ns as f64);
-            }
-        }
-        if estimate.is_some() {
-            let launch_scatter = quantity.wake_scatter(WakeSource::Messenger, &known);
-            let launch =
-                LaunchFigure { by_round, estimate, is_complete, clock: None, launch_scatter };
-            figures.insert(quantity, CaseFigure::Measured(vec![launch]));
-        }
+        let estimate = load::estimate_quantile(&load::tallies(table, number, name), p);
+        estimates.push((quantity, quantile_by_round(table, number, name, p), estimate));
     }
-    figures
+    wake_figures(run, table, number, WakeSource::Messenger, estimates)
 }
 
-/// Returns the median and the 99th percentile of a timer's sleeper, in the interval of this launch.
+/// Returns the median and the 99th percentile of a timer's sleeper.
 fn sleeper_figures(run: &Run, table: &Table, number: usize) -> BTreeMap<Quantity, CaseFigure> {
     let medians = wakeup::medians(table, number);
-    let mut tails = BTreeMap::new();
+    let tails = quantile_by_round(table, number, LATE_NS, 0.99);
+    let tail = wakeup::launch_tail(table, number, 0.99);
+    let tail = tail.and_then(|tail| tail.estimate(tails.len() as u32));
+    let estimates = vec![
+        (Quantity::WakeP50Ns, medians.figures().collect(), medians.estimate(table.plan)),
+        (Quantity::WakeP99Ns, tails, tail),
+    ];
+    wake_figures(run, table, number, WakeSource::Timer, estimates)
+}
+
+/// Returns the quantile `p` of the values under `name` in each round that has them.
+fn quantile_by_round(table: &Table, number: usize, name: &str, p: f64) -> BTreeMap<u32, f64> {
+    let mut by_round = BTreeMap::new();
     for sample in table.trial_samples(number) {
-        if let Some(ns) = sample.tally(LATE_NS).and_then(|tally| tally.quantile(0.99)) {
-            tails.insert(sample.round, ns as f64);
+        if let Some(ns) = sample.tally(name).and_then(|tally| tally.quantile(p)) {
+            by_round.insert(sample.round, ns as f64);
         }
     }
-    let tail = wakeup::launch_tail(table, number, 0.99);
-    let rounds = tails.len() as u32;
+    by_round
+}
+
+/// Builds the figures of wake-ups from their rounds and the estimates of this launch alone, each with
+/// the scatter between launches; without those that have no estimate.
+fn wake_figures(
+    run: &Run,
+    table: &Table,
+    number: usize,
+    source: WakeSource,
+    estimates: Vec<(Quantity, BTreeMap<u32, f64>, Option<Estimate>)>,
+) -> BTreeMap<Quantity, CaseFigure> {
+    let is_complete = run.unfinished().is_none();
     let known = table.plan.reference.known_of(number);
     let mut figures = BTreeMap::new();
-    for (quantity, by_round, estimate) in [
-        (Quantity::WakeP50Ns, medians.figures().collect(), medians.estimate(table.plan)),
-        (Quantity::WakeP99Ns, tails, tail.and_then(|tail| tail.estimate(rounds))),
-    ] {
+    for (quantity, by_round, estimate) in estimates {
         if estimate.is_some() {
-            let launch = LaunchFigure {
-                by_round,
-                estimate,
-                is_complete: run.unfinished().is_none(),
-                clock: None,
-                launch_scatter: quantity.wake_scatter(WakeSource::Timer, &known),
-            };
+            let launch_scatter = quantity.wake_scatter(source, &known);
+            let launch =
+                LaunchFigure { by_round, estimate, is_complete, clock: None, launch_scatter };
             figures.insert(quantity, CaseFigure::Measured(vec![launch]));
         }
     }
